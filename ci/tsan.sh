@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# Runs the stress example under ThreadSanitizer.
+#
+# The standard library that comes with a toolchain is not instrumented, and
+# without its happens-before edges every Arc and every join looks like a race.
+# So we take Debian's compiler packages, unpack them beside the system (nothing
+# is installed), rebuild std with -Zsanitizer=thread and keep the result as a
+# sysroot of its own. After the first run only our own code is compiled.
+#
+# ThreadSanitizer does not understand fences. The program is compiled with
+# `--cfg heist_tsan`, for code that wants to use orderings instead under it.
+# It also forgets what a thread did once that thread has ended and was detached
+# (its JoinHandle dropped, a scoped one included): the stress program should keep
+# its handles until all its threads are done.
+#
+# Exit code: 0 clean, 66 a race was reported, 77 skipped (the packages cannot be
+# had here; one line says why), anything else: something is broken.
+# Remove the cache directory to start afresh, e.g. after a new Debian compiler.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+package=heist-deque
+example=stress
+args=(--quick)
+time_limit=600 # seconds for the run, so that a hang ends too
+min_rustc=1.85 # edition 2024; a higher rust-version in the workspace wins
+cache=${HEIST_TSAN_DIR:-target/tsan}
+
+target=x86_64-unknown-linux-gnu
+race_exit=66
+# Debian's run-time library looks for a symbolizer that we did not unpack; name
+# another, so that reports show files and lines.
+symbolizer=$(command -v llvm-symbolizer || command -v addr2line || true)
+export TSAN_OPTIONS="halt_on_error=1 exitcode=$race_exit external_symbolizer_path=$symbolizer"
+# Whatever the workspace's release profile says: lines in the reports, and
+# nothing that the rebuilt std does not support.
+export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only CARGO_PROFILE_RELEASE_STRIP=none \
+  CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_PANIC=unwind
+
+say() { echo "tsan: $*"; }
+skip() { say "skipped: $*"; exit 77; }
+fail() { say "FAILED: $*" >&2; exit 1; }
+
+[[ $(uname -sm) == "Linux x86_64" ]] || skip "needs Linux on x86_64"
+for tool in apt-get apt-cache dpkg-deb; do
+  command -v "$tool" >/dev/null || skip "no $tool, not a Debian system"
+done
+
+mkdir -p "$cache"
+cache=$(cd "$cache" && pwd)
+root=$cache/root       # the unpacked packages
+sysroot=$cache/sysroot # the rebuilt std
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# The first package of the form $2 that package $1 depends on.
+depends() {
+  { apt-cache depends "$1" 2>/dev/null || true; } | sed -nE "s/^ *Depends: ($2)\$/\1/p;T;q"
+}
+
+fetch_packages() {
+  say "fetching Debian's compiler packages"
+  # May fail without the rights or the network; old lists can be good enough.
+  apt-get -qq update >/dev/null 2>&1 || true
+  local std llvm
+  std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]+')
+  [[ -n $std ]] || skip "apt knows no libstd-rust-web-dev"
+  llvm=$(depends "$std" 'libllvm[0-9]+')
+  [[ -n $llvm ]] || skip "cannot tell which LLVM $std uses"
+  # The sanitizer's run-time library must be that of the compiler's LLVM.
+  local wanted=(rustc-web rust-web-src libstd-rust-web-dev "$std" "$llvm" "libclang-rt-${llvm#libllvm}-dev")
+  # Shared libraries that LLVM needs and this machine lacks; no C library, and
+  # nothing for 32 bits.
+  local plan
+  plan=$(apt-get -s --no-install-recommends install "${wanted[@]}" 2>&1) ||
+    skip "apt cannot resolve ${wanted[*]}"
+  local extra
+  mapfile -t extra < <(awk '$1 == "Inst" && $2 ~ /^lib/ && $2 !~ /^(libc6|libc-|libc-dev|lib32|libgcc|libstdc)/ { print $2 }' <<<"$plan")
+  mkdir "$work/debs" "$work/root"
+  (cd "$work/debs" && printf '%s\n' "${wanted[@]}" "${extra[@]}" | sort -u |
+    xargs apt-get -qq -o APT::Sandbox::User=root download) >"$work/log" 2>&1 ||
+    skip "cannot download the packages: $(tail -n 1 "$work/log")"
+  local deb
+  for deb in "$work"/debs/*.deb; do
+    dpkg-deb -x "$deb" "$work/root" || fail "cannot unpack ${deb##*/}"
+  done
+  rm -rf "$work/debs" "$work"/root/usr/src/*/{compiler,src} # of the sources, library/ is enough
+  rm -rf "$root.new" "$root" "$sysroot"
+  mv "$work/root" "$root.new" # perhaps from another file system,
+  mv "$root.new" "$root"      # so this is the step that makes it count
+}
+
+# Runs a command with the unpacked compiler in place of the usual one.
+with_rustc() {
+  env LD_LIBRARY_PATH="$root/usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+    RUSTC="$root/usr/bin/rustc" RUSTC_BOOTSTRAP=1 "$@"
+}
+
+build_std() {
+  say "rebuilding std for ThreadSanitizer"
+  local crate=$cache/std
+  rm -rf "$crate" "$sysroot"
+  mkdir -p "$crate/src"
+  printf '%s\n' '[package]' 'name = "empty"' 'edition = "2021"' '[workspace]' >"$crate/Cargo.toml"
+  echo '#![no_std]' >"$crate/src/lib.rs"
+  local vendor=$root/usr/lib/rustlib/src/rust/library/vendor
+  (cd "$crate" && CARGO_ENCODED_RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=out \
+    with_rustc cargo build --quiet --release -j 2 --offline --target "$target" \
+    -Zbuild-std=std \
+    --config 'source.crates-io.replace-with="std-vendor"' \
+    --config "source.std-vendor.directory='$vendor'") || fail "std does not build"
+  local lib=$sysroot.new/lib/rustlib/$target/lib
+  rm -rf "$sysroot.new"
+  mkdir -p "$lib"
+  cp "$crate/out/$target/release/deps/"*.rlib "$lib"
+  rm -f "$lib"/libempty-*
+  # rustc looks for the run-time library under a name of its own.
+  local rt=("$root"/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan-x86_64.a)
+  cp "${rt[0]}" "$lib/librustc-stable_rt.tsan.a"
+  mv "$sysroot.new" "$sysroot"
+  rm -rf "$crate"
+}
+
+[[ -x $root/usr/bin/rustc ]] || fetch_packages
+version=$(with_rustc "$root/usr/bin/rustc" --version 2>"$work/log") ||
+  skip "the unpacked compiler does not start: $(tail -n 1 "$work/log")"
+need=$(cargo metadata --no-deps --format-version 1 --quiet | grep -oE '"rust_version":"[0-9.]+"' | cut -d'"' -f4 || true)
+need=$(printf '%s\n' "$min_rustc" "$need" | sort -V | tail -n 1)
+have=$(cut -d' ' -f2 <<<"$version")
+[[ $(printf '%s\n' "$need" "$have" | sort -V | head -n 1) == "$need" ]] ||
+  skip "Debian's compiler is $have, older than $need"
+[[ -d $sysroot ]] || build_std
+say "with $version"
+
+# First the checker itself: a race that must be reported, and the same program
+# with a lock, which must not be.
+cat >"$work/control.rs" <<'RUST'
+use std::sync::{Arc, Mutex};
+static mut PLAIN: u64 = 0;
+fn main() {
+    let racy = std::env::args().nth(1).as_deref() == Some("racy");
+    let lock = Arc::new(Mutex::new(()));
+    let threads = [1, 2].map(|n| {
+        let lock = Arc::clone(&lock);
+        std::thread::spawn(move || {
+            for _ in 0..1000 {
+                let _guard = (!racy).then(|| lock.lock().unwrap());
+                unsafe { (&raw mut PLAIN).write_volatile(n) };
+            }
+        })
+    });
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+RUST
+with_rustc "$root/usr/bin/rustc" --edition 2021 -O -Cdebuginfo=1 -Zsanitizer=thread --target "$target" \
+  --sysroot "$sysroot" -o "$work/control" "$work/control.rs" || fail "the control program does not build"
+code=0
+"$work/control" racy >"$work/log" 2>&1 || code=$?
+if [[ $code != "$race_exit" ]] || ! grep -q 'ThreadSanitizer: data race' "$work/log"; then
+  cat "$work/log" >&2
+  fail "a plain data race was not reported (exit code $code)"
+fi
+"$work/control" locked >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "a race was reported where there is none"; }
+say "control: race reported, locked twin clean"
+
+say "building example $example of $package"
+flags=$(printf '%s\x1f' -Zsanitizer=thread --cfg heist_tsan)--sysroot=$sysroot
+CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$cache/build \
+  with_rustc cargo build --quiet --release -j 2 --target "$target" -p "$package" --example "$example" || fail "example $example does not build"
+code=0
+timeout "$time_limit" "$cache/build/$target/release/examples/$example" "${args[@]}" || code=$?
+case $code in
+  0) say "ok: $example ${args[*]}, no race reported" ;;
+  "$race_exit") say "FAILED: data race in $example ${args[*]}, see the report above" >&2; exit "$race_exit" ;;
+  124) fail "$example ${args[*]} still ran after $time_limit s" ;;
+  *) fail "$example ${args[*]} ended with exit code $code" ;;
+esac

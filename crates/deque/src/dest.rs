@@ -1,0 +1,33 @@
+//! Where a batch of stolen items goes.
+
+/// A worker's end of a deque, as the destination of a batch steal: the `Worker` of any flavour.
+///
+/// The trait is sealed: it promises that only the owner's thread can call it, which is what makes
+/// "there is room" stay true until the item is put.
+///
+/// ```
+/// use heist_deque::{Injector, bounded, growable};
+///
+/// let injector = Injector::new();
+/// (0..8).for_each(|n| injector.push(n));
+/// let (small, _) = bounded::new(2)?;
+/// let (large, _) = growable::new();
+/// assert!(injector.steal_batch(&small).is_success());
+/// assert!(injector.steal_batch(&large).is_success());
+/// assert_eq!((small.len(), large.len()), (2, 3));
+/// # Ok::<(), heist_deque::CapacityError>(())
+/// ```
+pub trait Destination<T>: sealed::Sealed {
+    /// Would there still be room after `ahead` more items were put?
+    #[doc(hidden)]
+    fn has_room(&self, ahead: usize) -> bool;
+
+    /// Pushes an item for which there is room.
+    #[doc(hidden)]
+    fn put(&self, item: T);
+}
+
+pub(crate) mod sealed {
+    #[allow(missing_docs, reason = "sealed")]
+    pub trait Sealed {}
+}

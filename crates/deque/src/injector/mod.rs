@@ -1,0 +1,386 @@
+//! The way in from outside: a shared queue, first in, first out.
+//!
+//! A list of segments with an index at either end. A thread claims a position by moving an index,
+//! and looks into the segment only afterwards; so a segment is used by those alone who hold a
+//! claim on one of its cells, and the thief that empties the last cell frees it, with no epoch and
+//! no hazard pointer. The thread that claims a segment's last cell moves its end of the queue over
+//! the border; the others see the index stand on the border and wait these few instructions.
+
+mod segment;
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use crate::dest::Destination;
+use crate::order;
+use crate::pad::Padded;
+use crate::sync::{AtomicPtr, AtomicUsize, Backoff, Ordering};
+use crate::teardown::drop_all;
+use crate::{BATCH_LIMIT, Steal};
+use segment::{LAP, SLOTS, Segment};
+
+/// One end of the queue.
+struct End<T> {
+    /// The next position to claim. Moves by compare-exchange from one cell to the next, and by the
+    /// store of the thread that claimed the last cell over the border.
+    index: AtomicUsize,
+    /// The segment of `index`. Changed only while `index` stands on the border, by the thread that
+    /// put it there.
+    segment: AtomicPtr<Segment<T>>,
+}
+
+/// A shared queue that anyone may push to and anyone may steal from, oldest first.
+///
+/// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is
+/// still moving the item in, and at the border of two segments (one push or steal in 63) for the
+/// thread that moves the end across; neither wait includes any code of the caller's or an
+/// allocation. Memory comes and goes in segments of 63 items; an empty injector holds one.
+///
+/// ```
+/// use heist_deque::{Injector, Steal};
+///
+/// let injector = Injector::new();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| injector.push("from one thread"));
+///     scope.spawn(|| injector.push("from another"));
+/// });
+/// assert!(injector.steal().is_success());
+/// assert!(injector.steal().is_success());
+/// assert_eq!(injector.steal(), Steal::Empty);
+/// ```
+pub struct Injector<T> {
+    head: Padded<End<T>>,
+    tail: Padded<End<T>>,
+}
+
+// SAFETY: items move from the thread that pushes to the thread that steals or drops.
+unsafe impl<T: Send> Send for Injector<T> {}
+// SAFETY: likewise; no reference to an item is ever handed out.
+unsafe impl<T: Send> Sync for Injector<T> {}
+
+impl<T> Injector<T> {
+    /// An empty injector.
+    ///
+    /// ```
+    /// assert!(heist_deque::Injector::<u8>::new().is_empty());
+    /// ```
+    pub fn new() -> Self {
+        Self::new_at(0)
+    }
+
+    /// As [`new`](Self::new), at a position near the wrap-around, for tests: `laps` before it.
+    #[doc(hidden)]
+    pub fn new_at(laps: usize) -> Self {
+        let start = 0_usize.wrapping_sub(laps.wrapping_mul(LAP));
+        let first = Segment::allocate().as_ptr();
+        let end = || End {
+            index: AtomicUsize::new(start),
+            segment: AtomicPtr::new(first),
+        };
+        Self {
+            head: Padded(end()),
+            tail: Padded(end()),
+        }
+    }
+
+    /// Adds an item.
+    ///
+    /// ```
+    /// let injector = heist_deque::Injector::new();
+    /// injector.push("work");
+    /// assert_eq!(injector.len(), 1);
+    /// ```
+    pub fn push(&self, item: T) {
+        let mut backoff = Backoff::new();
+        // Made before the last cell is claimed, so that nobody waits for the allocator.
+        let mut spare = None;
+        loop {
+            let index = self.tail.index.load(order::tail_follow());
+            let offset = index % LAP;
+            if offset == SLOTS {
+                backoff.wait();
+                continue;
+            }
+            if offset + 1 == SLOTS && spare.is_none() {
+                spare = Some(Segment::allocate());
+            }
+            // Ordering: relaxed. `tail_follow` on the index has brought the segment with it; a
+            // later one comes with a later index, and the claim below fails.
+            let segment = self.tail.segment.load(Ordering::Relaxed);
+            // Ordering: relaxed. A claim passes nothing on; the cell does.
+            let claim = self.tail.index.compare_exchange_weak(
+                index,
+                index.wrapping_add(1),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            if claim.is_err() {
+                continue;
+            }
+            // SAFETY: the claimed cell is not written, so its segment is live.
+            let segment = unsafe { &*segment };
+            if offset + 1 == SLOTS {
+                let next = spare.take().expect("made above");
+                segment.link(next);
+                self.tail.cross(next, index, order::tail_advance());
+            }
+            // SAFETY: an offset short of the border is within the segment.
+            let cell = unsafe { segment.cell(offset) };
+            // SAFETY: claimed above, and not yet written.
+            unsafe { cell.write(item) };
+            break;
+        }
+        if let Some(spare) = spare {
+            // SAFETY: nobody else has seen it.
+            unsafe { Segment::free(spare) };
+        }
+    }
+
+    /// Takes the oldest item. `Retry`: another thief was faster.
+    ///
+    /// ```
+    /// use heist_deque::{Injector, Steal};
+    ///
+    /// let injector = Injector::new();
+    /// injector.push(1);
+    /// injector.push(2);
+    /// assert_eq!(injector.steal(), Steal::Success(1));
+    /// ```
+    pub fn steal(&self) -> Steal<T> {
+        self.claim(1).map(|claim| {
+            // SAFETY: the claim is for one cell, at the claimed offset.
+            let cell = unsafe { claim.segment().cell(claim.offset) };
+            // SAFETY: claimed, and read once.
+            let item = unsafe { cell.read() };
+            claim.leave();
+            item
+        })
+    }
+
+    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT), no
+    /// more than fit there, and none across the border of a segment. `dest` pops the oldest of them
+    /// first. `Empty` also means that `dest` is full.
+    ///
+    /// ```
+    /// let injector = heist_deque::Injector::new();
+    /// (1..=4).for_each(|n| injector.push(n));
+    /// let (mine, _) = heist_deque::growable::new();
+    /// assert!(injector.steal_batch(&mine).is_success());
+    /// assert_eq!((mine.pop(), mine.pop(), mine.pop()), (Some(1), Some(2), None));
+    /// ```
+    pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
+        let room = room(dest, BATCH_LIMIT);
+        self.claim(room).map(|claim| {
+            claim.read_into(dest, 0);
+            claim.leave();
+        })
+    }
+
+    /// As [`steal_batch`](Self::steal_batch), but returns the oldest item.
+    ///
+    /// ```
+    /// use heist_deque::{Injector, Steal, growable};
+    ///
+    /// let injector = Injector::new();
+    /// (1..=4).for_each(|n| injector.push(n));
+    /// let (mine, _) = growable::new();
+    /// assert_eq!(injector.steal_batch_and_pop(&mine), Steal::Success(1));
+    /// assert_eq!((mine.pop(), mine.pop()), (Some(2), None));
+    /// ```
+    pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
+        let room = 1 + room(dest, BATCH_LIMIT - 1);
+        self.claim(room).map(|claim| {
+            claim.read_into(dest, 1);
+            // SAFETY: the claim is for at least one cell, at the claimed offset.
+            let cell = unsafe { claim.segment().cell(claim.offset) };
+            // SAFETY: claimed, and `read_into` left this one out.
+            let item = unsafe { cell.read() };
+            claim.leave();
+            item
+        })
+    }
+
+    /// Claims half of the items, at least one, at most `most`, from one segment.
+    #[inline]
+    fn claim(&self, most: usize) -> Steal<Claim<T>> {
+        if most == 0 {
+            return Steal::Empty;
+        }
+        let index = self.head.index.load(order::head_follow());
+        let offset = index % LAP;
+        if offset == SLOTS {
+            return Steal::Retry;
+        }
+        // Ordering: relaxed. The tail only grows, so what it says is there; the cells bring the
+        // items.
+        let tail = self.tail.index.load(Ordering::Relaxed);
+        if tail.wrapping_sub(index).cast_signed() <= 0 {
+            return Steal::Empty;
+        }
+        let count = if most == 1 {
+            1
+        } else {
+            cells_between(index, tail)
+                .div_ceil(2)
+                .min(most)
+                .min(SLOTS - offset)
+        };
+        // Ordering: relaxed. `head_follow` on the index has brought the segment with it.
+        let segment = self.head.segment.load(Ordering::Relaxed);
+        // Ordering: relaxed. A claim passes nothing on; the cells do.
+        let claim = self.head.index.compare_exchange(
+            index,
+            index.wrapping_add(count),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        if claim.is_err() {
+            return Steal::Retry;
+        }
+        // SAFETY: an end's segment is never null.
+        let segment = unsafe { NonNull::new_unchecked(segment) };
+        let claim = Claim {
+            segment,
+            offset,
+            count,
+        };
+        if offset + count == SLOTS {
+            let next = claim.segment().follow();
+            self.head
+                .cross(next, index.wrapping_add(count - 1), order::head_advance());
+        }
+        Steal::Success(claim)
+    }
+
+    /// How many items there are. While others are at work, a moment ago.
+    ///
+    /// ```
+    /// let injector = heist_deque::Injector::new();
+    /// (0..100).for_each(|n| injector.push(n));
+    /// assert_eq!(injector.len(), 100);
+    /// ```
+    pub fn len(&self) -> usize {
+        loop {
+            // Ordering: acquire on the first, so that the second is not older than it; the third
+            // says whether both were true at one time.
+            let tail = self.tail.index.load(Ordering::Acquire);
+            let head = self.head.index.load(Ordering::Acquire);
+            if self.tail.index.load(Ordering::Relaxed) == tail {
+                let ahead = tail.wrapping_sub(head).cast_signed();
+                return if ahead <= 0 {
+                    0
+                } else {
+                    cells_between(head, tail)
+                };
+            }
+        }
+    }
+
+    /// Is there nothing to steal? While others are at work, a moment ago.
+    ///
+    /// ```
+    /// assert!(heist_deque::Injector::<u8>::new().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        // Ordering: acquire on the head, so that the tail is not older than it.
+        let head = self.head.index.load(Ordering::Acquire);
+        let tail = self.tail.index.load(Ordering::Relaxed);
+        tail.wrapping_sub(head).cast_signed() <= 0
+    }
+}
+
+impl<T> End<T> {
+    /// The thread that claimed the last cell, at `last`: moves this end into the next segment.
+    fn cross(&self, next: NonNull<Segment<T>>, last: usize, advance: Ordering) {
+        // Ordering: relaxed. Nobody uses it before the index has moved.
+        self.segment.store(next.as_ptr(), Ordering::Relaxed);
+        self.index.store(last.wrapping_add(2), advance);
+    }
+}
+
+/// How many cells there are from position `from` up to `to`, which is not earlier.
+fn cells_between(from: usize, to: usize) -> usize {
+    let offset = from % LAP;
+    let reach = to.wrapping_sub(from) + offset;
+    (reach / LAP * SLOTS + (reach % LAP).min(SLOTS)).saturating_sub(offset)
+}
+
+/// For how many items, at most `most`, is there room?
+fn room<T>(dest: &impl Destination<T>, most: usize) -> usize {
+    (0..most).take_while(|&ahead| dest.has_room(ahead)).count()
+}
+
+/// A run of cells of one segment that one thief has to itself.
+#[must_use]
+struct Claim<T> {
+    /// Live until `leave`.
+    segment: NonNull<Segment<T>>,
+    offset: usize,
+    count: usize,
+}
+
+impl<T> Claim<T> {
+    #[inline(always)]
+    fn segment(&self) -> &Segment<T> {
+        // SAFETY: claimed cells keep their segment alive until they are left.
+        unsafe { self.segment.as_ref() }
+    }
+
+    /// Puts the items into `dest`, newest first, but for the oldest `skip`.
+    fn read_into(&self, dest: &impl Destination<T>, skip: usize) {
+        for n in (skip..self.count).rev() {
+            // SAFETY: a claim lies within its segment.
+            let cell = unsafe { self.segment().cell(self.offset + n) };
+            // SAFETY: claimed, and read once.
+            dest.put(unsafe { cell.read() });
+        }
+    }
+
+    #[inline(always)]
+    fn leave(self) {
+        // SAFETY: all cells of the claim were read, and it ends here.
+        unsafe { Segment::leave(self.segment, self.count) };
+    }
+}
+
+impl<T> Default for Injector<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> fmt::Debug for Injector<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Injector")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Drop for Injector<T> {
+    fn drop(&mut self) {
+        // Ordering: relaxed, for these three. Exclusive access came with an ordering of its own.
+        let mut index = self.head.index.load(Ordering::Relaxed);
+        let tail = self.tail.index.load(Ordering::Relaxed);
+        let mut segment = NonNull::new(self.head.segment.load(Ordering::Relaxed));
+        drop_all(|| {
+            let Some(here) = segment else { return false };
+            let offset = index % LAP;
+            if index == tail || offset == SLOTS {
+                // SAFETY: live, and nobody else is left.
+                let next = unsafe { here.as_ref() }.next();
+                segment = if index == tail { None } else { next };
+                index = index.wrapping_add(1);
+                // SAFETY: likewise, and `segment` has moved on. Its cells were read.
+                unsafe { Segment::free(here) };
+                return true;
+            }
+            index = index.wrapping_add(1);
+            // SAFETY: live, and nobody else is left.
+            let here = unsafe { here.as_ref() };
+            // SAFETY: between head and tail, so pushed and not stolen.
+            drop(unsafe { here.take(offset) });
+            true
+        });
+    }
+}

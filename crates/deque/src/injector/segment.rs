@@ -1,0 +1,207 @@
+//! A run of an injector's slots, and who frees it.
+
+use core::alloc::Layout;
+use core::mem::MaybeUninit;
+use core::ptr::{self, NonNull};
+
+use crate::order;
+use crate::sync::{
+    AtomicBool, AtomicPtr, AtomicUsize, Backoff, Ordering, UnsafeCell, alloc, dealloc, fence,
+};
+
+/// Positions from the start of one segment to the start of the next. The last position of each lap
+/// has no slot: an index that stands there says that the next segment is being put in place. A
+/// power of two, so that positions go on across the wrap-around.
+#[cfg(not(loom))]
+pub(super) const LAP: usize = 64;
+/// Small, so that a model crosses borders.
+#[cfg(loom)]
+pub(super) const LAP: usize = 4;
+
+/// The slots of a segment.
+pub(super) const SLOTS: usize = LAP - 1;
+
+pub(super) struct Cell<T> {
+    /// Set by the pusher when the value is there; read by the thief that claimed the cell.
+    written: AtomicBool,
+    /// Written by the pusher that claimed the cell's position at the tail; read, once `written`,
+    /// by the thief that claimed it at the head.
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+impl<T> Cell<T> {
+    /// Pusher: puts the item there for the thief to see. The last thing that a pusher does to a
+    /// segment.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed this cell at the tail, and calls this once.
+    #[inline]
+    pub(super) unsafe fn write(&self, item: T) {
+        self.value.with_mut(|value| {
+            // SAFETY: the cell is the caller's until `written`.
+            unsafe { (*value).write(item) };
+        });
+        self.written.store(true, order::cell_publish());
+    }
+
+    /// Thief: takes the item, waiting for the pusher if it is still on its way.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed this cell at the head, and calls this once.
+    #[inline]
+    pub(super) unsafe fn read(&self) -> T {
+        let mut backoff = Backoff::new();
+        while !self.written.load(order::cell_read()) {
+            backoff.wait();
+        }
+        let value = self.value.with(|value| {
+            // SAFETY: the pusher is done, and no other thief has the claim.
+            unsafe { value.read() }
+        });
+        // SAFETY: written, and read once, by the caller alone.
+        unsafe { value.assume_init() }
+    }
+}
+
+pub(super) struct Segment<T> {
+    /// The segment after this one; null until the pusher of the last cell links it.
+    next: AtomicPtr<Self>,
+    /// How many cells have been read. The thief that completes it frees the segment.
+    left: AtomicUsize,
+    cells: [Cell<T>; SLOTS],
+}
+
+impl<T> Segment<T> {
+    /// A segment with nothing in it, made in place: its items may be too large for a stack.
+    pub(super) fn allocate() -> NonNull<Self> {
+        let layout = Layout::new::<Self>();
+        // SAFETY: the layout is not zero-sized: it holds atomics.
+        let raw = unsafe { alloc(layout) };
+        let Some(segment) = NonNull::new(raw.cast::<Self>()) else {
+            alloc::alloc::handle_alloc_error(layout)
+        };
+        let at = segment.as_ptr();
+        // SAFETY: fresh memory of the right layout, nobody else knows it; likewise for the others.
+        let next = unsafe { &raw mut (*at).next };
+        // SAFETY: see above.
+        unsafe { next.write(AtomicPtr::new(ptr::null_mut())) };
+        // SAFETY: see above.
+        let left = unsafe { &raw mut (*at).left };
+        // SAFETY: see above.
+        unsafe { left.write(AtomicUsize::new(0)) };
+        // SAFETY: see above.
+        let cells = unsafe { &raw mut (*at).cells }.cast::<Cell<T>>();
+        for n in 0..SLOTS {
+            // SAFETY: `n` is within the array.
+            let cell = unsafe { cells.add(n) };
+            // SAFETY: see above.
+            unsafe { Cell::vacate(cell) };
+        }
+        segment
+    }
+
+    /// # Safety
+    ///
+    /// `offset < SLOTS`.
+    #[inline(always)]
+    pub(super) unsafe fn cell(&self, offset: usize) -> &Cell<T> {
+        // SAFETY: the caller says that it is within the array.
+        unsafe { self.cells.get_unchecked(offset) }
+    }
+
+    /// The pusher of the last cell says what comes next.
+    pub(super) fn link(&self, next: NonNull<Self>) {
+        self.next.store(next.as_ptr(), order::next_publish());
+    }
+
+    /// The segment after this one, waiting for the pusher of the last cell to link it.
+    pub(super) fn follow(&self) -> NonNull<Self> {
+        let mut backoff = Backoff::new();
+        loop {
+            if let Some(next) = NonNull::new(self.next.load(order::next_follow())) {
+                return next;
+            }
+            backoff.wait();
+        }
+    }
+
+    /// Thief: has read `cells` of the cells. Frees the segment if they were the last.
+    ///
+    /// # Safety
+    ///
+    /// `segment` is live, the caller has read that many cells of it, tells so once, and does not
+    /// use it afterwards.
+    #[inline]
+    pub(super) unsafe fn leave(segment: NonNull<Self>, cells: usize) {
+        // SAFETY: live until all cells are left, and these are not yet.
+        let left = unsafe { &(*segment.as_ptr()).left };
+        if left.fetch_add(cells, order::segment_leave()) + cells == SLOTS {
+            fence(order::segment_last());
+            // SAFETY: all cells were read, so every pusher and every other thief is done with the
+            // segment: a pusher's last act is `written`, a thief's is this count.
+            unsafe { Self::free(segment) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// Nobody else uses the segment, now or later; what is left in its cells is forgotten.
+    #[cold]
+    pub(super) unsafe fn free(segment: NonNull<Self>) {
+        // SAFETY: exclusive, as the caller says. Runs no code of `T`'s: a `MaybeUninit` drops
+        // nothing.
+        unsafe { segment.drop_in_place() };
+        // SAFETY: made by `alloc` with this layout in `allocate`.
+        unsafe { dealloc(segment.as_ptr().cast(), Layout::new::<Self>()) };
+    }
+
+    /// The last owner: takes the item of a cell, and says whether there was one.
+    ///
+    /// # Safety
+    ///
+    /// Exclusive access; `offset < SLOTS`; not claimed at the head.
+    pub(super) unsafe fn take(&self, offset: usize) -> T {
+        // SAFETY: within the array, as the caller says.
+        let cell = unsafe { self.cell(offset) };
+        // SAFETY: nobody else can claim it.
+        unsafe { cell.read() }
+    }
+
+    /// The link, for the last owner.
+    pub(super) fn next(&self) -> Option<NonNull<Self>> {
+        // Ordering: relaxed. Exclusive access came with an ordering of its own.
+        NonNull::new(self.next.load(Ordering::Relaxed))
+    }
+}
+
+impl<T> Cell<T> {
+    /// Makes a cell with nothing in it, without a copy of the value on the stack.
+    ///
+    /// # Safety
+    ///
+    /// Fresh memory for a cell, which nobody else knows.
+    #[cfg(not(loom))]
+    unsafe fn vacate(cell: *mut Self) {
+        // SAFETY: within the memory that the caller vouches for.
+        let written = unsafe { &raw mut (*cell).written };
+        // SAFETY: likewise. The value may stay uninitialized, as its type says.
+        unsafe { written.write(AtomicBool::new(false)) };
+    }
+
+    /// As above. Under loom a cell is more than its bytes.
+    ///
+    /// # Safety
+    ///
+    /// As above.
+    #[cfg(loom)]
+    unsafe fn vacate(cell: *mut Self) {
+        let empty = Self {
+            written: AtomicBool::new(false),
+            value: UnsafeCell::new(MaybeUninit::uninit()),
+        };
+        // SAFETY: the caller's fresh memory.
+        unsafe { cell.write(empty) };
+    }
+}

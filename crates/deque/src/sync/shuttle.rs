@@ -1,0 +1,46 @@
+//! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
+
+pub(crate) use alloc::alloc::{alloc, dealloc};
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
+
+/// As the native cell: shuttle does not look at plain memory.
+#[expect(
+    clippy::disallowed_types,
+    reason = "this is the wrapper that the lint points to"
+)]
+pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+impl<T> UnsafeCell<T> {
+    #[expect(
+        clippy::disallowed_types,
+        reason = "this is the wrapper that the lint points to"
+    )]
+    pub(crate) const fn new(value: T) -> Self {
+        Self(core::cell::UnsafeCell::new(value))
+    }
+
+    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+        f(self.0.get())
+    }
+
+    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+        f(self.0.get())
+    }
+}
+
+pub(crate) const fn site(_name: &str, ordering: Ordering) -> Ordering {
+    ordering
+}
+
+pub(crate) struct Backoff;
+
+impl Backoff {
+    pub(crate) const fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn wait(&mut self) {
+        shuttle::thread::yield_now();
+    }
+}
