@@ -93,5 +93,5 @@ pub const BATCH_LIMIT: usize = 32;
 #[doc(hidden)]
 pub mod twin {
     pub use crate::order::SITES;
-    pub use crate::sync::{strengthen, weaken};
+    pub use crate::sync::weaken;
 }

@@ -32,7 +32,7 @@ orderings! {
     slot_claim = Acquire;
     /// Thief has read the item: the owner may write over it (`slot_reuse`, `slot_restore`).
     slot_finish = Release;
-    /// Owner's pop swapped away a thief's finish mark and puts it back (`slot_finish`). A fence.
+    /// Owner's pop swapped away a thief's finish mark and puts it back (`slot_finish`).
     slot_restore = Acquire;
 
     /// Owner has moved to a larger ring: its slots are there to see (`ring_follow`).
@@ -42,7 +42,7 @@ orderings! {
 
     /// A handle dies: what was done through it is done (`handle_last`).
     handle_drop = Release;
-    /// The last handle tears down after all others (`handle_drop`). A fence.
+    /// The last handle tears down after all others (`handle_drop`).
     handle_last = Acquire;
 
     /// Pusher reads the tail: the segment that belongs to it is there (`tail_advance`).
@@ -63,6 +63,6 @@ orderings! {
     cell_read = Acquire;
     /// Thief is done with its slots of a segment (`segment_last`).
     segment_leave = Release;
-    /// The thief that leaves last frees the segment (`segment_leave`). A fence.
+    /// The thief that leaves last frees the segment (`segment_leave`).
     segment_last = Acquire;
 }

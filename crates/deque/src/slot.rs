@@ -20,7 +20,7 @@
 use core::mem::MaybeUninit;
 
 use crate::order;
-use crate::sync::{AtomicUsize, Ordering, UnsafeCell, fence};
+use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 use crate::ticket::Ticket;
 
 pub(crate) struct Slot<T> {
@@ -124,8 +124,9 @@ impl<T> Slot<T> {
         } else {
             // The thief has finished: the slot is vacant for the next lap, and the owner is the
             // only one who writes to it now. The next push will read this store of the owner's
-            // instead of the thief's, so the thief's reading must be ordered before it here.
-            fence(order::slot_restore());
+            // instead of the thief's, so the thief's reading must be ordered before it here: the
+            // owner's swap passes on what the thief released, and this load acquires it.
+            self.word.load(order::slot_restore());
             self.word.store(word, Ordering::Relaxed);
         }
     }

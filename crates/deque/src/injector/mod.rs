@@ -261,10 +261,10 @@ impl<T> Injector<T> {
     /// ```
     pub fn len(&self) -> usize {
         loop {
-            // Ordering: acquire on the first, so that the second is not older than it; the third
-            // says whether both were true at one time.
-            let tail = self.tail.index.load(Ordering::Acquire);
-            let head = self.head.index.load(Ordering::Acquire);
+            // Ordering: relaxed, for all three. With nobody else at work they are the last values;
+            // else the answer is about the past in any case.
+            let tail = self.tail.index.load(Ordering::Relaxed);
+            let head = self.head.index.load(Ordering::Relaxed);
             if self.tail.index.load(Ordering::Relaxed) == tail {
                 let ahead = tail.wrapping_sub(head).cast_signed();
                 return if ahead <= 0 {
@@ -282,8 +282,9 @@ impl<T> Injector<T> {
     /// assert!(heist_deque::Injector::<u8>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
-        // Ordering: acquire on the head, so that the tail is not older than it.
-        let head = self.head.index.load(Ordering::Acquire);
+        // Ordering: relaxed, as in `len`. A caller that goes to sleep on this puts a fence before it,
+        // and one after the push that should wake it.
+        let head = self.head.index.load(Ordering::Relaxed);
         let tail = self.tail.index.load(Ordering::Relaxed);
         tail.wrapping_sub(head).cast_signed() <= 0
     }

@@ -6,7 +6,7 @@ use core::ptr::{self, NonNull};
 
 use crate::order;
 use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicUsize, Backoff, Ordering, UnsafeCell, alloc, dealloc, fence,
+    AtomicBool, AtomicPtr, AtomicUsize, Backoff, Ordering, UnsafeCell, alloc, dealloc,
 };
 
 /// Positions from the start of one segment to the start of the next. The last position of each lap
@@ -70,6 +70,9 @@ pub(super) struct Segment<T> {
     next: AtomicPtr<Self>,
     /// How many cells have been read. The thief that completes it frees the segment.
     left: AtomicUsize,
+    /// Stands for the segment's memory, so that a model sees its making, its use and its end. It
+    /// takes no space.
+    memory: UnsafeCell<()>,
     cells: [Cell<T>; SLOTS],
 }
 
@@ -92,6 +95,10 @@ impl<T> Segment<T> {
         // SAFETY: see above.
         unsafe { left.write(AtomicUsize::new(0)) };
         // SAFETY: see above.
+        let memory = unsafe { &raw mut (*at).memory };
+        // SAFETY: see above.
+        unsafe { memory.write(UnsafeCell::new(())) };
+        // SAFETY: see above.
         let cells = unsafe { &raw mut (*at).cells }.cast::<Cell<T>>();
         for n in 0..SLOTS {
             // SAFETY: `n` is within the array.
@@ -99,6 +106,8 @@ impl<T> Segment<T> {
             // SAFETY: see above.
             unsafe { Cell::vacate(cell) };
         }
+        // SAFETY: initialized above.
+        unsafe { segment.as_ref() }.memory.with_mut(|_| ());
         segment
     }
 
@@ -107,6 +116,7 @@ impl<T> Segment<T> {
     /// `offset < SLOTS`.
     #[inline(always)]
     pub(super) unsafe fn cell(&self, offset: usize) -> &Cell<T> {
+        self.memory.with(|_| ());
         // SAFETY: the caller says that it is within the array.
         unsafe { self.cells.get_unchecked(offset) }
     }
@@ -138,7 +148,8 @@ impl<T> Segment<T> {
         // SAFETY: live until all cells are left, and these are not yet.
         let left = unsafe { &(*segment.as_ptr()).left };
         if left.fetch_add(cells, order::segment_leave()) + cells == SLOTS {
-            fence(order::segment_last());
+            // As in `Shared`: an acquire load of what the other thieves released.
+            left.load(order::segment_last());
             // SAFETY: all cells were read, so every pusher and every other thief is done with the
             // segment: a pusher's last act is `written`, a thief's is this count.
             unsafe { Self::free(segment) };
@@ -150,6 +161,8 @@ impl<T> Segment<T> {
     /// Nobody else uses the segment, now or later; what is left in its cells is forgotten.
     #[cold]
     pub(super) unsafe fn free(segment: NonNull<Self>) {
+        // SAFETY: live until the end of this call.
+        unsafe { segment.as_ref() }.memory.with_mut(|_| ());
         // SAFETY: exclusive, as the caller says. Runs no code of `T`'s: a `MaybeUninit` drops
         // nothing.
         unsafe { segment.drop_in_place() };

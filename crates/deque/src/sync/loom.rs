@@ -6,33 +6,22 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use std::sync::TryLockError;
 
-/// The site that is weakened to `Relaxed` in this process; empty for none.
-static WEAKENED: std::sync::Mutex<&'static str> = std::sync::Mutex::new("");
-
-/// Weakens one ordering, by its name in `order`, until [`strengthen`].
-#[allow(missing_docs, reason = "not part of the crate outside of a model")]
-pub fn weaken(name: &'static str) {
-    *WEAKENED.lock().unwrap() = name;
+std::thread_local! {
+    /// The site that is weakened to `Relaxed`, empty for none. Loom runs all threads of a model on
+    /// the thread that called it, so this is per model.
+    static WEAKENED: core::cell::Cell<&'static str> = const { core::cell::Cell::new("") };
 }
 
-/// Restores every ordering.
-#[allow(missing_docs, reason = "not part of the crate outside of a model")]
-pub fn strengthen() {
-    *WEAKENED.lock().unwrap() = "";
+/// Weakens one ordering, by its name in `order`, in the models that this thread runs from now on.
+pub fn weaken(name: &'static str) {
+    WEAKENED.set(name);
 }
 
 pub(crate) fn site(name: &str, ordering: Ordering) -> Ordering {
-    if *WEAKENED.lock().unwrap() == name {
+    if WEAKENED.get() == name {
         Ordering::Relaxed
     } else {
         ordering
-    }
-}
-
-/// A fence that a weakened site turns into nothing.
-pub(crate) fn fence(ordering: Ordering) {
-    if ordering != Ordering::Relaxed {
-        loom::sync::atomic::fence(ordering);
     }
 }
 

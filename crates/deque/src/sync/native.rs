@@ -1,7 +1,7 @@
 //! The real machine: `core`, `alloc` and, where the feature allows, `std`.
 
 pub(crate) use alloc::alloc::{alloc, dealloc};
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(feature = "std")]
 pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};

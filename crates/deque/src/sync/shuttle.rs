@@ -1,7 +1,7 @@
 //! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
 
 pub(crate) use alloc::alloc::{alloc, dealloc};
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 
 /// As the native cell: shuttle does not look at plain memory.

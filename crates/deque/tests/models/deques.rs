@@ -1,0 +1,318 @@
+//! Models of the deques: owner against thieves, one pair of operations at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heist_deque::{Steal, bounded, growable, locked};
+use loom::thread;
+
+use crate::explore::Model;
+
+/// The verbs that the models need of an owner's end.
+pub(crate) trait Owner<T>: Send + 'static {
+    type Thief: Thief<T>;
+
+    /// A deque whose first ring has `capacity` slots, where that can be chosen.
+    fn pair(capacity: usize) -> (Self, Self::Thief)
+    where
+        Self: Sized;
+    fn push(&self, item: T) -> Result<(), T>;
+    fn pop(&self) -> Option<T>;
+}
+
+/// The verbs that the models need of a thief's end.
+pub(crate) trait Thief<T>: Clone + Send + 'static {
+    fn steal(&self) -> Steal<T>;
+}
+
+macro_rules! flavour {
+    ($flavour:ident, $capacity:ident => $new:expr, $push:expr) => {
+        impl<T: Send + 'static> Owner<T> for $flavour::Worker<T> {
+            type Thief = $flavour::Stealer<T>;
+
+            fn pair($capacity: usize) -> (Self, Self::Thief) {
+                $new
+            }
+
+            fn push(&self, item: T) -> Result<(), T> {
+                $push(self, item)
+            }
+
+            fn pop(&self) -> Option<T> {
+                $flavour::Worker::pop(self)
+            }
+        }
+
+        impl<T: Send + 'static> Thief<T> for $flavour::Stealer<T> {
+            fn steal(&self) -> Steal<T> {
+                $flavour::Stealer::steal(self)
+            }
+        }
+    };
+}
+
+// Two items before the wrap-around, so that the models cross it.
+const FIRST: usize = (usize::MAX >> 2) - 1;
+
+flavour!(bounded, capacity => bounded::new_at(capacity, FIRST).unwrap(), |w: &bounded::Worker<T>, item| {
+    w.push(item).map_err(|full| full.into_inner())
+});
+flavour!(growable, capacity => growable::new_at(capacity, FIRST), |w: &growable::Worker<T>, item| {
+    w.push(item);
+    Ok(())
+});
+flavour!(locked, _capacity => locked::new(), |w: &locked::Worker<T>, item| {
+    w.push(item);
+    Ok(())
+});
+
+/// Steals `attempts` times and returns what came of it. Oldest first: what one thief gets must be
+/// in the order in which it was pushed.
+fn rob(stealer: &impl Thief<usize>, attempts: usize) -> Vec<usize> {
+    let loot: Vec<_> = (0..attempts)
+        .filter_map(|_| stealer.steal().success())
+        .collect();
+    assert!(loot.is_sorted(), "a thief got {loot:?}");
+    loot
+}
+
+/// Pops until there is nothing, and holds the owner's promise: a `None` is final.
+fn empty<W: Owner<usize>>(worker: &W) -> Vec<usize> {
+    let popped: Vec<_> = std::iter::from_fn(|| worker.pop()).collect();
+    assert_eq!(worker.pop(), None, "a pop that says None is final");
+    popped
+}
+
+/// All of `0..pushed` came out, each once.
+fn complete(pushed: usize, mut out: Vec<usize>) {
+    out.sort_unstable();
+    assert_eq!(out, (0..pushed).collect::<Vec<_>>(), "lost or doubled");
+}
+
+/// Two items, a thief that steals twice, an owner that pops twice.
+pub(crate) fn last_item<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    worker.push(0).unwrap();
+    worker.push(1).unwrap();
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    let mut out = empty(&worker);
+    // Nothing is left for anyone: whatever the owner did not get, the thief has.
+    out.extend(thief.join().unwrap());
+    complete(2, out);
+}
+
+/// Two items, two thieves with one attempt each, an owner that pops.
+fn two_thieves<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    worker.push(0).unwrap();
+    worker.push(1).unwrap();
+    let thieves = [stealer.clone(), stealer].map(|s| thread::spawn(move || rob(&s, 1)));
+    let mut out = Vec::from_iter(worker.pop());
+    thieves
+        .into_iter()
+        .for_each(|thief| out.extend(thief.join().unwrap()));
+    out.extend(empty(&worker));
+    complete(2, out);
+}
+
+/// Three items, two thieves with two attempts each, an owner that pushes one more and pops.
+fn crowd<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    worker.push(0).unwrap();
+    worker.push(1).unwrap();
+    let thieves = [stealer.clone(), stealer].map(|s| thread::spawn(move || rob(&s, 2)));
+    let mut out = Vec::from_iter(worker.pop());
+    out.extend(worker.push(2).err());
+    out.extend(empty(&worker));
+    thieves
+        .into_iter()
+        .for_each(|thief| out.extend(thief.join().unwrap()));
+    complete(3, out);
+}
+
+/// One slot, used again for a second item while a thief may still be in it.
+fn slot_reuse<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(1);
+    worker.push(0).unwrap();
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    let refused = worker.push(1).err();
+    let mut out = empty(&worker);
+    out.extend(refused);
+    out.extend(thief.join().unwrap());
+    complete(2, out);
+}
+
+/// One slot, popped and pushed again: the owner's swap may have met a thief's mark.
+pub(crate) fn pop_and_reuse<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(1);
+    worker.push(0).unwrap();
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    let mut out = Vec::from_iter(worker.pop());
+    out.extend(worker.push(1).err());
+    out.extend(empty(&worker));
+    out.extend(thief.join().unwrap());
+    complete(2, out);
+}
+
+/// Items pushed while a thief is at it: what the thief sees full, it sees written.
+pub(crate) fn push_and_steal<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    worker.push(0).unwrap();
+    worker.push(1).unwrap();
+    let mut out = empty(&worker);
+    out.extend(thief.join().unwrap());
+    complete(2, out);
+}
+
+/// A pop before the first push, while a thief looks as well.
+pub(crate) fn empty_pop<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    let thief = thread::spawn(move || rob(&stealer, 1));
+    assert_eq!(worker.pop(), None, "nothing was pushed yet");
+    worker.push(0).unwrap();
+    let mut out = empty(&worker);
+    out.extend(thief.join().unwrap());
+    complete(1, out);
+}
+
+/// The worker goes while a thief is inside.
+pub(crate) fn worker_goes_first<W: Owner<usize>>() {
+    let (worker, stealer) = W::pair(2);
+    worker.push(0).unwrap();
+    worker.push(1).unwrap();
+    let thief = thread::spawn(move || rob(&stealer, 1));
+    let popped = worker.pop();
+    drop(worker);
+    let loot = thief.join().unwrap();
+    assert!(popped.is_none() || loot != [1], "taken twice");
+}
+
+/// The ring is full and doubles while a thief is in it.
+fn grow_and_steal() {
+    let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(1);
+    worker.push(0);
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    worker.push(1);
+    assert_eq!(worker.capacity().max(2), 2, "one doubling is enough");
+    let mut out = empty(&worker);
+    out.extend(thief.join().unwrap());
+    complete(2, out);
+}
+
+/// A thief that follows into the larger ring reads what the owner moved there.
+fn grow_twice_and_steal() {
+    let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(1);
+    worker.push(0);
+    let thief = thread::spawn(move || rob(&stealer, 2));
+    worker.push(1);
+    worker.push(2);
+    let loot = thief.join().unwrap();
+    let mut out = empty(&worker);
+    out.extend(loot);
+    complete(3, out);
+}
+
+macro_rules! batch {
+    ($name:ident, $flavour:ident, $items:literal) => {
+        /// A thief takes half in a batch while the owner pops; nothing is taken twice, and the
+        /// batch is never more than half of what was there.
+        fn $name() {
+            let (worker, stealer) = <$flavour::Worker<usize> as Owner<usize>>::pair(4);
+            (0..$items).for_each(|n| Owner::push(&worker, n).unwrap());
+            let thief = thread::spawn(move || {
+                let (mine, _) = <$flavour::Worker<usize> as Owner<usize>>::pair(4);
+                let mut loot = Vec::from_iter(stealer.steal_batch_and_pop(&mine).success());
+                loot.extend(empty(&mine));
+                assert!(
+                    loot.len() <= usize::div_ceil($items, 2),
+                    "more than half: {loot:?}"
+                );
+                assert!(
+                    loot.is_sorted_by(|a, b| a > b),
+                    "a batch keeps its order: {loot:?}"
+                );
+                loot
+            });
+            let mut out = Vec::from_iter(worker.pop());
+            out.extend(worker.pop());
+            out.extend(thief.join().unwrap());
+            out.extend(empty(&worker));
+            complete($items, out);
+        }
+    };
+}
+
+batch!(batch_bounded, bounded, 3);
+batch!(batch_growable, growable, 3);
+batch!(batch_locked, locked, 3);
+
+/// Counts its drops.
+struct Counted(Arc<[AtomicUsize; 2]>, usize);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0[self.1].fetch_add(1, Relaxed);
+    }
+}
+
+/// The worker goes while two thieves are inside, and any of the three may be the last.
+fn drop_and_steal<W: Owner<Counted>>() {
+    let drops = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let (worker, stealer) = W::pair(2);
+    for n in 0..2 {
+        assert!(worker.push(Counted(Arc::clone(&drops), n)).is_ok());
+    }
+    let thieves = [stealer.clone(), stealer].map(|s| thread::spawn(move || drop(s.steal())));
+    drop(worker);
+    thieves.into_iter().for_each(|thief| thief.join().unwrap());
+    let drops = drops.each_ref().map(|n| n.load(Relaxed));
+    assert_eq!(drops, [1, 1], "every item is dropped once");
+}
+
+macro_rules! models {
+    ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
+        /// All models of this file.
+        pub(crate) const MODELS: &[Model] = &[$(Model {
+            name: stringify!($name),
+            run: $run,
+            preemptions: $preemptions,
+            floor: $floor,
+        }),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let model = MODELS.iter().find(|model| model.name == stringify!($name));
+                model.expect("listed").must_hold();
+            }
+        )*
+    };
+}
+
+models! {
+    bounded_last_item: last_item::<bounded::Worker<usize>>, None, 200;
+    bounded_two_thieves: two_thieves::<bounded::Worker<usize>>, Some(4), 3_100;
+    bounded_slot_reuse: slot_reuse::<bounded::Worker<usize>>, None, 46;
+    bounded_pop_and_reuse: pop_and_reuse::<bounded::Worker<usize>>, None, 930;
+    bounded_push_and_steal: push_and_steal::<bounded::Worker<usize>>, None, 1_800;
+    bounded_empty_pop: empty_pop::<bounded::Worker<usize>>, None, 47;
+    bounded_worker_goes_first: worker_goes_first::<bounded::Worker<usize>>, None, 4;
+    bounded_batch: batch_bounded, None, 120;
+    bounded_drop: drop_and_steal::<bounded::Worker<Counted>>, None, 5_900;
+    growable_last_item: last_item::<growable::Worker<usize>>, None, 200;
+    growable_two_thieves: two_thieves::<growable::Worker<usize>>, Some(4), 3_100;
+    growable_growth: grow_and_steal, None, 8_800;
+    growable_growth_twice: grow_twice_and_steal, None, 6_500;
+    growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 1_800;
+    growable_empty_pop: empty_pop::<growable::Worker<usize>>, None, 47;
+    growable_worker_goes_first: worker_goes_first::<growable::Worker<usize>>, None, 4;
+    growable_batch: batch_growable, None, 120;
+    growable_drop: drop_and_steal::<growable::Worker<Counted>>, None, 5_900;
+    locked_last_item: last_item::<locked::Worker<usize>>, None, 44;
+    locked_two_thieves: two_thieves::<locked::Worker<usize>>, None, 220;
+    locked_batch: batch_locked, None, 8;
+    locked_drop: drop_and_steal::<locked::Worker<Counted>>, None, 250;
+    bounded_crowd: crowd::<bounded::Worker<usize>>, Some(2), 59_000;
+    growable_crowd: crowd::<growable::Worker<usize>>, Some(2), 83_000;
+}

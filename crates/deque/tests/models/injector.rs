@@ -1,0 +1,170 @@
+//! Models of the injector. A segment has three cells here, so that borders are near.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heist_deque::{Injector, Steal, growable};
+use loom::thread;
+
+use crate::explore::Model;
+
+/// An injector with two of the first segment's three cells used up.
+fn near_the_border() -> loom::sync::Arc<Injector<usize>> {
+    let injector = Injector::new_at(1);
+    for n in 0..2 {
+        injector.push(n);
+        assert_eq!(injector.steal(), Steal::Success(n));
+    }
+    loom::sync::Arc::new(injector)
+}
+
+fn drain(injector: &Injector<usize>) -> Vec<usize> {
+    let rest = std::iter::from_fn(|| injector.steal().success()).collect();
+    assert_eq!(
+        injector.steal(),
+        Steal::Empty,
+        "nobody is in the way any more"
+    );
+    rest
+}
+
+fn complete(pushed: &[usize], mut out: Vec<usize>) {
+    out.sort_unstable();
+    assert_eq!(out, pushed, "lost or doubled");
+}
+
+/// A pusher crosses the border while a thief follows it.
+fn border() {
+    let injector = near_the_border();
+    let other = injector.clone();
+    let thief =
+        thread::spawn(move || Vec::from_iter((0..2).filter_map(|_| other.steal().success())));
+    injector.push(10);
+    injector.push(11);
+    let mut out = thief.join().unwrap();
+    out.extend(drain(&injector));
+    assert_eq!(out, [10, 11], "first in, first out");
+}
+
+/// One thief crosses the border behind the pusher, another one follows it.
+fn border_two_thieves() {
+    let injector = near_the_border();
+    let thieves = [injector.clone(), injector.clone()]
+        .map(|injector| thread::spawn(move || injector.steal().success()));
+    injector.push(10);
+    injector.push(11);
+    let mut out: Vec<_> = thieves
+        .into_iter()
+        .filter_map(|thief| thief.join().unwrap())
+        .collect();
+    out.extend(drain(&injector));
+    complete(&[10, 11], out);
+}
+
+/// Two pushers meet at the border.
+fn two_pushers() {
+    let injector = near_the_border();
+    let other = injector.clone();
+    let pusher = thread::spawn(move || other.push(10));
+    injector.push(11);
+    pusher.join().unwrap();
+    complete(&[10, 11], drain(&injector));
+}
+
+/// Two thieves take the last cells of a segment: one of them frees it.
+fn two_thieves() {
+    let injector = near_the_border();
+    injector.push(10);
+    injector.push(11);
+    let other = injector.clone();
+    let thief = thread::spawn(move || other.steal().success());
+    let mut out = Vec::from_iter(injector.steal().success());
+    out.extend(thief.join().unwrap());
+    out.extend(drain(&injector));
+    complete(&[10, 11], out);
+}
+
+/// Two thieves take two cells of one segment, whose third was taken before, and free it.
+fn leave_together() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    (0..3).for_each(|n| injector.push(n));
+    assert_eq!(injector.steal(), Steal::Success(0));
+    let other = injector.clone();
+    let thief = thread::spawn(move || other.steal().success());
+    let mut out = Vec::from_iter(injector.steal().success());
+    out.extend(thief.join().unwrap());
+    out.extend(drain(&injector));
+    complete(&[1, 2], out);
+}
+
+/// A batch against a single steal, with a pusher's item on its way.
+fn batch() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    (0..2).for_each(|n| injector.push(n));
+    let other = injector.clone();
+    let thief = thread::spawn(move || {
+        let (mine, _) = growable::new_at(4, 0);
+        let mut loot = Vec::from_iter(other.steal_batch_and_pop(&mine).success());
+        loot.extend(std::iter::from_fn(|| mine.pop()));
+        assert!(loot.is_sorted(), "a batch comes out oldest first: {loot:?}");
+        loot
+    });
+    injector.push(2);
+    let mut out = Vec::from_iter(injector.steal().success());
+    out.extend(thief.join().unwrap());
+    out.extend(drain(&injector));
+    complete(&[0, 1, 2], out);
+}
+
+/// Counts its drops.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// What is left when the injector goes is dropped once.
+fn teardown() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    let other = injector.clone();
+    let counted = Counted(Arc::clone(&drops));
+    let pusher = thread::spawn(move || other.push(counted));
+    (0..3).for_each(|_| injector.push(Counted(Arc::clone(&drops))));
+    drop(injector.steal());
+    drop(injector);
+    pusher.join().unwrap();
+    assert_eq!(drops.load(Relaxed), 4, "every item is dropped once");
+}
+
+macro_rules! models {
+    ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
+        /// All models of this file.
+        pub(crate) const MODELS: &[Model] = &[$(Model {
+            name: stringify!($name),
+            run: $run,
+            preemptions: $preemptions,
+            floor: $floor,
+        }),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let model = MODELS.iter().find(|model| model.name == stringify!($name));
+                model.expect("listed").must_hold();
+            }
+        )*
+    };
+}
+
+models! {
+    injector_border: border, None, 2_400;
+    injector_two_pushers: two_pushers, None, 100;
+    injector_two_thieves: two_thieves, None, 80;
+    injector_leave_together: leave_together, None, 16;
+    injector_batch: batch, None, 210;
+    injector_teardown: teardown, None, 16_000;
+    injector_border_two_thieves: border_two_thieves, Some(3), 84_000;
+}

@@ -1,0 +1,182 @@
+//! Larger scenarios under shuttle: random and PCT schedules of several thieves and many items.
+//!
+//! Run with `ci/models.sh`. Shuttle is sequentially consistent, so it says nothing of orderings (the
+//! loom models do); it finds errors of logic that need more threads and more steps than loom can
+//! explore. A failing schedule is printed; `HEIST_REPLAY=<schedule> ci/models.sh NAME` runs it again.
+
+#![cfg(shuttle)]
+
+use std::sync::Arc;
+
+use heist_deque::{BATCH_LIMIT, Injector, Steal, bounded, growable, locked};
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::sync::atomic::{AtomicBool, Ordering};
+use shuttle::{Config, Runner, thread};
+
+/// Schedules of each kind.
+const SCHEDULES: usize = 3_000;
+
+/// Runs a scenario under random schedules and under PCT of two depths, or replays one schedule.
+fn check(scenario: fn()) {
+    if let Ok(schedule) = std::env::var("HEIST_REPLAY") {
+        shuttle::replay(scenario, &schedule);
+        return;
+    }
+    let random = Runner::new(RandomScheduler::new(SCHEDULES), Config::new()).run(scenario);
+    let shallow = Runner::new(PctScheduler::new(5, SCHEDULES), Config::new()).run(scenario);
+    let deep = Runner::new(PctScheduler::new(10, SCHEDULES), Config::new()).run(scenario);
+    assert_eq!(
+        [random, shallow, deep],
+        [SCHEDULES; 3],
+        "all schedules were run"
+    );
+}
+
+/// All of `0..items` came out, each once.
+fn complete(items: usize, mut out: Vec<usize>) {
+    out.sort_unstable();
+    assert!(out.iter().copied().eq(0..items), "lost or doubled: {out:?}");
+}
+
+/// Steals by turns one by one and in batches until the owner is done and nothing is left.
+fn rob(
+    done: &AtomicBool,
+    one: impl Fn() -> Steal<usize>,
+    batch: impl Fn() -> Steal<usize>,
+    mine: impl Fn() -> Option<usize>,
+) -> Vec<usize> {
+    let mut loot = Vec::new();
+    for turn in 0_usize.. {
+        let last_look = done.load(Ordering::SeqCst);
+        match if turn.is_multiple_of(2) {
+            one()
+        } else {
+            batch()
+        } {
+            Steal::Success(item) => loot.push(item),
+            Steal::Empty if last_look => break,
+            Steal::Empty | Steal::Retry => thread::yield_now(),
+        }
+        loot.extend(std::iter::from_fn(&mine));
+    }
+    loot
+}
+
+macro_rules! owner_and_thieves {
+    ($name:ident, $flavour:ident, $new:expr, $push:expr) => {
+        /// An owner that pushes and pops, and three thieves.
+        #[test]
+        fn $name() {
+            check(|| {
+                const ITEMS: usize = 24;
+                let (worker, stealer) = $new;
+                let done = Arc::new(AtomicBool::new(false));
+                let thieves: Vec<_> = (0..3)
+                    .map(|_| {
+                        let (stealer, done) = (stealer.clone(), Arc::clone(&done));
+                        thread::spawn(move || {
+                            let (mine, _) = $new;
+                            let batch = || stealer.steal_batch_and_pop(&mine);
+                            rob(&done, || stealer.steal(), batch, || mine.pop())
+                        })
+                    })
+                    .collect();
+                let mut out = Vec::new();
+                for item in 0..ITEMS {
+                    out.extend($push(&worker, item));
+                    if item % 3 == 2 {
+                        out.extend(worker.pop());
+                    }
+                }
+                out.extend(std::iter::from_fn(|| worker.pop()));
+                assert_eq!(worker.pop(), None, "a pop that says None is final");
+                done.store(true, Ordering::SeqCst);
+                thieves
+                    .into_iter()
+                    .for_each(|thief| out.extend(thief.join().unwrap()));
+                complete(ITEMS, out);
+            });
+        }
+    };
+}
+
+owner_and_thieves!(
+    bounded_owner_and_thieves,
+    bounded,
+    bounded::new_at(4, usize::MAX >> 2).unwrap(),
+    {
+        |worker: &bounded::Worker<usize>, item| {
+            worker.push(item).err().map(|full| full.into_inner())
+        }
+    }
+);
+owner_and_thieves!(
+    growable_owner_and_thieves,
+    growable,
+    growable::new_at(1, usize::MAX >> 2),
+    {
+        |worker: &growable::Worker<usize>, item| {
+            worker.push(item);
+            None::<usize>
+        }
+    }
+);
+owner_and_thieves!(locked_owner_and_thieves, locked, locked::new(), {
+    |worker: &locked::Worker<usize>, item| {
+        worker.push(item);
+        None::<usize>
+    }
+});
+
+/// Two pushers and two thieves around the border of two segments.
+#[test]
+fn injector_pushers_and_thieves() {
+    check(|| {
+        const EACH: usize = 40;
+        let injector = Arc::new(Injector::new_at(1));
+        (0..BATCH_LIMIT).for_each(|_| injector.push(usize::MAX));
+        (0..BATCH_LIMIT).for_each(|_| assert!(injector.steal().is_success()));
+        let done = Arc::new(AtomicBool::new(false));
+        let thieves: Vec<_> = (0..2)
+            .map(|_| {
+                let (injector, done) = (Arc::clone(&injector), Arc::clone(&done));
+                thread::spawn(move || {
+                    let (mine, _) = bounded::new(4).unwrap();
+                    let batch = || injector.steal_batch_and_pop(&mine);
+                    rob(&done, || injector.steal(), batch, || mine.pop())
+                })
+            })
+            .collect();
+        let pushers: Vec<_> = (0..2)
+            .map(|part| {
+                let injector = Arc::clone(&injector);
+                thread::spawn(move || (0..EACH).for_each(|n| injector.push(part * EACH + n)))
+            })
+            .collect();
+        pushers
+            .into_iter()
+            .for_each(|pusher| pusher.join().unwrap());
+        done.store(true, Ordering::SeqCst);
+        let loot = thieves.into_iter().flat_map(|thief| thief.join().unwrap());
+        complete(2 * EACH, loot.collect());
+    });
+}
+
+/// The harness sees a deque that loses an item under some schedule: a check of the check.
+#[test]
+#[should_panic(expected = "lost or doubled")]
+fn a_broken_deque_is_noticed() {
+    check(|| {
+        let last = Arc::new(shuttle::sync::atomic::AtomicUsize::new(1));
+        let take = |last: &shuttle::sync::atomic::AtomicUsize| {
+            let there = last.load(Ordering::SeqCst) == 1;
+            last.store(0, Ordering::SeqCst);
+            there.then_some(0)
+        };
+        let other = Arc::clone(&last);
+        let thief = thread::spawn(move || take(&other));
+        let mut out = Vec::from_iter(take(&last));
+        out.extend(thief.join().unwrap());
+        complete(1, out);
+    });
+}
