@@ -7,9 +7,7 @@
 # is installed), rebuild std with -Zsanitizer=thread and keep the result as a
 # sysroot of its own. After the first run only our own code is compiled.
 #
-# ThreadSanitizer does not understand fences. The program is compiled with
-# `--cfg heist_tsan`, for code that wants to use orderings instead under it.
-# It also forgets what a thread did once that thread has ended and was detached
+# ThreadSanitizer does not understand fences; our code has none. It forgets what a thread did once that thread has ended and was detached
 # (its JoinHandle dropped, a scoped one included): the stress program should keep
 # its handles until all its threads are done.
 #
@@ -166,7 +164,7 @@ fi
 say "control: race reported, locked twin clean"
 
 say "building example $example of $package"
-flags=$(printf '%s\x1f' -Zsanitizer=thread --cfg heist_tsan)--sysroot=$sysroot
+flags=$(printf '%s\x1f' -Zsanitizer=thread)--sysroot=$sysroot
 CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$cache/build \
   with_rustc cargo build --quiet --release -j 2 --target "$target" -p "$package" --example "$example" || fail "example $example does not build"
 code=0

@@ -4,7 +4,8 @@
 //! and in batches. At the end every number must have come out exactly once. `--quick` does a tenth.
 
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 use std::thread;
 use std::time::Instant;
 
@@ -61,12 +62,8 @@ fn rob(
     mut mine: impl FnMut() -> Option<usize>,
 ) {
     for turn in 0_usize.. {
-        let done = tally.done.load(std::sync::atomic::Ordering::Acquire);
-        match if turn.is_multiple_of(4) {
-            batch()
-        } else {
-            one()
-        } {
+        let done = tally.done.load(Acquire);
+        match if turn.is_multiple_of(4) { batch() } else { one() } {
             Steal::Success(item) => tally.mark(item, &tally.stolen),
             Steal::Retry => _ = tally.retries.fetch_add(1, Relaxed),
             Steal::Empty if done => return,
@@ -78,24 +75,27 @@ fn rob(
     }
 }
 
+fn wait_for(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {
+    let ended = threads.into_iter().try_for_each(|thread| thread.join());
+    ended.expect("the threads of this program do not panic");
+}
+
 macro_rules! stress {
     ($name:literal, $items:expr, $thieves:expr, $new:expr, $push:expr) => {{
         let tally = Tally::new($items);
         let start = Instant::now();
         let (worker, stealer) = $new;
         thread::scope(|scope| {
+            // The handles are kept to the end: a race detector forgets a thread without one.
+            let mut thieves = Vec::new();
             for _ in 0..$thieves {
                 let stealer = stealer.clone();
                 let tally = &tally;
-                scope.spawn(move || {
+                thieves.push(scope.spawn(move || {
                     let (mine, _) = $new;
-                    rob(
-                        tally,
-                        || stealer.steal(),
-                        || stealer.steal_batch_and_pop(&mine),
-                        || mine.pop(),
-                    );
-                });
+                    let batch = || stealer.steal_batch_and_pop(&mine);
+                    rob(tally, || stealer.steal(), batch, || mine.pop());
+                }));
             }
             for item in 0..$items {
                 $push(&worker, item, &tally);
@@ -108,7 +108,8 @@ macro_rules! stress {
             while let Some(item) = worker.pop() {
                 tally.mark(item, &tally.popped);
             }
-            tally.done.store(true, std::sync::atomic::Ordering::Release);
+            tally.done.store(true, Release);
+            wait_for(thieves);
         });
         tally.report($name, start)
     }};
@@ -119,31 +120,20 @@ fn stress_injector(items: usize, thieves: usize) -> bool {
     let start = Instant::now();
     let injector = Injector::new();
     thread::scope(|scope| {
-        for _ in 0..thieves {
-            scope.spawn(|| {
-                let (mine, _) = growable::new();
-                rob(
-                    &tally,
-                    || injector.steal(),
-                    || injector.steal_batch_and_pop(&mine),
-                    || mine.pop(),
-                );
-            });
-        }
-        let pushers: Vec<_> = (0..2)
-            .map(|part| {
-                let injector = &injector;
-                scope.spawn(move || {
-                    (part..items)
-                        .step_by(2)
-                        .for_each(|item| injector.push(item))
-                })
-            })
-            .collect();
-        pushers
-            .into_iter()
-            .for_each(|pusher| pusher.join().expect("a push does not panic"));
-        tally.done.store(true, std::sync::atomic::Ordering::Release);
+        let rob = || {
+            let (mine, _) = growable::new();
+            let batch = || injector.steal_batch_and_pop(&mine);
+            rob(&tally, || injector.steal(), batch, || mine.pop());
+        };
+        let thieves = (0..thieves).map(|_| scope.spawn(rob)).collect();
+        let push = |part: usize| {
+            let injector = &injector;
+            move || (part..items).step_by(2).for_each(|item| injector.push(item))
+        };
+        let pushers = (0..2).map(|part| scope.spawn(push(part))).collect();
+        wait_for(pushers);
+        tally.done.store(true, Release);
+        wait_for(thieves);
     });
     tally.report("injector", start)
 }

@@ -62,26 +62,12 @@ pub fn new_at<T>(capacity: usize, number: usize) -> Result<(Worker<T>, Stealer<T
     let origin = Ticket::new(number);
     let ring = Ring::try_new(capacity, origin)?;
     let view = ring.view();
-    let body = Body {
-        top: Padded(AtomicUsize::new(origin.vacant())),
-        ring,
-    };
-    let out_of_memory = CapacityError::OutOfMemory {
-        requested: capacity,
-        bytes: Shared::<Body<T>>::BYTES,
-    };
+    let body = Body { top: Padded(AtomicUsize::new(origin.vacant())), ring };
+    let out_of_memory =
+        CapacityError::OutOfMemory { requested: capacity, bytes: Shared::<Body<T>>::BYTES };
     let shared = Shared::try_new(body).map_err(|_| out_of_memory)?;
-    let stealer = Stealer {
-        shared: shared.clone(),
-    };
-    Ok((
-        Worker {
-            bottom: Cell::new(origin),
-            view,
-            shared,
-        },
-        stealer,
-    ))
+    let stealer = Stealer { shared: shared.clone() };
+    Ok((Worker { bottom: Cell::new(origin), view, shared }, stealer))
 }
 
 fn check(capacity: usize) -> Result<(), CapacityError> {
@@ -180,9 +166,7 @@ impl<T> Worker<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared
-            .ring
-            .len_below(self.bottom.get(), &self.shared.top)
+        self.shared.ring.len_below(self.bottom.get(), &self.shared.top)
     }
 
     /// Would a pop find nothing? If so, this is final until the next push.
@@ -216,9 +200,7 @@ impl<T> Worker<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn stealer(&self) -> Stealer<T> {
-        Stealer {
-            shared: self.shared.clone(),
-        }
+        Stealer { shared: self.shared.clone() }
     }
 }
 
@@ -233,16 +215,13 @@ impl<T> Destination<T> for Worker<T> {
 
     #[inline]
     fn put(&self, item: T) {
-        self.push(item)
-            .expect("there was room, and only the owner fills it");
+        self.push(item).expect("there was room, and only the owner fills it");
     }
 }
 
 impl<T> fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Worker").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -292,11 +271,7 @@ impl<T> Stealer<T> {
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         if self.shared.same(&dest.shared) {
-            return if dest.is_empty() {
-                Steal::Empty
-            } else {
-                Steal::Success(())
-            };
+            return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         if !dest.has_room(0) {
             return Steal::Empty;
@@ -357,16 +332,12 @@ fn done<R>(theft: Theft<R>) -> Steal<R> {
 
 impl<T> Clone for Stealer<T> {
     fn clone(&self) -> Self {
-        Self {
-            shared: self.shared.clone(),
-        }
+        Self { shared: self.shared.clone() }
     }
 }
 
 impl<T> fmt::Debug for Stealer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Stealer").field("len", &self.len()).finish_non_exhaustive()
     }
 }

@@ -45,15 +45,8 @@ pub enum CapacityError {
 impl fmt::Display for CapacityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Zero => write!(
-                f,
-                "a capacity of 0 holds nothing: the nearest valid one is 1"
-            ),
-            Self::NotPowerOfTwo {
-                requested,
-                below,
-                above,
-            } => {
+            Self::Zero => write!(f, "a capacity of 0 holds nothing: the nearest valid one is 1"),
+            Self::NotPowerOfTwo { requested, below, above } => {
                 write!(f, "a capacity of {requested} is not a power of two: ")?;
                 match above {
                     Some(above) => write!(f, "the nearest ones are {below} and {above}"),

@@ -126,10 +126,7 @@ pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
     let origin = Ticket::new(number);
     let ring = ring_or_die(capacity, origin);
     let view = ring.view();
-    let first = Box::into_raw(Box::new(Generation {
-        ring,
-        older: ptr::null_mut(),
-    }));
+    let first = Box::into_raw(Box::new(Generation { ring, older: ptr::null_mut() }));
     let body = Body {
         top: Padded(AtomicUsize::new(origin.vacant())),
         current: Padded(AtomicPtr::new(first)),
@@ -137,17 +134,8 @@ pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
     let Ok(shared) = Shared::try_new(body) else {
         out_of_memory(core::alloc::Layout::new::<Body<T>>())
     };
-    let stealer = Stealer {
-        shared: shared.clone(),
-    };
-    (
-        Worker {
-            bottom: Cell::new(origin),
-            view: Cell::new(view),
-            shared,
-        },
-        stealer,
-    )
+    let stealer = Stealer { shared: shared.clone() };
+    (Worker { bottom: Cell::new(origin), view: Cell::new(view), shared }, stealer)
 }
 
 /// A ring, or the end that a `Vec` would come to.
@@ -271,10 +259,7 @@ impl<T> Worker<T> {
     /// assert_eq!(heist_deque::growable::new::<u8>().0.len(), 0);
     /// ```
     pub fn len(&self) -> usize {
-        self.shared
-            .current()
-            .ring
-            .len_below(self.bottom.get(), &self.shared.top)
+        self.shared.current().ring.len_below(self.bottom.get(), &self.shared.top)
     }
 
     /// Would a pop find nothing? If so, this is final until the next push.
@@ -306,9 +291,7 @@ impl<T> Worker<T> {
     /// assert_eq!(worker.stealer().steal().success(), Some('a'));
     /// ```
     pub fn stealer(&self) -> Stealer<T> {
-        Stealer {
-            shared: self.shared.clone(),
-        }
+        Stealer { shared: self.shared.clone() }
     }
 }
 
@@ -328,9 +311,7 @@ impl<T> Destination<T> for Worker<T> {
 
 impl<T> fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Worker").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -374,14 +355,9 @@ impl<T> Stealer<T> {
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         if self.shared.same(&dest.shared) {
-            return if dest.is_empty() {
-                Steal::Empty
-            } else {
-                Steal::Success(())
-            };
+            return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
-        self.steal_batch_and_pop(dest)
-            .map(|newest| dest.push(newest))
+        self.steal_batch_and_pop(dest).map(|newest| dest.push(newest))
     }
 
     /// As [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
@@ -399,8 +375,7 @@ impl<T> Stealer<T> {
         if self.shared.same(&dest.shared) {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
-        self.shared
-            .follow(|ring| ring.steal_half(&self.shared.top, dest, 0))
+        self.shared.follow(|ring| ring.steal_half(&self.shared.top, dest, 0))
     }
 
     /// How many items there are. While others are at work, a moment ago.
@@ -424,16 +399,12 @@ impl<T> Stealer<T> {
 
 impl<T> Clone for Stealer<T> {
     fn clone(&self) -> Self {
-        Self {
-            shared: self.shared.clone(),
-        }
+        Self { shared: self.shared.clone() }
     }
 }
 
 impl<T> fmt::Debug for Stealer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stealer")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Stealer").field("len", &self.len()).finish_non_exhaustive()
     }
 }

@@ -88,6 +88,11 @@ pub use steal::Steal;
 /// ```
 pub const BATCH_LIMIT: usize = 32;
 
+/// The example of the README, so that it is run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// Switches for the model checker: weaken one named ordering of the real code.
 #[cfg(loom)]
 #[doc(hidden)]

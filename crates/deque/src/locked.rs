@@ -33,9 +33,7 @@ impl<T> Body<T> {
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
         // No user code runs under the lock, so a panic there (no memory for a push) leaves the
         // queue whole.
-        self.queue
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// `None` if somebody has the lock.
@@ -50,10 +48,7 @@ impl<T> Body<T> {
 
 impl<T> Drop for Body<T> {
     fn drop(&mut self) {
-        let queue = self
-            .queue
-            .get_mut()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let queue = self.queue.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         drop_all(|| queue.pop_front().map(drop).is_some());
     }
 }
@@ -66,21 +61,11 @@ impl<T> Drop for Body<T> {
 /// assert!(!stealer.is_empty());
 /// ```
 pub fn new<T>() -> (Worker<T>, Stealer<T>) {
-    let Ok(shared) = Shared::try_new(Body {
-        queue: Mutex::new(VecDeque::new()),
-    }) else {
+    let Ok(shared) = Shared::try_new(Body { queue: Mutex::new(VecDeque::new()) }) else {
         alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<Body<T>>())
     };
-    let stealer = Stealer {
-        shared: shared.clone(),
-    };
-    (
-        Worker {
-            shared,
-            one_thread: PhantomData,
-        },
-        stealer,
-    )
+    let stealer = Stealer { shared: shared.clone() };
+    (Worker { shared, one_thread: PhantomData }, stealer)
 }
 
 /// The owner's end of a locked deque: newest first. It moves between threads, but is used by one
@@ -158,9 +143,7 @@ impl<T> Worker<T> {
     /// assert_eq!(worker.stealer().steal().success(), Some('a'));
     /// ```
     pub fn stealer(&self) -> Stealer<T> {
-        Stealer {
-            shared: self.shared.clone(),
-        }
+        Stealer { shared: self.shared.clone() }
     }
 }
 
@@ -178,9 +161,7 @@ impl<T> Destination<T> for Worker<T> {
 
 impl<T> fmt::Debug for Worker<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Worker")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Worker").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 
@@ -225,11 +206,7 @@ impl<T> Stealer<T> {
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         if self.shared.same(&dest.shared) {
-            return if dest.is_empty() {
-                Steal::Empty
-            } else {
-                Steal::Success(())
-            };
+            return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         // The lock of the thief's own deque first, waiting for it; then the victim's, without. Two
         // workers that rob each other cannot each hold one lock and wait for the other.
@@ -239,11 +216,7 @@ impl<T> Stealer<T> {
         };
         let half = from.len().div_ceil(2).min(BATCH_LIMIT);
         into.extend(from.drain(..half));
-        if half == 0 {
-            Steal::Empty
-        } else {
-            Steal::Success(())
-        }
+        if half == 0 { Steal::Empty } else { Steal::Success(()) }
     }
 
     /// As [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
@@ -287,9 +260,7 @@ impl<T> Stealer<T> {
 
 impl<T> Clone for Stealer<T> {
     fn clone(&self) -> Self {
-        Self {
-            shared: self.shared.clone(),
-        }
+        Self { shared: self.shared.clone() }
     }
 }
 

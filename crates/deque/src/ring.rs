@@ -70,16 +70,12 @@ impl<T> Ring<T> {
     /// A ring of `capacity` vacant slots, a power of two, the first of which waits for `origin`.
     pub(crate) fn try_new(capacity: usize, origin: Ticket) -> Result<Self, CapacityError> {
         debug_assert!(capacity.is_power_of_two());
-        let too_large = CapacityError::TooLarge {
-            requested: capacity,
-        };
+        let too_large = CapacityError::TooLarge { requested: capacity };
         let layout = Layout::array::<Slot<T>>(capacity).map_err(|_| too_large)?;
         // SAFETY: the layout is not zero-sized: there is a slot, and it has a word.
         let raw = unsafe { alloc(layout) };
-        let out_of_memory = CapacityError::OutOfMemory {
-            requested: capacity,
-            bytes: layout.size(),
-        };
+        let out_of_memory =
+            CapacityError::OutOfMemory { requested: capacity, bytes: layout.size() };
         let slots = NonNull::new(raw.cast::<Slot<T>>()).ok_or(out_of_memory)?;
         let mask = capacity - 1;
         for ticket in (0..capacity).map(|n| origin.plus(n)) {
@@ -88,9 +84,7 @@ impl<T> Ring<T> {
             // SAFETY: fresh memory that nobody else knows.
             unsafe { slot.write(Slot::vacant(ticket)) };
         }
-        Ok(Self {
-            view: View { slots, mask },
-        })
+        Ok(Self { view: View { slots, mask } })
     }
 
     #[inline(always)]
@@ -231,11 +225,7 @@ impl<T> Ring<T> {
     /// How many items an owner has whose next ticket is `bottom`.
     pub(crate) fn len_below(&self, bottom: Ticket, hint: &AtomicUsize) -> usize {
         let (oldest, look) = self.oldest(hint);
-        if look == Look::Full {
-            bottom.distance_from(oldest).max(0).cast_unsigned()
-        } else {
-            0
-        }
+        if look == Look::Full { bottom.distance_from(oldest).max(0).cast_unsigned() } else { 0 }
     }
 }
 

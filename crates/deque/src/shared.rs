@@ -42,12 +42,7 @@ impl<S> Shared<S> {
             return Err(body);
         };
         // SAFETY: fresh memory of the right layout, which nobody else knows yet.
-        unsafe {
-            counted.write(Counted {
-                handles: AtomicUsize::new(1),
-                body,
-            })
-        };
+        unsafe { counted.write(Counted { handles: AtomicUsize::new(1), body }) };
         Ok(Self { counted })
     }
 
@@ -79,13 +74,8 @@ impl<S> Clone for Shared<S> {
         // thread orders it.
         let before = self.counted().handles.fetch_add(1, Ordering::Relaxed);
         // Half the range is out of reach but for a loop of `mem::forget(handle.clone())`.
-        assert!(
-            before <= isize::MAX as usize,
-            "too many handles to one deque"
-        );
-        Self {
-            counted: self.counted,
-        }
+        assert!(before <= isize::MAX as usize, "too many handles to one deque");
+        Self { counted: self.counted }
     }
 }
 

@@ -140,12 +140,7 @@ impl<T> Slot<T> {
         // Ordering: relaxed, for success and failure. The value is the owner's own writing, and
         // `ring_publish` orders the other ring.
         self.word
-            .compare_exchange(
-                ticket.full(),
-                ticket.moved(),
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(ticket.full(), ticket.moved(), Ordering::Relaxed, Ordering::Relaxed)
             .ok()?;
         // SAFETY: the exchange took the word from full, so the item is this caller's.
         Some(unsafe { self.read() })
@@ -227,8 +222,7 @@ impl<T> Slot<T> {
     pub(crate) unsafe fn carry_off(&self, ticket: Ticket, capacity: usize) -> T {
         // SAFETY: the claim took the word from full, so the item is this caller's.
         let item = unsafe { self.read() };
-        self.word
-            .store(ticket.plus(capacity).vacant(), order::slot_finish());
+        self.word.store(ticket.plus(capacity).vacant(), order::slot_finish());
         item
     }
 
@@ -239,8 +233,7 @@ impl<T> Slot<T> {
     /// The ring has not been published.
     pub(crate) unsafe fn skip(&self, ticket: Ticket, capacity: usize) {
         // Ordering: relaxed. `ring_publish` orders it.
-        self.word
-            .store(ticket.plus(capacity).vacant(), Ordering::Relaxed);
+        self.word.store(ticket.plus(capacity).vacant(), Ordering::Relaxed);
     }
 
     /// The last handle: drops the item, if one is here.
@@ -252,8 +245,7 @@ impl<T> Slot<T> {
         // Ordering: relaxed. Exclusive access came with an ordering of its own.
         let word = self.word.load(Ordering::Relaxed);
         if Ticket::is_full(word) {
-            self.word
-                .store(Ticket::of(word).vacant(), Ordering::Relaxed);
+            self.word.store(Ticket::of(word).vacant(), Ordering::Relaxed);
             // SAFETY: the word was full and the caller has the slot to itself.
             drop(unsafe { self.read() });
         }

@@ -73,14 +73,8 @@ impl<T> Injector<T> {
     pub fn new_at(laps: usize) -> Self {
         let start = 0_usize.wrapping_sub(laps.wrapping_mul(LAP));
         let first = Segment::allocate().as_ptr();
-        let end = || End {
-            index: AtomicUsize::new(start),
-            segment: AtomicPtr::new(first),
-        };
-        Self {
-            head: Padded(end()),
-            tail: Padded(end()),
-        }
+        let end = || End { index: AtomicUsize::new(start), segment: AtomicPtr::new(first) };
+        Self { head: Padded(end()), tail: Padded(end()) }
     }
 
     /// Adds an item.
@@ -220,10 +214,7 @@ impl<T> Injector<T> {
         let count = if most == 1 {
             1
         } else {
-            cells_between(index, tail)
-                .div_ceil(2)
-                .min(most)
-                .min(SLOTS - offset)
+            cells_between(index, tail).div_ceil(2).min(most).min(SLOTS - offset)
         };
         // Ordering: relaxed. `head_follow` on the index has brought the segment with it.
         let segment = self.head.segment.load(Ordering::Relaxed);
@@ -239,15 +230,10 @@ impl<T> Injector<T> {
         }
         // SAFETY: an end's segment is never null.
         let segment = unsafe { NonNull::new_unchecked(segment) };
-        let claim = Claim {
-            segment,
-            offset,
-            count,
-        };
+        let claim = Claim { segment, offset, count };
         if offset + count == SLOTS {
             let next = claim.segment().follow();
-            self.head
-                .cross(next, index.wrapping_add(count - 1), order::head_advance());
+            self.head.cross(next, index.wrapping_add(count - 1), order::head_advance());
         }
         Steal::Success(claim)
     }
@@ -267,11 +253,7 @@ impl<T> Injector<T> {
             let head = self.head.index.load(Ordering::Relaxed);
             if self.tail.index.load(Ordering::Relaxed) == tail {
                 let ahead = tail.wrapping_sub(head).cast_signed();
-                return if ahead <= 0 {
-                    0
-                } else {
-                    cells_between(head, tail)
-                };
+                return if ahead <= 0 { 0 } else { cells_between(head, tail) };
             }
         }
     }
@@ -352,9 +334,7 @@ impl<T> Default for Injector<T> {
 
 impl<T> fmt::Debug for Injector<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Injector")
-            .field("len", &self.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Injector").field("len", &self.len()).finish_non_exhaustive()
     }
 }
 

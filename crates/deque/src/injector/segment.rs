@@ -210,10 +210,8 @@ impl<T> Cell<T> {
     /// As above.
     #[cfg(loom)]
     unsafe fn vacate(cell: *mut Self) {
-        let empty = Self {
-            written: AtomicBool::new(false),
-            value: UnsafeCell::new(MaybeUninit::uninit()),
-        };
+        let empty =
+            Self { written: AtomicBool::new(false), value: UnsafeCell::new(MaybeUninit::uninit()) };
         // SAFETY: the caller's fresh memory.
         unsafe { cell.write(empty) };
     }

@@ -18,11 +18,7 @@ pub fn weaken(name: &'static str) {
 }
 
 pub(crate) fn site(name: &str, ordering: Ordering) -> Ordering {
-    if WEAKENED.get() == name {
-        Ordering::Relaxed
-    } else {
-        ordering
-    }
+    if WEAKENED.get() == name { Ordering::Relaxed } else { ordering }
 }
 
 /// Waiting is a yield: loom needs to know that another thread must run first.

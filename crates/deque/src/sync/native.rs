@@ -7,18 +7,12 @@ pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering
 pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
 
 /// `core::cell::UnsafeCell` with the interface that lets a model checker see each access.
-#[expect(
-    clippy::disallowed_types,
-    reason = "this is the wrapper that the lint points to"
-)]
+#[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
 #[repr(transparent)]
 pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    #[expect(
-        clippy::disallowed_types,
-        reason = "this is the wrapper that the lint points to"
-    )]
+    #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
     #[inline]
     pub(crate) const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))

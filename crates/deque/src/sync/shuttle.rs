@@ -5,17 +5,11 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Order
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 
 /// As the native cell: shuttle does not look at plain memory.
-#[expect(
-    clippy::disallowed_types,
-    reason = "this is the wrapper that the lint points to"
-)]
+#[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
 pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
-    #[expect(
-        clippy::disallowed_types,
-        reason = "this is the wrapper that the lint points to"
-    )]
+    #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
     pub(crate) const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
