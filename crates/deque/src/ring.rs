@@ -173,23 +173,43 @@ impl<T> Ring<T> {
             Look::Moved => return Theft::Moved,
             Look::Vacant | Look::Gone(_) => return Theft::Done(Steal::Empty),
         }
+        let half = self.half(oldest);
         // SAFETY: as in `steal`.
         let Some(mut newest) = (unsafe { self.claim(oldest, hint) }) else {
             return Theft::Done(Steal::Retry);
         };
-        for taken in 1..BATCH_LIMIT {
-            // With this many taken, is there another one for each of them and for this?
-            let as_many_again = oldest.plus(2 * taken);
-            if !self.slot(as_many_again).is_full(as_many_again) || !dest.has_room(spare) {
+        for ticket in (1..half).map(|n| oldest.plus(n)) {
+            if !dest.has_room(spare) {
                 break;
             }
             // SAFETY: the tickets up to this one were claimed just now, by this thread.
-            let Some(item) = (unsafe { self.claim(oldest.plus(taken), hint) }) else {
+            let Some(item) = (unsafe { self.claim(ticket, hint) }) else {
                 break;
             };
             dest.put(core::mem::replace(&mut newest, item));
         }
         Theft::Done(Steal::Success(newest))
+    }
+
+    /// Half of the items from `oldest` on, rounded up, at least one and at most [`BATCH_LIMIT`].
+    ///
+    /// A thief may take `n` if there are `2n - 1`, so few slots need a look: those that are only
+    /// looked at cost the owner a cache miss all the same.
+    fn half(&self, oldest: Ticket) -> usize {
+        let may_take = |n: usize| {
+            let last = oldest.plus(2 * n - 2);
+            2 * n - 1 <= self.capacity() && self.slot(last).is_full(last)
+        };
+        // At least `least`, fewer than `more`.
+        let (mut least, mut more) = (1, BATCH_LIMIT + 1);
+        if may_take(BATCH_LIMIT) {
+            return BATCH_LIMIT;
+        }
+        while more - least > 1 {
+            let middle = least.midpoint(more);
+            *if may_take(middle) { &mut least } else { &mut more } = middle;
+        }
+        least
     }
 
     /// How many items there are, seen from the thieves' end.

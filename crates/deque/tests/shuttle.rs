@@ -25,11 +25,7 @@ fn check(scenario: fn()) {
     let random = Runner::new(RandomScheduler::new(SCHEDULES), Config::new()).run(scenario);
     let shallow = Runner::new(PctScheduler::new(5, SCHEDULES), Config::new()).run(scenario);
     let deep = Runner::new(PctScheduler::new(10, SCHEDULES), Config::new()).run(scenario);
-    assert_eq!(
-        [random, shallow, deep],
-        [SCHEDULES; 3],
-        "all schedules were run"
-    );
+    assert_eq!([random, shallow, deep], [SCHEDULES; 3], "all schedules were run");
 }
 
 /// All of `0..items` came out, each once.
@@ -48,11 +44,7 @@ fn rob(
     let mut loot = Vec::new();
     for turn in 0_usize.. {
         let last_look = done.load(Ordering::SeqCst);
-        match if turn.is_multiple_of(2) {
-            one()
-        } else {
-            batch()
-        } {
+        match if turn.is_multiple_of(2) { one() } else { batch() } {
             Steal::Success(item) => loot.push(item),
             Steal::Empty if last_look => break,
             Steal::Empty | Steal::Retry => thread::yield_now(),
@@ -91,9 +83,7 @@ macro_rules! owner_and_thieves {
                 out.extend(std::iter::from_fn(|| worker.pop()));
                 assert_eq!(worker.pop(), None, "a pop that says None is final");
                 done.store(true, Ordering::SeqCst);
-                thieves
-                    .into_iter()
-                    .for_each(|thief| out.extend(thief.join().unwrap()));
+                thieves.into_iter().for_each(|thief| out.extend(thief.join().unwrap()));
                 complete(ITEMS, out);
             });
         }
@@ -110,17 +100,12 @@ owner_and_thieves!(
         }
     }
 );
-owner_and_thieves!(
-    growable_owner_and_thieves,
-    growable,
-    growable::new_at(1, usize::MAX >> 2),
-    {
-        |worker: &growable::Worker<usize>, item| {
-            worker.push(item);
-            None::<usize>
-        }
+owner_and_thieves!(growable_owner_and_thieves, growable, growable::new_at(1, usize::MAX >> 2), {
+    |worker: &growable::Worker<usize>, item| {
+        worker.push(item);
+        None::<usize>
     }
-);
+});
 owner_and_thieves!(locked_owner_and_thieves, locked, locked::new(), {
     |worker: &locked::Worker<usize>, item| {
         worker.push(item);
@@ -153,9 +138,7 @@ fn injector_pushers_and_thieves() {
                 thread::spawn(move || (0..EACH).for_each(|n| injector.push(part * EACH + n)))
             })
             .collect();
-        pushers
-            .into_iter()
-            .for_each(|pusher| pusher.join().unwrap());
+        pushers.into_iter().for_each(|pusher| pusher.join().unwrap());
         done.store(true, Ordering::SeqCst);
         let loot = thieves.into_iter().flat_map(|thief| thief.join().unwrap());
         complete(2 * EACH, loot.collect());

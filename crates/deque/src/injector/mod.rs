@@ -49,8 +49,17 @@ struct End<T> {
 /// assert_eq!(injector.steal(), Steal::Empty);
 /// ```
 pub struct Injector<T> {
-    head: Padded<End<T>>,
+    head: Padded<Head<T>>,
     tail: Padded<End<T>>,
+}
+
+/// The thieves' end.
+struct Head<T> {
+    end: End<T>,
+    /// A position that the tail has reached; it may be further. Thieves write it when they have
+    /// looked at the tail, and look again only when they have come this far: the pushers' cache
+    /// line stays with the pushers.
+    reached: AtomicUsize,
 }
 
 // SAFETY: items move from the thread that pushes to the thread that steals or drops.
@@ -74,7 +83,8 @@ impl<T> Injector<T> {
         let start = 0_usize.wrapping_sub(laps.wrapping_mul(LAP));
         let first = Segment::allocate().as_ptr();
         let end = || End { index: AtomicUsize::new(start), segment: AtomicPtr::new(first) };
-        Self { head: Padded(end()), tail: Padded(end()) }
+        let head = Head { end: end(), reached: AtomicUsize::new(start) };
+        Self { head: Padded(head), tail: Padded(end()) }
     }
 
     /// Adds an item.
@@ -109,6 +119,7 @@ impl<T> Injector<T> {
                 Ordering::Relaxed,
             );
             if claim.is_err() {
+                backoff.yield_line();
                 continue;
             }
             // SAFETY: the claimed cell is not written, so its segment is live.
@@ -200,32 +211,28 @@ impl<T> Injector<T> {
         if most == 0 {
             return Steal::Empty;
         }
-        let index = self.head.index.load(order::head_follow());
+        let index = self.head.end.index.load(order::head_follow());
         let offset = index % LAP;
         if offset == SLOTS {
             return Steal::Retry;
         }
-        // Ordering: relaxed. The tail only grows, so what it says is there; the cells bring the
-        // items.
-        let tail = self.tail.index.load(Ordering::Relaxed);
-        if tail.wrapping_sub(index).cast_signed() <= 0 {
+        let Some(available) = self.available(index, most) else {
             return Steal::Empty;
-        }
-        let count = if most == 1 {
-            1
-        } else {
-            cells_between(index, tail).div_ceil(2).min(most).min(SLOTS - offset)
         };
+        let count = available.div_ceil(2).min(most).min(SLOTS - offset);
         // Ordering: relaxed. `head_follow` on the index has brought the segment with it.
-        let segment = self.head.segment.load(Ordering::Relaxed);
+        let segment = self.head.end.segment.load(Ordering::Relaxed);
         // Ordering: relaxed. A claim passes nothing on; the cells do.
-        let claim = self.head.index.compare_exchange(
+        let claim = self.head.end.index.compare_exchange(
             index,
             index.wrapping_add(count),
             Ordering::Relaxed,
             Ordering::Relaxed,
         );
         if claim.is_err() {
+            // The winner is about to come again. Alone on the cache line it takes several items in
+            // the time that one takes when two threads pull at it.
+            Backoff::stand_back();
             return Steal::Retry;
         }
         // SAFETY: an end's segment is never null.
@@ -233,9 +240,26 @@ impl<T> Injector<T> {
         let claim = Claim { segment, offset, count };
         if offset + count == SLOTS {
             let next = claim.segment().follow();
-            self.head.cross(next, index.wrapping_add(count - 1), order::head_advance());
+            self.head.end.cross(next, index.wrapping_add(count - 1), order::head_advance());
         }
         Steal::Success(claim)
+    }
+
+    /// How many items there are from `index` on, `None` for none; for a thief that wants `most`.
+    #[inline]
+    fn available(&self, index: usize, most: usize) -> Option<usize> {
+        let ahead = |tail: usize| tail.wrapping_sub(index).cast_signed() > 0;
+        // Ordering: relaxed, for all three. The tail only grows, so what it once said is there; the
+        // cells bring the items.
+        if most == 1 && ahead(self.head.reached.load(Ordering::Relaxed)) {
+            return Some(1);
+        }
+        let tail = self.tail.index.load(Ordering::Relaxed);
+        if !ahead(tail) {
+            return None;
+        }
+        self.head.reached.store(tail, Ordering::Relaxed);
+        Some(cells_between(index, tail))
     }
 
     /// How many items there are. While others are at work, a moment ago.
@@ -250,7 +274,7 @@ impl<T> Injector<T> {
             // Ordering: relaxed, for all three. With nobody else at work they are the last values;
             // else the answer is about the past in any case.
             let tail = self.tail.index.load(Ordering::Relaxed);
-            let head = self.head.index.load(Ordering::Relaxed);
+            let head = self.head.end.index.load(Ordering::Relaxed);
             if self.tail.index.load(Ordering::Relaxed) == tail {
                 let ahead = tail.wrapping_sub(head).cast_signed();
                 return if ahead <= 0 { 0 } else { cells_between(head, tail) };
@@ -266,7 +290,7 @@ impl<T> Injector<T> {
     pub fn is_empty(&self) -> bool {
         // Ordering: relaxed, as in `len`. A caller that goes to sleep on this puts a fence before it,
         // and one after the push that should wake it.
-        let head = self.head.index.load(Ordering::Relaxed);
+        let head = self.head.end.index.load(Ordering::Relaxed);
         let tail = self.tail.index.load(Ordering::Relaxed);
         tail.wrapping_sub(head).cast_signed() <= 0
     }
@@ -311,6 +335,11 @@ impl<T> Claim<T> {
 
     /// Puts the items into `dest`, newest first, but for the oldest `skip`.
     fn read_into(&self, dest: &impl Destination<T>, skip: usize) {
+        // In the order in which the pushers wrote, so that the lines come as the cache expects.
+        for n in 0..self.count {
+            // SAFETY: a claim lies within its segment.
+            unsafe { self.segment().cell(self.offset + n) }.wait();
+        }
         for n in (skip..self.count).rev() {
             // SAFETY: a claim lies within its segment.
             let cell = unsafe { self.segment().cell(self.offset + n) };
@@ -341,9 +370,9 @@ impl<T> fmt::Debug for Injector<T> {
 impl<T> Drop for Injector<T> {
     fn drop(&mut self) {
         // Ordering: relaxed, for these three. Exclusive access came with an ordering of its own.
-        let mut index = self.head.index.load(Ordering::Relaxed);
+        let mut index = self.head.end.index.load(Ordering::Relaxed);
         let tail = self.tail.index.load(Ordering::Relaxed);
-        let mut segment = NonNull::new(self.head.segment.load(Ordering::Relaxed));
+        let mut segment = NonNull::new(self.head.end.segment.load(Ordering::Relaxed));
         drop_all(|| {
             let Some(here) = segment else { return false };
             let offset = index % LAP;

@@ -6,7 +6,8 @@ use core::ptr::{self, NonNull};
 
 use crate::order;
 use crate::sync::{
-    AtomicBool, AtomicPtr, AtomicUsize, Backoff, Ordering, UnsafeCell, alloc, dealloc,
+    AtomicBool, AtomicPtr, AtomicUsize, BLANK_IS_ZERO, Backoff, Ordering, UnsafeCell, alloc_blank,
+    dealloc,
 };
 
 /// Positions from the start of one segment to the start of the next. The last position of each lap
@@ -30,6 +31,10 @@ pub(super) struct Cell<T> {
 }
 
 impl<T> Cell<T> {
+    fn new() -> Self {
+        Self { written: AtomicBool::new(false), value: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
     /// Pusher: puts the item there for the thief to see. The last thing that a pusher does to a
     /// segment.
     ///
@@ -45,17 +50,23 @@ impl<T> Cell<T> {
         self.written.store(true, order::cell_publish());
     }
 
-    /// Thief: takes the item, waiting for the pusher if it is still on its way.
+    /// Thief: waits for the pusher, if it is still on its way.
+    #[inline]
+    pub(super) fn wait(&self) {
+        let mut backoff = Backoff::new();
+        while !self.written.load(order::cell_read()) {
+            backoff.wait();
+        }
+    }
+
+    /// Thief: takes the item, waiting for the pusher if need be.
     ///
     /// # Safety
     ///
     /// The caller has claimed this cell at the head, and calls this once.
     #[inline]
     pub(super) unsafe fn read(&self) -> T {
-        let mut backoff = Backoff::new();
-        while !self.written.load(order::cell_read()) {
-            backoff.wait();
-        }
+        self.wait();
         let value = self.value.with(|value| {
             // SAFETY: the pusher is done, and no other thief has the claim.
             unsafe { value.read() }
@@ -81,7 +92,7 @@ impl<T> Segment<T> {
     pub(super) fn allocate() -> NonNull<Self> {
         let layout = Layout::new::<Self>();
         // SAFETY: the layout is not zero-sized: it holds atomics.
-        let raw = unsafe { alloc(layout) };
+        let raw = unsafe { alloc_blank(layout) };
         let Some(segment) = NonNull::new(raw.cast::<Self>()) else {
             alloc::alloc::handle_alloc_error(layout)
         };
@@ -100,11 +111,12 @@ impl<T> Segment<T> {
         unsafe { memory.write(UnsafeCell::new(())) };
         // SAFETY: see above.
         let cells = unsafe { &raw mut (*at).cells }.cast::<Cell<T>>();
-        for n in 0..SLOTS {
+        // A cell of zeroes is a cell with nothing in it, but to a model checker it must be said.
+        for n in (0..SLOTS).filter(|_| !BLANK_IS_ZERO) {
             // SAFETY: `n` is within the array.
             let cell = unsafe { cells.add(n) };
             // SAFETY: see above.
-            unsafe { Cell::vacate(cell) };
+            unsafe { cell.write(Cell::new()) };
         }
         // SAFETY: initialized above.
         unsafe { segment.as_ref() }.memory.with_mut(|_| ());
@@ -186,33 +198,5 @@ impl<T> Segment<T> {
     pub(super) fn next(&self) -> Option<NonNull<Self>> {
         // Ordering: relaxed. Exclusive access came with an ordering of its own.
         NonNull::new(self.next.load(Ordering::Relaxed))
-    }
-}
-
-impl<T> Cell<T> {
-    /// Makes a cell with nothing in it, without a copy of the value on the stack.
-    ///
-    /// # Safety
-    ///
-    /// Fresh memory for a cell, which nobody else knows.
-    #[cfg(not(loom))]
-    unsafe fn vacate(cell: *mut Self) {
-        // SAFETY: within the memory that the caller vouches for.
-        let written = unsafe { &raw mut (*cell).written };
-        // SAFETY: likewise. The value may stay uninitialized, as its type says.
-        unsafe { written.write(AtomicBool::new(false)) };
-    }
-
-    /// As above. Under loom a cell is more than its bytes.
-    ///
-    /// # Safety
-    ///
-    /// As above.
-    #[cfg(loom)]
-    unsafe fn vacate(cell: *mut Self) {
-        let empty =
-            Self { written: AtomicBool::new(false), value: UnsafeCell::new(MaybeUninit::uninit()) };
-        // SAFETY: the caller's fresh memory.
-        unsafe { cell.write(empty) };
     }
 }

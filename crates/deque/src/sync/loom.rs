@@ -1,6 +1,7 @@
 //! The loom model checker: every interleaving, and every value that the memory model allows.
 
-pub(crate) use loom::alloc::{alloc, dealloc};
+pub(crate) use loom::alloc::{alloc, alloc as alloc_blank, dealloc};
+
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -21,6 +22,9 @@ pub(crate) fn site(name: &str, ordering: Ordering) -> Ordering {
     if WEAKENED.get() == name { Ordering::Relaxed } else { ordering }
 }
 
+/// An atomic here is more than its bytes.
+pub(crate) const BLANK_IS_ZERO: bool = false;
+
 /// Waiting is a yield: loom needs to know that another thread must run first.
 pub(crate) struct Backoff;
 
@@ -28,6 +32,12 @@ impl Backoff {
     pub(crate) const fn new() -> Self {
         Self
     }
+
+    /// A lost race is a step of its own; there is nothing to wait for.
+    pub(crate) fn stand_back() {}
+
+    /// Likewise.
+    pub(crate) fn yield_line(&mut self) {}
 
     pub(crate) fn wait(&mut self) {
         loom::thread::yield_now();

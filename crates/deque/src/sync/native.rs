@@ -1,6 +1,6 @@
 //! The real machine: `core`, `alloc` and, where the feature allows, `std`.
 
-pub(crate) use alloc::alloc::{alloc, dealloc};
+pub(crate) use alloc::alloc::{alloc, alloc_zeroed as alloc_blank, dealloc};
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(feature = "std")]
@@ -31,37 +31,67 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// Does `alloc_blank` give memory in which atomics are zero already?
+pub(crate) const BLANK_IS_ZERO: bool = true;
+
 /// An ordering as the code names it; the model checker's twin of this function can weaken it.
 #[inline(always)]
 pub(crate) const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
 
-/// One step of waiting for another thread that is a few instructions from done.
+/// How long to stay out of the way of others, longer each time.
 pub(crate) struct Backoff {
-    rounds: u32,
+    round: u32,
 }
 
-/// Spinning doubles up to 2^6 pauses (about a microsecond), after which the waiter yields.
-/// A guess: longer than any hand-over takes, shorter than a time slice.
-const SPIN_ROUNDS: u32 = 6;
+/// The first wait is 2^3 pauses, each further one twice as long, up to 2^6 (about a microsecond).
+///
+/// Measured: two pushers on two cores move a third more items than when the first wait is a single
+/// pause. The end is a guess: longer than any hand-over takes, shorter than a time slice.
+const FIRST_ROUND: u32 = 3;
+const LAST_ROUND: u32 = 6;
+
+/// How long a thief stands back. Measured: two thieves on two cores move twice as many items as
+/// without; more pauses gain more still, but cost the loser of a single race more.
+const STAND_BACK: u32 = 32;
 
 impl Backoff {
     pub(crate) const fn new() -> Self {
-        Self { rounds: 0 }
+        Self { round: FIRST_ROUND }
     }
 
-    pub(crate) fn wait(&mut self) {
-        if self.rounds <= SPIN_ROUNDS {
-            for _ in 0..1_u32 << self.rounds {
-                core::hint::spin_loop();
-            }
-            self.rounds += 1;
-        } else {
-            #[cfg(feature = "std")]
-            std::thread::yield_now();
-            #[cfg(not(feature = "std"))]
+    /// After a lost race that is not to be run again here: lets the winner keep the cache line for
+    /// a moment.
+    pub(crate) fn stand_back() {
+        for _ in 0..STAND_BACK {
             core::hint::spin_loop();
         }
     }
+
+    /// After a lost race that will be run again: lets the winner keep the cache line, longer each
+    /// time.
+    pub(crate) fn yield_line(&mut self) {
+        for _ in 0..1_u32 << self.round {
+            core::hint::spin_loop();
+        }
+        self.round = LAST_ROUND.min(self.round + 1);
+    }
+
+    /// One step of waiting for a thread that is a few instructions from done, unless it is not
+    /// running: then it gets the core.
+    pub(crate) fn wait(&mut self) {
+        if self.round < LAST_ROUND {
+            self.yield_line();
+        } else {
+            yield_core();
+        }
+    }
 }
+
+#[cfg(feature = "std")]
+use std::thread::yield_now as yield_core;
+
+/// Without an operating system there is nobody to ask.
+#[cfg(not(feature = "std"))]
+use core::hint::spin_loop as yield_core;

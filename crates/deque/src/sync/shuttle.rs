@@ -1,6 +1,7 @@
 //! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
 
-pub(crate) use alloc::alloc::{alloc, dealloc};
+pub(crate) use alloc::alloc::{alloc, alloc as alloc_blank, dealloc};
+
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -23,6 +24,9 @@ impl<T> UnsafeCell<T> {
     }
 }
 
+/// An atomic here is more than its bytes.
+pub(crate) const BLANK_IS_ZERO: bool = false;
+
 pub(crate) const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
@@ -33,6 +37,12 @@ impl Backoff {
     pub(crate) const fn new() -> Self {
         Self
     }
+
+    /// A lost race is a step of its own; there is nothing to wait for.
+    pub(crate) fn stand_back() {}
+
+    /// Likewise.
+    pub(crate) fn yield_line(&mut self) {}
 
     pub(crate) fn wait(&mut self) {
         shuttle::thread::yield_now();

@@ -101,10 +101,7 @@ impl<M: Mistake> Owner<usize> for Worker<M> {
     type Thief = Stealer<M>;
 
     fn pair(capacity: usize) -> (Self, Stealer<M>) {
-        let slot = |n| Slot {
-            turn: AtomicUsize::new(n),
-            value: UnsafeCell::new(usize::MAX),
-        };
+        let slot = |n| Slot { turn: AtomicUsize::new(n), value: UnsafeCell::new(usize::MAX) };
         let ring = Arc::new(Ring {
             top: AtomicUsize::new(0),
             bottom: AtomicUsize::new(0),
@@ -123,19 +120,13 @@ impl<M: Mistake> Owner<usize> for Worker<M> {
         }
         // SAFETY: loom checks the access; that is what the model is for.
         slot.value.with_mut(|value| unsafe { *value = item });
-        self.0
-            .bottom
-            .store(bottom.wrapping_add(1), Ordering::Release);
+        self.0.bottom.store(bottom.wrapping_add(1), Ordering::Release);
         Ok(())
     }
 
     fn pop(&self) -> Option<usize> {
         let ring = &self.0;
-        let store = if M::RELAXED_BOTTOM {
-            Ordering::Relaxed
-        } else {
-            Ordering::Release
-        };
+        let store = if M::RELAXED_BOTTOM { Ordering::Relaxed } else { Ordering::Release };
         let bottom = ring.bottom.load(Ordering::Relaxed).wrapping_sub(1);
         ring.bottom.store(bottom, store);
         if !M::NO_FENCE {
@@ -152,10 +143,7 @@ impl<M: Mistake> Owner<usize> for Worker<M> {
         let lost = M::WEAK && left == 0 && ring.spurious.swap(false, Ordering::Relaxed);
         let won = left == 0
             && !lost
-            && ring
-                .top
-                .compare_exchange(top, next, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok();
+            && ring.top.compare_exchange(top, next, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         ring.bottom.store(bottom.wrapping_add(1), store);
         won.then(|| ring.take(bottom))
     }
@@ -183,11 +171,7 @@ impl<M: Mistake> Thief<usize> for Stealer<M> {
         // SAFETY: loom checks the access; that is what the model is for.
         let early = M::READ_FIRST.then(|| ring.slot(top).value.with(|value| unsafe { *value }));
         let next = top.wrapping_add(1);
-        if ring
-            .top
-            .compare_exchange(top, next, Ordering::AcqRel, Ordering::Relaxed)
-            .is_err()
-        {
+        if ring.top.compare_exchange(top, next, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Steal::Retry;
         }
         match early {

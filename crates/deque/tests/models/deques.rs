@@ -69,9 +69,7 @@ flavour!(locked, _capacity => locked::new(), |w: &locked::Worker<T>, item| {
 /// Steals `attempts` times and returns what came of it. Oldest first: what one thief gets must be
 /// in the order in which it was pushed.
 fn rob(stealer: &impl Thief<usize>, attempts: usize) -> Vec<usize> {
-    let loot: Vec<_> = (0..attempts)
-        .filter_map(|_| stealer.steal().success())
-        .collect();
+    let loot: Vec<_> = (0..attempts).filter_map(|_| stealer.steal().success()).collect();
     assert!(loot.is_sorted(), "a thief got {loot:?}");
     loot
 }
@@ -108,9 +106,7 @@ fn two_thieves<W: Owner<usize>>() {
     worker.push(1).unwrap();
     let thieves = [stealer.clone(), stealer].map(|s| thread::spawn(move || rob(&s, 1)));
     let mut out = Vec::from_iter(worker.pop());
-    thieves
-        .into_iter()
-        .for_each(|thief| out.extend(thief.join().unwrap()));
+    thieves.into_iter().for_each(|thief| out.extend(thief.join().unwrap()));
     out.extend(empty(&worker));
     complete(2, out);
 }
@@ -124,9 +120,7 @@ fn crowd<W: Owner<usize>>() {
     let mut out = Vec::from_iter(worker.pop());
     out.extend(worker.push(2).err());
     out.extend(empty(&worker));
-    thieves
-        .into_iter()
-        .for_each(|thief| out.extend(thief.join().unwrap()));
+    thieves.into_iter().for_each(|thief| out.extend(thief.join().unwrap()));
     complete(3, out);
 }
 
@@ -224,14 +218,8 @@ macro_rules! batch {
                 let (mine, _) = <$flavour::Worker<usize> as Owner<usize>>::pair(4);
                 let mut loot = Vec::from_iter(stealer.steal_batch_and_pop(&mine).success());
                 loot.extend(empty(&mine));
-                assert!(
-                    loot.len() <= usize::div_ceil($items, 2),
-                    "more than half: {loot:?}"
-                );
-                assert!(
-                    loot.is_sorted_by(|a, b| a > b),
-                    "a batch keeps its order: {loot:?}"
-                );
+                assert!(loot.len() <= usize::div_ceil($items, 2), "more than half: {loot:?}");
+                assert!(loot.is_sorted_by(|a, b| a > b), "a batch keeps its order: {loot:?}");
                 loot
             });
             let mut out = Vec::from_iter(worker.pop());

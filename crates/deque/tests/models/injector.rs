@@ -20,11 +20,7 @@ fn near_the_border() -> loom::sync::Arc<Injector<usize>> {
 
 fn drain(injector: &Injector<usize>) -> Vec<usize> {
     let rest = std::iter::from_fn(|| injector.steal().success()).collect();
-    assert_eq!(
-        injector.steal(),
-        Steal::Empty,
-        "nobody is in the way any more"
-    );
+    assert_eq!(injector.steal(), Steal::Empty, "nobody is in the way any more");
     rest
 }
 
@@ -53,10 +49,7 @@ fn border_two_thieves() {
         .map(|injector| thread::spawn(move || injector.steal().success()));
     injector.push(10);
     injector.push(11);
-    let mut out: Vec<_> = thieves
-        .into_iter()
-        .filter_map(|thief| thief.join().unwrap())
-        .collect();
+    let mut out: Vec<_> = thieves.into_iter().filter_map(|thief| thief.join().unwrap()).collect();
     out.extend(drain(&injector));
     complete(&[10, 11], out);
 }

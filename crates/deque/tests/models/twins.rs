@@ -17,9 +17,7 @@ const MODEL: &str = "HEIST_TWIN_MODEL";
 const SITE: &str = "HEIST_TWIN_SITE";
 
 fn all() -> impl Iterator<Item = &'static Model> {
-    let beams = beam::TWINS
-        .iter()
-        .flat_map(|(wrong, mended)| [wrong, mended]);
+    let beams = beam::TWINS.iter().flat_map(|(wrong, mended)| [wrong, mended]);
     deques::MODELS.iter().chain(injector::MODELS).chain(beams)
 }
 
@@ -29,17 +27,8 @@ fn all() -> impl Iterator<Item = &'static Model> {
 fn child() {
     let name = std::env::var(MODEL).expect("only called by the other tests");
     let site = std::env::var(SITE).unwrap_or_default();
-    weaken(
-        SITES
-            .iter()
-            .copied()
-            .find(|&known| known == site)
-            .unwrap_or(""),
-    );
-    all()
-        .find(|model| model.name == name)
-        .expect("a known model")
-        .explore();
+    weaken(SITES.iter().copied().find(|&known| known == site).unwrap_or(""));
+    all().find(|model| model.name == name).expect("a known model").explore();
 }
 
 /// Does an execution of this model fail with this site weakened?
@@ -73,20 +62,13 @@ fn every_weakened_ordering_is_noticed() {
             None => missed.push(site),
         }
     }
-    assert!(
-        missed.is_empty(),
-        "no model notices when these are relaxed: {missed:?}"
-    );
+    assert!(missed.is_empty(), "no model notices when these are relaxed: {missed:?}");
 }
 
 #[test]
 fn every_classic_mistake_is_noticed() {
     for (wrong, mended) in beam::TWINS {
-        assert!(
-            !fails(mended, ""),
-            "{} fails, so its twin shows nothing",
-            mended.name
-        );
+        assert!(!fails(mended, ""), "{} fails, so its twin shows nothing", mended.name);
         assert!(fails(wrong, ""), "{} is not noticed", wrong.name);
         println!("{} fails, {} holds", wrong.name, mended.name);
     }
