@@ -18,7 +18,7 @@
 /// # Ok::<(), heist_deque::CapacityError>(())
 /// ```
 pub trait Destination<T>: sealed::Sealed {
-    /// Would there still be room after `ahead` more items were put?
+    /// If there is room for `ahead` items, is there for one more?
     #[doc(hidden)]
     fn has_room(&self, ahead: usize) -> bool;
 

@@ -15,9 +15,9 @@
 //! thief may still be looking into a ring that the owner has left, so rings are kept until the
 //! last handle is gone; no thief ever pays for saying where it is. The rings that were left have
 //! together fewer slots than the current one: **a deque never holds more than twice the slots of
-//! its largest ring**, and that has at most twice as many slots as there were ever items at once.
-//! (A thief that stalls in the middle of a steal counts as an item where it stalls, and so do the
-//! places that the others take after it.) The capacity does not shrink.
+//! its largest ring**, and that has at most twice as many slots as there were ever items at once,
+//! or [`FIRST_CAPACITY`]. (A thief that stalls in the middle of a steal counts as an item where it
+//! stalls, and so do the places that the others take after it.) The capacity does not shrink.
 
 use alloc::boxed::Box;
 use core::cell::Cell;
@@ -212,13 +212,16 @@ impl<T> Worker<T> {
         let capacity = 2 * old.capacity();
         // The window of the old ring: nothing older can still be there.
         let oldest = self.bottom.get().minus(old.capacity());
-        let ring = ring_or_die(capacity, oldest);
+        // Ordering: relaxed. The owner alone changes it.
+        let older = self.shared.current.load(Ordering::Relaxed);
+        // All that can fail comes before the first item moves.
+        let new = Box::new(Generation { ring: ring_or_die(capacity, oldest), older });
         // Newest first: thieves come from the other end, and once one meets an item that has moved
         // it goes no further. So what thieves take from the old ring stays a prefix.
         for ticket in (0..old.capacity()).rev().map(|n| oldest.plus(n)) {
             // SAFETY: the ring lives as long as `self.shared`.
             let from = unsafe { old.slot(ticket) };
-            let to = ring.slot(ticket);
+            let to = new.ring.slot(ticket);
             // SAFETY: a `Worker` is the owner.
             match unsafe { from.evict(ticket) } {
                 // SAFETY: 1. as above. 2. new, and vacant for this ticket.
@@ -227,11 +230,8 @@ impl<T> Worker<T> {
                 None => unsafe { to.skip(ticket, capacity) },
             }
         }
-        self.view.set(ring.view());
-        // Ordering: relaxed. The owner alone changes it.
-        let older = self.shared.current.load(Ordering::Relaxed);
-        let generation = Box::into_raw(Box::new(Generation { ring, older }));
-        self.shared.current.store(generation, order::ring_publish());
+        self.view.set(new.ring.view());
+        self.shared.current.store(Box::into_raw(new), order::ring_publish());
     }
 
     /// Takes the newest item. `None` is final until the next push: whatever was left is a thief's.
@@ -384,7 +384,14 @@ impl<T> Stealer<T> {
     /// assert_eq!(heist_deque::growable::new::<u8>().1.len(), 0);
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.current().ring.len(&self.shared.top)
+        loop {
+            let generation = self.shared.current();
+            let len = generation.ring.len(&self.shared.top);
+            // The old ring may look empty to one who comes late.
+            if len > 0 || !self.shared.has_left(generation) {
+                return len;
+            }
+        }
     }
 
     /// Is there nothing to steal? While others are at work, a moment ago.
@@ -393,7 +400,14 @@ impl<T> Stealer<T> {
     /// assert!(heist_deque::growable::new::<u8>().1.is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.shared.current().ring.is_empty(&self.shared.top)
+        loop {
+            let generation = self.shared.current();
+            let is_empty = generation.ring.is_empty(&self.shared.top);
+            // As in `len`.
+            if !is_empty || !self.shared.has_left(generation) {
+                return is_empty;
+            }
+        }
     }
 }
 

@@ -50,14 +50,14 @@ mod sync;
 
 mod order;
 
-mod error;
 mod steal;
+mod error;
 
 mod pad;
-mod shared;
-mod slot;
 mod teardown;
+mod shared;
 mod ticket;
+mod slot;
 
 mod ring;
 
@@ -97,6 +97,6 @@ struct Readme;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod twin {
-    pub use crate::order::SITES;
+    pub use crate::order::{ARGUED, SHOWN};
     pub use crate::sync::weaken;
 }

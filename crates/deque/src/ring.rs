@@ -57,6 +57,16 @@ unsafe impl<T: Send> Send for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
+/// What there is at the thieves' end.
+#[must_use]
+enum Oldest {
+    /// An item; everything older is claimed.
+    Item(Ticket),
+    Nothing,
+    /// An item that went to a larger ring.
+    Moved(Ticket),
+}
+
 /// Why a thief went no further.
 #[must_use]
 pub(crate) enum Theft<R> {
@@ -69,7 +79,7 @@ pub(crate) enum Theft<R> {
 impl<T> Ring<T> {
     /// A ring of `capacity` vacant slots, a power of two, the first of which waits for `origin`.
     pub(crate) fn try_new(capacity: usize, origin: Ticket) -> Result<Self, CapacityError> {
-        debug_assert!(capacity.is_power_of_two());
+        assert!(capacity.is_power_of_two(), "a ring has 2^n slots");
         let too_large = CapacityError::TooLarge { requested: capacity };
         let layout = Layout::array::<Slot<T>>(capacity).map_err(|_| too_large)?;
         // SAFETY: the layout is not zero-sized: there is a slot, and it has a word.
@@ -104,20 +114,24 @@ impl<T> Ring<T> {
         unsafe { self.view.slot(ticket) }
     }
 
-    /// The oldest ticket that may still be there, from the thieves' hint on, and what is in its
-    /// slot.
+    /// Where the oldest item is, from the thieves' hint on.
     ///
     /// The hint is behind if its writer was overtaken between its claim and its store. Whoever
-    /// comes next walks over what is gone, at most once around the ring.
+    /// comes next walks over what is gone, at most once around the ring, and mends it.
     #[inline]
-    fn oldest(&self, hint: &AtomicUsize) -> (Ticket, Look) {
+    fn oldest(&self, hint: &AtomicUsize) -> Oldest {
         // Ordering: relaxed. Any ticket that was ever stored here has all before it claimed, and
         // the slots say the rest.
         let mut ticket = Ticket::of(hint.load(Ordering::Relaxed));
         loop {
             match self.slot(ticket).look(ticket, self.capacity()) {
-                Look::Gone(next) => ticket = next,
-                look => return (ticket, look),
+                Look::Full => return Oldest::Item(ticket),
+                Look::Vacant => return Oldest::Nothing,
+                Look::Moved => return Oldest::Moved(ticket),
+                Look::Gone(next) => {
+                    ticket = next;
+                    hint.store(ticket.vacant(), Ordering::Relaxed);
+                }
             }
         }
     }
@@ -143,21 +157,23 @@ impl<T> Ring<T> {
     /// Takes the oldest item.
     #[inline]
     pub(crate) fn steal(&self, hint: &AtomicUsize) -> Theft<T> {
-        let (ticket, look) = self.oldest(hint);
-        match look {
-            Look::Full => {
+        match self.oldest(hint) {
+            Oldest::Item(ticket) => {
                 // SAFETY: `oldest` begins at a ticket before which all are claimed and goes past
                 // claimed ones only.
                 let item = unsafe { self.claim(ticket, hint) };
                 Theft::Done(item.map_or(Steal::Retry, Steal::Success))
             }
-            Look::Moved => Theft::Moved,
-            Look::Vacant | Look::Gone(_) => Theft::Done(Steal::Empty),
+            Oldest::Nothing => Theft::Done(Steal::Empty),
+            Oldest::Moved(_) => Theft::Moved,
         }
     }
 
     /// Takes about half of the items, oldest first, at most [`BATCH_LIMIT`]; returns the newest of
     /// them and puts the others into `dest`, where it leaves room for `spare` more.
+    ///
+    /// If `spare` is one, there must be room for one item before: `dest` is asked about the second
+    /// only.
     ///
     /// One claim an item. The owner pops without asking the thieves, so a claim of several at once
     /// could take what the owner has already taken back.
@@ -167,12 +183,11 @@ impl<T> Ring<T> {
         dest: &impl Destination<T>,
         spare: usize,
     ) -> Theft<T> {
-        let (oldest, look) = self.oldest(hint);
-        match look {
-            Look::Full => {}
-            Look::Moved => return Theft::Moved,
-            Look::Vacant | Look::Gone(_) => return Theft::Done(Steal::Empty),
-        }
+        let oldest = match self.oldest(hint) {
+            Oldest::Item(ticket) => ticket,
+            Oldest::Nothing => return Theft::Done(Steal::Empty),
+            Oldest::Moved(_) => return Theft::Moved,
+        };
         let half = self.half(oldest);
         // SAFETY: as in `steal`.
         let Some(mut newest) = (unsafe { self.claim(oldest, hint) }) else {
@@ -200,11 +215,11 @@ impl<T> Ring<T> {
             let last = oldest.plus(2 * n - 2);
             2 * n - 1 <= self.capacity() && self.slot(last).is_full(last)
         };
-        // At least `least`, fewer than `more`.
-        let (mut least, mut more) = (1, BATCH_LIMIT + 1);
         if may_take(BATCH_LIMIT) {
             return BATCH_LIMIT;
         }
+        // At least `least`, fewer than `more`.
+        let (mut least, mut more) = (1, BATCH_LIMIT);
         while more - least > 1 {
             let middle = least.midpoint(more);
             *if may_take(middle) { &mut least } else { &mut more } = middle;
@@ -214,10 +229,9 @@ impl<T> Ring<T> {
 
     /// How many items there are, seen from the thieves' end.
     pub(crate) fn len(&self, hint: &AtomicUsize) -> usize {
-        let (oldest, look) = self.oldest(hint);
-        if !matches!(look, Look::Full | Look::Moved) {
+        let (Oldest::Item(oldest) | Oldest::Moved(oldest)) = self.oldest(hint) else {
             return 0;
-        }
+        };
         let holds = |len: usize| {
             let newest = oldest.plus(len - 1);
             len <= self.capacity() && self.slot(newest).was_full(newest)
@@ -239,13 +253,15 @@ impl<T> Ring<T> {
 
     /// Is there nothing to steal?
     pub(crate) fn is_empty(&self, hint: &AtomicUsize) -> bool {
-        self.oldest(hint).1 == Look::Vacant
+        matches!(self.oldest(hint), Oldest::Nothing)
     }
 
     /// How many items an owner has whose next ticket is `bottom`.
     pub(crate) fn len_below(&self, bottom: Ticket, hint: &AtomicUsize) -> usize {
-        let (oldest, look) = self.oldest(hint);
-        if look == Look::Full { bottom.distance_from(oldest).max(0).cast_unsigned() } else { 0 }
+        match self.oldest(hint) {
+            Oldest::Item(oldest) => bottom.distance_from(oldest).cast_unsigned(),
+            Oldest::Nothing | Oldest::Moved(_) => 0,
+        }
     }
 }
 

@@ -73,9 +73,11 @@ impl<S> Clone for Shared<S> {
         // Ordering: relaxed. The new handle comes from a live one; whatever passes it to another
         // thread orders it.
         let before = self.counted().handles.fetch_add(1, Ordering::Relaxed);
-        // Half the range is out of reach but for a loop of `mem::forget(handle.clone())`.
+        let new = Self { counted: self.counted };
+        // Half the range is out of reach but for a loop of `mem::forget(handle.clone())`. The new
+        // handle is dropped by the panic, so that the count does not creep up to the wrap-around.
         assert!(before <= isize::MAX as usize, "too many handles to one deque");
-        Self { counted: self.counted }
+        new
     }
 }
 

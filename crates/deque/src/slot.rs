@@ -3,15 +3,17 @@
 //! A slot is a word and a value. The word names a [`Ticket`] and what has become of it; every
 //! transfer of an item is one atomic step on that word, so an item has one taker, whatever else
 //! is going on. The word says *which* ticket, so a thief that slept through a lap of the ring
-//! cannot take the wrong item: its compare-exchange expects the old ticket's word.
+//! cannot take an item out of turn: its compare-exchange expects the old ticket's word. (The owner
+//! may have popped the ticket and pushed another item under it meanwhile. That one is the oldest
+//! now, and the thief reads it only once it has claimed it.)
 //!
 //! ```text
 //!                 fill (owner)                 claim (thief)
 //!   vacant(t) ------------------> full(t) ------------------> claimed(t)
 //!       ^                          |   |                          |
-//!       +--- take_back (owner) ----+   +-- evict (owner) --> moved(t)
-//!                                                                 | finish (thief)
-//!                                       vacant(t + capacity) <----+
+//!       +--- take_back (owner) ----+   |                          | carry_off (thief)
+//!                                      | evict (owner)            v
+//!                                      +-------> moved(t)    vacant(t + capacity)
 //! ```
 //!
 //! Thieves claim in order: ticket `t` only once `t - 1` is claimed. Whatever is claimed is
@@ -168,7 +170,8 @@ impl<T> Slot<T> {
         let found = Ticket::of(word);
         let ahead = found.distance_from(ticket);
         if ahead < 0 {
-            // The thief of one lap before is still reading, so the owner has not come here yet.
+            // The thief of one lap before is still reading, so the owner has not come here yet; or
+            // this ring was left before this ticket, and the caller looks for a newer one.
             Look::Vacant
         } else if ahead == 0 {
             Look::Gone(ticket.plus(1))

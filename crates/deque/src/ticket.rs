@@ -1,16 +1,20 @@
-//! Numbers that tell every item apart for the life of a deque, and the words that slots hold.
+//! The numbers of items, and the words that slots hold.
 
 /// The number of an item: the first is wherever the deque starts, each push at the owner's end
-/// takes the next. Tickets wrap around; two that are compared are never half the range apart.
+/// takes the next, each pop gives one back. What a thief has taken is never given out again.
+///
+/// Tickets wrap around, after 2^62 thefts where a `usize` has 64 bits. Where it has 32, a thief that
+/// sleeps in the middle of a steal for 2^29 other steals or more could mistake what it sees; no
+/// deque with indices of a word is better there.
 ///
 /// A ticket is held shifted left, so that the low two bits are free for a slot's [`tag`](self):
 ///
 /// | tag | slot word | who writes it, when |
 /// |---|---|---|
-/// | `00` | vacant: may be filled for this ticket | thief, done with the ticket one lap before; owner, popping |
-/// | `01` | full: holds the item of this ticket | owner, pushing |
-/// | `10` | claimed: a thief is reading the item | thief, by compare-exchange from full |
-/// | `11` | moved: the item went to a larger ring | owner, growing |
+/// | `00` | vacant: may be filled for this ticket | thief, done with the ticket one lap before; owner, popping, or putting back a thief's word, or making a ring |
+/// | `01` | full: holds the item of this ticket | owner, pushing or growing |
+/// | `10` | claimed: a thief is reading the item | thief, by compare-exchange from full; owner, putting it back |
+/// | `11` | moved: the item went to a larger ring | owner, growing, by compare-exchange from full |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket(usize);
 

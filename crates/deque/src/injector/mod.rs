@@ -17,7 +17,7 @@ use crate::pad::Padded;
 use crate::sync::{AtomicPtr, AtomicUsize, Backoff, Ordering};
 use crate::teardown::drop_all;
 use crate::{BATCH_LIMIT, Steal};
-use segment::{LAP, SLOTS, Segment};
+use segment::{CELLS, Cell, LAP, Segment};
 
 /// One end of the queue.
 struct End<T> {
@@ -101,21 +101,21 @@ impl<T> Injector<T> {
         loop {
             let index = self.tail.index.load(order::tail_follow());
             let offset = index % LAP;
-            if offset == SLOTS {
+            if offset == CELLS {
                 backoff.wait();
                 continue;
             }
-            if offset + 1 == SLOTS && spare.is_none() {
+            if offset + 1 == CELLS && spare.is_none() {
                 spare = Some(Segment::allocate());
             }
             // Ordering: relaxed. `tail_follow` on the index has brought the segment with it; a
-            // later one comes with a later index, and the claim below fails.
+            // later one comes after a later claim, `tail_claim` of which was ordered behind this
+            // load, or the claim below fails.
             let segment = self.tail.segment.load(Ordering::Relaxed);
-            // Ordering: relaxed. A claim passes nothing on; the cell does.
             let claim = self.tail.index.compare_exchange_weak(
                 index,
                 index.wrapping_add(1),
-                Ordering::Relaxed,
+                order::tail_claim(),
                 Ordering::Relaxed,
             );
             if claim.is_err() {
@@ -124,7 +124,7 @@ impl<T> Injector<T> {
             }
             // SAFETY: the claimed cell is not written, so its segment is live.
             let segment = unsafe { &*segment };
-            if offset + 1 == SLOTS {
+            if offset + 1 == CELLS {
                 let next = spare.take().expect("made above");
                 segment.link(next);
                 self.tail.cross(next, index, order::tail_advance());
@@ -132,7 +132,7 @@ impl<T> Injector<T> {
             // SAFETY: an offset short of the border is within the segment.
             let cell = unsafe { segment.cell(offset) };
             // SAFETY: claimed above, and not yet written.
-            unsafe { cell.write(item) };
+            unsafe { Cell::write(NonNull::from_ref(cell), item) };
             break;
         }
         if let Some(spare) = spare {
@@ -141,7 +141,7 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Takes the oldest item. `Retry`: another thief was faster.
+    /// Takes the oldest item. `Retry`: another thief was faster, or is crossing a border.
     ///
     /// ```
     /// use heist_deque::{Injector, Steal};
@@ -152,14 +152,7 @@ impl<T> Injector<T> {
     /// assert_eq!(injector.steal(), Steal::Success(1));
     /// ```
     pub fn steal(&self) -> Steal<T> {
-        self.claim(1).map(|claim| {
-            // SAFETY: the claim is for one cell, at the claimed offset.
-            let cell = unsafe { claim.segment().cell(claim.offset) };
-            // SAFETY: claimed, and read once.
-            let item = unsafe { cell.read() };
-            claim.leave();
-            item
-        })
+        self.claim(1).map(|mut claim| claim.take_newest())
     }
 
     /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT), no
@@ -175,9 +168,11 @@ impl<T> Injector<T> {
     /// ```
     pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
         let room = room(dest, BATCH_LIMIT);
-        self.claim(room).map(|claim| {
-            claim.read_into(dest, 0);
-            claim.leave();
+        self.claim(room).map(|mut claim| {
+            claim.wait();
+            while claim.unread > 0 {
+                dest.put(claim.take_newest());
+            }
         })
     }
 
@@ -194,14 +189,12 @@ impl<T> Injector<T> {
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
         let room = 1 + room(dest, BATCH_LIMIT - 1);
-        self.claim(room).map(|claim| {
-            claim.read_into(dest, 1);
-            // SAFETY: the claim is for at least one cell, at the claimed offset.
-            let cell = unsafe { claim.segment().cell(claim.offset) };
-            // SAFETY: claimed, and `read_into` left this one out.
-            let item = unsafe { cell.read() };
-            claim.leave();
-            item
+        self.claim(room).map(|mut claim| {
+            claim.wait();
+            while claim.unread > 1 {
+                dest.put(claim.take_newest());
+            }
+            claim.take_newest()
         })
     }
 
@@ -213,20 +206,19 @@ impl<T> Injector<T> {
         }
         let index = self.head.end.index.load(order::head_follow());
         let offset = index % LAP;
-        if offset == SLOTS {
+        if offset == CELLS {
             return Steal::Retry;
         }
         let Some(available) = self.available(index, most) else {
             return Steal::Empty;
         };
-        let count = available.div_ceil(2).min(most).min(SLOTS - offset);
+        let count = available.div_ceil(2).min(most).min(CELLS - offset);
         // Ordering: relaxed. `head_follow` on the index has brought the segment with it.
         let segment = self.head.end.segment.load(Ordering::Relaxed);
-        // Ordering: relaxed. A claim passes nothing on; the cells do.
         let claim = self.head.end.index.compare_exchange(
             index,
             index.wrapping_add(count),
-            Ordering::Relaxed,
+            order::head_claim(),
             Ordering::Relaxed,
         );
         if claim.is_err() {
@@ -237,8 +229,8 @@ impl<T> Injector<T> {
         }
         // SAFETY: an end's segment is never null.
         let segment = unsafe { NonNull::new_unchecked(segment) };
-        let claim = Claim { segment, offset, count };
-        if offset + count == SLOTS {
+        let claim = Claim { segment, offset, count, unread: count };
+        if offset + count == CELLS {
             let next = claim.segment().follow();
             self.head.end.cross(next, index.wrapping_add(count - 1), order::head_advance());
         }
@@ -271,11 +263,11 @@ impl<T> Injector<T> {
     /// ```
     pub fn len(&self) -> usize {
         loop {
-            // Ordering: relaxed, for all three. With nobody else at work they are the last values;
-            // else the answer is about the past in any case.
+            let head = self.head.end.index.load(order::head_follow());
+            // Ordering: relaxed. Not older than what the thief saw who brought the head here.
             let tail = self.tail.index.load(Ordering::Relaxed);
-            let head = self.head.end.index.load(Ordering::Relaxed);
-            if self.tail.index.load(Ordering::Relaxed) == tail {
+            // Ordering: relaxed. If the head has not moved, both were true at one time.
+            if self.head.end.index.load(Ordering::Relaxed) == head {
                 let ahead = tail.wrapping_sub(head).cast_signed();
                 return if ahead <= 0 { 0 } else { cells_between(head, tail) };
             }
@@ -288,9 +280,10 @@ impl<T> Injector<T> {
     /// assert!(heist_deque::Injector::<u8>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
-        // Ordering: relaxed, as in `len`. A caller that goes to sleep on this puts a fence before it,
-        // and one after the push that should wake it.
-        let head = self.head.end.index.load(Ordering::Relaxed);
+        let head = self.head.end.index.load(order::head_follow());
+        // Ordering: relaxed. Not older than what the thief saw who brought the head here. A caller
+        // that goes to sleep on this puts a fence before it, and one after the push that is to wake
+        // it.
         let tail = self.tail.index.load(Ordering::Relaxed);
         tail.wrapping_sub(head).cast_signed() <= 0
     }
@@ -309,7 +302,7 @@ impl<T> End<T> {
 fn cells_between(from: usize, to: usize) -> usize {
     let offset = from % LAP;
     let reach = to.wrapping_sub(from) + offset;
-    (reach / LAP * SLOTS + (reach % LAP).min(SLOTS)).saturating_sub(offset)
+    (reach / LAP * CELLS + (reach % LAP).min(CELLS)).saturating_sub(offset)
 }
 
 /// For how many items, at most `most`, is there room?
@@ -317,13 +310,18 @@ fn room<T>(dest: &impl Destination<T>, most: usize) -> usize {
     (0..most).take_while(|&ahead| dest.has_room(ahead)).count()
 }
 
-/// A run of cells of one segment that one thief has to itself.
+/// A run of cells of one segment that one thief has to itself. It reads them from the newest on,
+/// and what it has not read when it goes, it drops.
 #[must_use]
 struct Claim<T> {
-    /// Live until `leave`.
+    /// Live until the end of the claim.
     segment: NonNull<Segment<T>>,
+    /// The oldest cell.
     offset: usize,
+    /// How many cells were claimed.
     count: usize,
+    /// How many of them are still to be read: the oldest.
+    unread: usize,
 }
 
 impl<T> Claim<T> {
@@ -333,23 +331,38 @@ impl<T> Claim<T> {
         unsafe { self.segment.as_ref() }
     }
 
-    /// Puts the items into `dest`, newest first, but for the oldest `skip`.
-    fn read_into(&self, dest: &impl Destination<T>, skip: usize) {
-        // In the order in which the pushers wrote, so that the lines come as the cache expects.
+    /// Waits for all pushers, in the order in which they came, so that the cache lines come as the
+    /// cache expects them.
+    fn wait(&self) {
         for n in 0..self.count {
             // SAFETY: a claim lies within its segment.
             unsafe { self.segment().cell(self.offset + n) }.wait();
         }
-        for n in (skip..self.count).rev() {
-            // SAFETY: a claim lies within its segment.
-            let cell = unsafe { self.segment().cell(self.offset + n) };
-            // SAFETY: claimed, and read once.
-            dest.put(unsafe { cell.read() });
-        }
     }
 
-    #[inline(always)]
-    fn leave(self) {
+    /// The newest item of those that are still to be read, of which there must be one.
+    #[inline]
+    fn take_newest(&mut self) -> T {
+        assert!(self.unread > 0, "a claim is read once");
+        self.unread -= 1;
+        // SAFETY: a claim lies within its segment.
+        let cell = unsafe { self.segment().cell(self.offset + self.unread) };
+        // SAFETY: claimed, and read once: `unread` has passed it.
+        unsafe { cell.read() }
+    }
+}
+
+impl<T> Drop for Claim<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.unread > 0 {
+            // Only a destination that panicked leaves something.
+            drop_all(|| {
+                let some = self.unread > 0;
+                some.then(|| self.take_newest());
+                some
+            });
+        }
         // SAFETY: all cells of the claim were read, and it ends here.
         unsafe { Segment::leave(self.segment, self.count) };
     }
@@ -376,7 +389,7 @@ impl<T> Drop for Injector<T> {
         drop_all(|| {
             let Some(here) = segment else { return false };
             let offset = index % LAP;
-            if index == tail || offset == SLOTS {
+            if index == tail || offset == CELLS {
                 // SAFETY: live, and nobody else is left.
                 let next = unsafe { here.as_ref() }.next();
                 segment = if index == tail { None } else { next };
@@ -388,8 +401,10 @@ impl<T> Drop for Injector<T> {
             index = index.wrapping_add(1);
             // SAFETY: live, and nobody else is left.
             let here = unsafe { here.as_ref() };
+            // SAFETY: an offset short of the border is within the segment.
+            let cell = unsafe { here.cell(offset) };
             // SAFETY: between head and tail, so pushed and not stolen.
-            drop(unsafe { here.take(offset) });
+            drop(unsafe { cell.read() });
             true
         });
     }

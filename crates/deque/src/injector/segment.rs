@@ -1,4 +1,4 @@
-//! A run of an injector's slots, and who frees it.
+//! A run of an injector's cells, and who frees it.
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
@@ -11,7 +11,7 @@ use crate::sync::{
 };
 
 /// Positions from the start of one segment to the start of the next. The last position of each lap
-/// has no slot: an index that stands there says that the next segment is being put in place. A
+/// has no cell: an index that stands there says that the next segment is being put in place. A
 /// power of two, so that positions go on across the wrap-around.
 #[cfg(not(loom))]
 pub(super) const LAP: usize = 64;
@@ -19,8 +19,8 @@ pub(super) const LAP: usize = 64;
 #[cfg(loom)]
 pub(super) const LAP: usize = 4;
 
-/// The slots of a segment.
-pub(super) const SLOTS: usize = LAP - 1;
+/// The cells of a segment.
+pub(super) const CELLS: usize = LAP - 1;
 
 pub(super) struct Cell<T> {
     /// Set by the pusher when the value is there; read by the thief that claimed the cell.
@@ -36,18 +36,23 @@ impl<T> Cell<T> {
     }
 
     /// Pusher: puts the item there for the thief to see. The last thing that a pusher does to a
-    /// segment.
+    /// segment, which may be gone before this returns: hence a pointer, and no `&self`.
     ///
     /// # Safety
     ///
     /// The caller has claimed this cell at the tail, and calls this once.
     #[inline]
-    pub(super) unsafe fn write(&self, item: T) {
-        self.value.with_mut(|value| {
+    pub(super) unsafe fn write(cell: NonNull<Self>, item: T) {
+        let cell = cell.as_ptr();
+        // SAFETY: a cell that is not written keeps its segment alive.
+        let value = unsafe { &(*cell).value };
+        value.with_mut(|value| {
             // SAFETY: the cell is the caller's until `written`.
             unsafe { (*value).write(item) };
         });
-        self.written.store(true, order::cell_publish());
+        // SAFETY: as above.
+        let written = unsafe { &(*cell).written };
+        written.store(true, order::cell_publish());
     }
 
     /// Thief: waits for the pusher, if it is still on its way.
@@ -84,7 +89,7 @@ pub(super) struct Segment<T> {
     /// Stands for the segment's memory, so that a model sees its making, its use and its end. It
     /// takes no space.
     memory: UnsafeCell<()>,
-    cells: [Cell<T>; SLOTS],
+    cells: [Cell<T>; CELLS],
 }
 
 impl<T> Segment<T> {
@@ -112,11 +117,13 @@ impl<T> Segment<T> {
         // SAFETY: see above.
         let cells = unsafe { &raw mut (*at).cells }.cast::<Cell<T>>();
         // A cell of zeroes is a cell with nothing in it, but to a model checker it must be said.
-        for n in (0..SLOTS).filter(|_| !BLANK_IS_ZERO) {
-            // SAFETY: `n` is within the array.
-            let cell = unsafe { cells.add(n) };
-            // SAFETY: see above.
-            unsafe { cell.write(Cell::new()) };
+        if !BLANK_IS_ZERO {
+            for n in 0..CELLS {
+                // SAFETY: `n` is within the array.
+                let cell = unsafe { cells.add(n) };
+                // SAFETY: see above.
+                unsafe { cell.write(Cell::new()) };
+            }
         }
         // SAFETY: initialized above.
         unsafe { segment.as_ref() }.memory.with_mut(|_| ());
@@ -125,7 +132,7 @@ impl<T> Segment<T> {
 
     /// # Safety
     ///
-    /// `offset < SLOTS`.
+    /// `offset < CELLS`.
     #[inline(always)]
     pub(super) unsafe fn cell(&self, offset: usize) -> &Cell<T> {
         self.memory.with(|_| ());
@@ -159,7 +166,7 @@ impl<T> Segment<T> {
     pub(super) unsafe fn leave(segment: NonNull<Self>, cells: usize) {
         // SAFETY: live until all cells are left, and these are not yet.
         let left = unsafe { &(*segment.as_ptr()).left };
-        if left.fetch_add(cells, order::segment_leave()) + cells == SLOTS {
+        if left.fetch_add(cells, order::segment_leave()) + cells == CELLS {
             // As in `Shared`: an acquire load of what the other thieves released.
             left.load(order::segment_last());
             // SAFETY: all cells were read, so every pusher and every other thief is done with the
@@ -180,18 +187,6 @@ impl<T> Segment<T> {
         unsafe { segment.drop_in_place() };
         // SAFETY: made by `alloc` with this layout in `allocate`.
         unsafe { dealloc(segment.as_ptr().cast(), Layout::new::<Self>()) };
-    }
-
-    /// The last owner: takes the item of a cell, and says whether there was one.
-    ///
-    /// # Safety
-    ///
-    /// Exclusive access; `offset < SLOTS`; not claimed at the head.
-    pub(super) unsafe fn take(&self, offset: usize) -> T {
-        // SAFETY: within the array, as the caller says.
-        let cell = unsafe { self.cell(offset) };
-        // SAFETY: nobody else can claim it.
-        unsafe { cell.read() }
     }
 
     /// The link, for the last owner.

@@ -290,8 +290,8 @@ models! {
     bounded_drop: drop_and_steal::<bounded::Worker<Counted>>, None, 5_900;
     growable_last_item: last_item::<growable::Worker<usize>>, None, 200;
     growable_two_thieves: two_thieves::<growable::Worker<usize>>, Some(4), 3_100;
-    growable_growth: grow_and_steal, None, 8_800;
-    growable_growth_twice: grow_twice_and_steal, None, 6_500;
+    growable_growth: grow_and_steal, None, 12_000;
+    growable_growth_twice: grow_twice_and_steal, None, 18_000;
     growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 1_800;
     growable_empty_pop: empty_pop::<growable::Worker<usize>>, None, 47;
     growable_worker_goes_first: worker_goes_first::<growable::Worker<usize>>, None, 4;
@@ -301,6 +301,6 @@ models! {
     locked_two_thieves: two_thieves::<locked::Worker<usize>>, None, 220;
     locked_batch: batch_locked, None, 8;
     locked_drop: drop_and_steal::<locked::Worker<Counted>>, None, 250;
-    bounded_crowd: crowd::<bounded::Worker<usize>>, Some(2), 59_000;
-    growable_crowd: crowd::<growable::Worker<usize>>, Some(2), 83_000;
+    bounded_crowd: crowd::<bounded::Worker<usize>>, Some(2), 48_000;
+    growable_crowd: crowd::<growable::Worker<usize>>, Some(2), 68_000;
 }

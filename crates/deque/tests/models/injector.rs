@@ -155,9 +155,9 @@ macro_rules! models {
 models! {
     injector_border: border, None, 2_400;
     injector_two_pushers: two_pushers, None, 100;
-    injector_two_thieves: two_thieves, None, 80;
+    injector_two_thieves: two_thieves, None, 580;
     injector_leave_together: leave_together, None, 16;
-    injector_batch: batch, None, 210;
+    injector_batch: batch, None, 1_300;
     injector_teardown: teardown, None, 16_000;
-    injector_border_two_thieves: border_two_thieves, Some(3), 84_000;
+    injector_border_two_thieves: border_two_thieves, Some(3), 180_000;
 }

@@ -6,7 +6,7 @@
 
 use std::process::{Command, Stdio};
 
-use heist_deque::twin::{SITES, weaken};
+use heist_deque::twin::{ARGUED, SHOWN, weaken};
 
 use crate::explore::Model;
 use crate::{beam, deques, injector};
@@ -27,7 +27,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
 fn child() {
     let name = std::env::var(MODEL).expect("only called by the other tests");
     let site = std::env::var(SITE).unwrap_or_default();
-    weaken(SITES.iter().copied().find(|&known| known == site).unwrap_or(""));
+    weaken(SHOWN.iter().chain(ARGUED).copied().find(|&known| known == site).unwrap_or(""));
     all().find(|model| model.name == name).expect("a known model").explore();
 }
 
@@ -55,7 +55,7 @@ fn concerns(model: &Model, site: &str) -> bool {
 #[test]
 fn every_weakened_ordering_is_noticed() {
     let mut missed = Vec::new();
-    for &site in SITES {
+    for &site in SHOWN {
         let mut models = deques::MODELS.iter().chain(injector::MODELS);
         match models.find(|model| concerns(model, site) && fails(model, site)) {
             Some(model) => println!("{site:<16} weakened: {} fails", model.name),
