@@ -67,7 +67,7 @@ pub fn new_at<T>(capacity: usize, number: usize) -> Result<(Worker<T>, Stealer<T
         CapacityError::OutOfMemory { requested: capacity, bytes: Shared::<Body<T>>::BYTES };
     let shared = Shared::try_new(body).map_err(|_| out_of_memory)?;
     let stealer = Stealer { shared: shared.clone() };
-    Ok((Worker { bottom: Cell::new(origin), view, shared }, stealer))
+    Ok((Worker { bottom: Cell::new(origin), floor: Cell::new(origin), view, shared }, stealer))
 }
 
 fn check(capacity: usize) -> Result<(), CapacityError> {
@@ -99,6 +99,8 @@ fn check(capacity: usize) -> Result<(), CapacityError> {
 pub struct Worker<T> {
     /// The ticket of the next push. The owner's alone.
     bottom: Cell<Ticket>,
+    /// Below this ticket nothing is left: where the last pop found nothing. The owner's alone.
+    floor: Cell<Ticket>,
     /// Of `shared.ring`, which lives as long as `shared`.
     view: View<T>,
     shared: Shared<Body<T>>,
@@ -147,14 +149,22 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let ticket = self.bottom.get().minus(1);
+        let bottom = self.bottom.get();
+        if bottom == self.floor.get() {
+            return None;
+        }
+        let ticket = bottom.minus(1);
         // SAFETY: the ring lives as long as `self.shared`.
         let slot = unsafe { self.view.slot(ticket) };
-        // SAFETY: 1. a `Worker` is the owner. 2. `bottom - 1` is the newest ticket, or one that was
-        // never pushed.
-        let item = unsafe { slot.take_back(ticket) }?;
-        self.bottom.set(ticket);
-        Some(item)
+        // SAFETY: 1. a `Worker` is the owner. 2. `bottom - 1`, above the floor, is the newest.
+        let item = unsafe { slot.take_back(ticket) };
+        if item.is_some() {
+            self.bottom.set(ticket);
+        } else {
+            // A thief has the newest, so thieves have all.
+            self.floor.set(bottom);
+        }
+        item
     }
 
     /// How many items there are. While thieves are at work, a moment ago.
@@ -178,7 +188,7 @@ impl<T> Worker<T> {
     /// ```
     pub fn is_empty(&self) -> bool {
         let newest = self.bottom.get().minus(1);
-        !self.shared.ring.slot(newest).is_full(newest)
+        self.bottom == self.floor || !self.shared.ring.slot(newest).is_full(newest)
     }
 
     /// How many items fit.

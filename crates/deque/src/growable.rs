@@ -75,6 +75,45 @@ impl<T> Body<T> {
         !ptr::eq(self.current(), generation)
     }
 
+    /// Owner: moves everything to a ring of twice the capacity, and returns where that is. `bottom`
+    /// is the ticket of the next push.
+    ///
+    /// A method of the body: were the worker to lend itself to a call that is not inlined, it could
+    /// not be kept in registers around those that are.
+    ///
+    /// # Safety
+    ///
+    /// 1. The caller is the owner.
+    /// 2. `old` is of the current ring.
+    #[cold]
+    #[inline(never)]
+    unsafe fn grow(&self, old: View<T>, bottom: Ticket) -> View<T> {
+        let capacity = 2 * old.capacity();
+        // The window of the old ring: nothing older can still be there.
+        let oldest = bottom.minus(old.capacity());
+        // Ordering: relaxed. The owner alone changes it.
+        let older = self.current.load(Ordering::Relaxed);
+        // All that can fail comes before the first item moves.
+        let new = Box::new(Generation { ring: ring_or_die(capacity, oldest), older });
+        // Newest first: thieves come from the other end, and once one meets an item that has moved
+        // it goes no further. So what thieves take from the old ring stays a prefix.
+        for ticket in (0..old.capacity()).rev().map(|n| oldest.plus(n)) {
+            // SAFETY: the ring lives as long as the body.
+            let from = unsafe { old.slot(ticket) };
+            let to = new.ring.slot(ticket);
+            // SAFETY: the caller is the owner.
+            match unsafe { from.evict(ticket) } {
+                // SAFETY: 1. as above. 2. new, and vacant for this ticket.
+                Some(item) => unsafe { to.fill(ticket, item) },
+                // SAFETY: the ring is published below.
+                None => unsafe { to.skip(ticket, capacity) },
+            }
+        }
+        let view = new.ring.view();
+        self.current.store(Box::into_raw(new), order::ring_publish());
+        view
+    }
+
     /// Repeats an attempt until it was made on a ring that was still in use.
     #[inline(always)]
     fn follow<R>(&self, attempt: impl Fn(&Ring<T>) -> Theft<R>) -> Steal<R> {
@@ -135,7 +174,8 @@ pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
         out_of_memory(core::alloc::Layout::new::<Body<T>>())
     };
     let stealer = Stealer { shared: shared.clone() };
-    (Worker { bottom: Cell::new(origin), view: Cell::new(view), shared }, stealer)
+    let (bottom, floor) = (Cell::new(origin), Cell::new(origin));
+    (Worker { bottom, floor, view: Cell::new(view), shared }, stealer)
 }
 
 /// A ring, or the end that a `Vec` would come to.
@@ -166,6 +206,8 @@ fn out_of_memory(layout: core::alloc::Layout) -> ! {
 pub struct Worker<T> {
     /// The ticket of the next push. The owner's alone.
     bottom: Cell<Ticket>,
+    /// Below this ticket nothing is left: where the last pop found nothing. The owner's alone.
+    floor: Cell<Ticket>,
     /// Of the current ring, which lives as long as `shared`.
     view: Cell<View<T>>,
     shared: Shared<Body<T>>,
@@ -194,44 +236,16 @@ impl<T> Worker<T> {
         // SAFETY: the ring lives as long as `self.shared`.
         let mut slot = unsafe { self.view.get().slot(ticket) };
         if !slot.is_vacant(ticket) {
-            self.grow();
-            // SAFETY: likewise.
-            slot = unsafe { self.view.get().slot(ticket) };
+            // SAFETY: 1. a `Worker` is the owner. 2. `view` always is.
+            let view = unsafe { self.shared.grow(self.view.get(), ticket) };
+            self.view.set(view);
+            // SAFETY: as above.
+            slot = unsafe { view.slot(ticket) };
         }
         // SAFETY: 1. a `Worker` is the owner. 2. checked above, or new: the larger ring has slots
         // beyond the old window, and `ticket` is the first of them.
         unsafe { slot.fill(ticket, item) };
         self.bottom.set(ticket.plus(1));
-    }
-
-    /// Moves everything to a ring of twice the capacity.
-    #[cold]
-    #[inline(never)]
-    fn grow(&self) {
-        let old = self.view.get();
-        let capacity = 2 * old.capacity();
-        // The window of the old ring: nothing older can still be there.
-        let oldest = self.bottom.get().minus(old.capacity());
-        // Ordering: relaxed. The owner alone changes it.
-        let older = self.shared.current.load(Ordering::Relaxed);
-        // All that can fail comes before the first item moves.
-        let new = Box::new(Generation { ring: ring_or_die(capacity, oldest), older });
-        // Newest first: thieves come from the other end, and once one meets an item that has moved
-        // it goes no further. So what thieves take from the old ring stays a prefix.
-        for ticket in (0..old.capacity()).rev().map(|n| oldest.plus(n)) {
-            // SAFETY: the ring lives as long as `self.shared`.
-            let from = unsafe { old.slot(ticket) };
-            let to = new.ring.slot(ticket);
-            // SAFETY: a `Worker` is the owner.
-            match unsafe { from.evict(ticket) } {
-                // SAFETY: 1. as above. 2. new, and vacant for this ticket.
-                Some(item) => unsafe { to.fill(ticket, item) },
-                // SAFETY: the ring is published below.
-                None => unsafe { to.skip(ticket, capacity) },
-            }
-        }
-        self.view.set(new.ring.view());
-        self.shared.current.store(Box::into_raw(new), order::ring_publish());
     }
 
     /// Takes the newest item. `None` is final until the next push: whatever was left is a thief's.
@@ -243,14 +257,22 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let ticket = self.bottom.get().minus(1);
+        let bottom = self.bottom.get();
+        if bottom == self.floor.get() {
+            return None;
+        }
+        let ticket = bottom.minus(1);
         // SAFETY: the ring lives as long as `self.shared`.
         let slot = unsafe { self.view.get().slot(ticket) };
-        // SAFETY: 1. a `Worker` is the owner. 2. `bottom - 1` is the newest ticket, or one that was
-        // never pushed.
-        let item = unsafe { slot.take_back(ticket) }?;
-        self.bottom.set(ticket);
-        Some(item)
+        // SAFETY: 1. a `Worker` is the owner. 2. `bottom - 1`, above the floor, is the newest.
+        let item = unsafe { slot.take_back(ticket) };
+        if item.is_some() {
+            self.bottom.set(ticket);
+        } else {
+            // A thief has the newest, so thieves have all.
+            self.floor.set(bottom);
+        }
+        item
     }
 
     /// How many items there are. While thieves are at work, a moment ago.
@@ -269,7 +291,7 @@ impl<T> Worker<T> {
     /// ```
     pub fn is_empty(&self) -> bool {
         let newest = self.bottom.get().minus(1);
-        !self.shared.current().ring.slot(newest).is_full(newest)
+        self.bottom == self.floor || !self.shared.current().ring.slot(newest).is_full(newest)
     }
 
     /// How many items fit before the next doubling.

@@ -84,16 +84,9 @@ impl<T> Slot<T> {
     /// # Safety
     ///
     /// 1. The caller is the owner.
-    /// 2. `ticket` is the newest that the owner has pushed and not taken back; or the slot has
-    ///    never been filled for it.
+    /// 2. `ticket` is the newest that the owner has pushed and not taken back.
     #[inline(always)]
     pub(crate) unsafe fn take_back(&self, ticket: Ticket) -> Option<T> {
-        // An owner that looks into an empty deque again and again should not write to it.
-        //
-        // Ordering: relaxed. The owner wrote `full` itself; any other word ends the call.
-        if self.word.load(Ordering::Relaxed) != ticket.full() {
-            return None;
-        }
         // A swap, not a compare-exchange: it is a tenth faster where the word is what it should
         // be, and `restore` mends the rare case in which a thief came in between.
         //
