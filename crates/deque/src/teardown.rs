@@ -16,16 +16,26 @@ pub(crate) fn drop_all(mut drop_next: impl FnMut() -> bool) {
         match catch_unwind(AssertUnwindSafe(&mut drop_next)) {
             Ok(true) => {}
             Ok(false) => break,
-            // A payload whose own destructor panics is not worth an abort.
-            Err(payload) if first.is_some() => core::mem::forget(payload),
+            Err(payload) if first.is_some() => discard(payload),
             Err(payload) => first = Some(payload),
         }
     }
     match first {
         // Two panics that unwind at once would abort.
         Some(payload) if !std::thread::panicking() => resume_unwind(payload),
-        Some(payload) => core::mem::forget(payload),
+        Some(payload) => discard(payload),
         None => {}
+    }
+}
+
+/// Drops what a panic carried. If that panics in turn, what *that* panic carried is leaked: there
+/// must be an end somewhere.
+#[cfg(feature = "std")]
+fn discard(payload: alloc::boxed::Box<dyn core::any::Any + Send>) {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        core::mem::forget(another);
     }
 }
 

@@ -1,0 +1,55 @@
+//! The contract of the types: what may go to another thread, what may be shared, what may be
+//! cloned; and that the rest does not compile.
+//!
+//! The messages in `compile_fail` are those of the stable toolchain of `rust-version`. After a
+//! change that renames what they mention: `TRYBUILD=overwrite cargo test --test auto_traits`, and
+//! read the difference.
+
+#![cfg(all(feature = "std", not(any(loom, shuttle))))]
+
+mod common;
+
+use std::cell::Cell;
+
+use common::{Flavour, for_every_flavour};
+use heist_deque::{CapacityError, Full, Injector, Steal};
+
+for_every_flavour! {
+    worker,
+    stealer,
+}
+
+/// May be sent, but not shared: what the deques ask for is `Send` alone.
+type Sendable = Cell<u8>;
+
+fn is_send<T: Send>() {}
+fn is_send_and_sync<T: Send + Sync>() {}
+fn is_clone<T: Clone>() {}
+
+fn worker<F: Flavour>() {
+    is_send::<F::Worker<Sendable>>();
+}
+
+fn stealer<F: Flavour>() {
+    is_send_and_sync::<F::Stealer<Sendable>>();
+    is_clone::<F::Stealer<Sendable>>();
+}
+
+#[test]
+fn injector() {
+    is_send_and_sync::<Injector<Sendable>>();
+}
+
+/// What carries items is as good as they are.
+#[test]
+fn outcomes() {
+    is_send::<Steal<Sendable>>();
+    is_send::<Full<Sendable>>();
+    is_send_and_sync::<Steal<u8>>();
+    is_send_and_sync::<CapacityError>();
+}
+
+#[test]
+fn misuse_does_not_compile() {
+    trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
+}

@@ -1,0 +1,334 @@
+//! What the tests of all contracts share: the flavours behind one interface, items that know how
+//! often they were dropped, and a die that needs no crate.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test binary uses its own part of this module"
+)]
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+
+use heist_deque::{Destination, Full, Steal, bounded, growable, locked};
+
+/// The last number before the tickets of a deque wrap around.
+pub(crate) const LAST_NUMBER: usize = usize::MAX >> 2;
+
+/// A kind of deque: how to make one.
+pub(crate) trait Flavour: 'static {
+    type Worker<T: Send>: Owner<T, Stealer = Self::Stealer<T>> + Destination<T> + Send + Debug;
+    type Stealer<T: Send>: Thief<T, Self::Worker<T>> + Clone + Send + Sync + Debug;
+
+    /// A deque that takes `items`, by being large or by growing.
+    fn with_room<T: Send>(items: usize) -> (Self::Worker<T>, Self::Stealer<T>);
+
+    /// A deque of this (first) capacity, a power of two, whose first item has this number.
+    fn at<T: Send>(capacity: usize, number: usize) -> (Self::Worker<T>, Self::Stealer<T>);
+
+    /// The most items that a deque made with this capacity takes.
+    fn most_items(capacity: usize) -> usize;
+}
+
+/// The owner's verbs.
+pub(crate) trait Owner<T> {
+    type Stealer;
+
+    fn offer(&self, item: T) -> Result<(), Full<T>>;
+    fn pop(&self) -> Option<T>;
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool;
+    fn capacity(&self) -> usize;
+    fn stealer(&self) -> Self::Stealer;
+
+    /// Pushes where the test has made room.
+    fn push(&self, item: T) {
+        self.offer(item).expect("the test made room");
+    }
+
+    /// Pushes as soon as there is room.
+    fn push_patiently(&self, mut item: T) {
+        /// Far more than a thief needs to come back to what it was reading.
+        const PATIENCE: usize = 10_000_000;
+        for _ in 0..PATIENCE {
+            match self.offer(item) {
+                Ok(()) => return,
+                Err(Full(back)) => item = back,
+            }
+            thread::yield_now();
+        }
+        panic!("nobody made room");
+    }
+}
+
+/// The thieves' verbs.
+pub(crate) trait Thief<T, W> {
+    fn steal(&self) -> Steal<T>;
+    fn steal_batch(&self, dest: &W) -> Steal<()>;
+    fn steal_batch_and_pop(&self, dest: &W) -> Steal<T>;
+    fn len(&self) -> usize;
+    fn is_empty(&self) -> bool;
+}
+
+/// Repeats an attempt until it says something else than `Retry`.
+pub(crate) fn persist<R>(attempt: impl Fn() -> Steal<R>) -> Option<R> {
+    loop {
+        match attempt() {
+            Steal::Success(loot) => return Some(loot),
+            Steal::Empty => return None,
+            Steal::Retry => thread::yield_now(),
+        }
+    }
+}
+
+pub(crate) struct Bounded;
+pub(crate) struct Growable;
+pub(crate) struct Locked;
+
+macro_rules! flavour {
+    ($flavour:ident is $module:ident {
+        with_room: $with_room:expr,
+        at: $at:expr,
+        most_items: $most_items:expr,
+        offer: $offer:expr,
+    }) => {
+        impl Flavour for $flavour {
+            type Worker<T: Send> = $module::Worker<T>;
+            type Stealer<T: Send> = $module::Stealer<T>;
+
+            fn with_room<T: Send>(items: usize) -> (Self::Worker<T>, Self::Stealer<T>) {
+                $with_room(items)
+            }
+
+            fn at<T: Send>(capacity: usize, number: usize) -> (Self::Worker<T>, Self::Stealer<T>) {
+                $at(capacity, number)
+            }
+
+            fn most_items(capacity: usize) -> usize {
+                $most_items(capacity)
+            }
+        }
+
+        impl<T: Send> Owner<T> for $module::Worker<T> {
+            type Stealer = $module::Stealer<T>;
+
+            fn offer(&self, item: T) -> Result<(), Full<T>> {
+                $offer(self, item)
+            }
+
+            fn pop(&self) -> Option<T> {
+                $module::Worker::pop(self)
+            }
+
+            fn len(&self) -> usize {
+                $module::Worker::len(self)
+            }
+
+            fn is_empty(&self) -> bool {
+                $module::Worker::is_empty(self)
+            }
+
+            fn capacity(&self) -> usize {
+                $module::Worker::capacity(self)
+            }
+
+            fn stealer(&self) -> Self::Stealer {
+                $module::Worker::stealer(self)
+            }
+        }
+
+        impl<T: Send> Thief<T, $module::Worker<T>> for $module::Stealer<T> {
+            fn steal(&self) -> Steal<T> {
+                $module::Stealer::steal(self)
+            }
+
+            fn steal_batch(&self, dest: &$module::Worker<T>) -> Steal<()> {
+                $module::Stealer::steal_batch(self, dest)
+            }
+
+            fn steal_batch_and_pop(&self, dest: &$module::Worker<T>) -> Steal<T> {
+                $module::Stealer::steal_batch_and_pop(self, dest)
+            }
+
+            fn len(&self) -> usize {
+                $module::Stealer::len(self)
+            }
+
+            fn is_empty(&self) -> bool {
+                $module::Stealer::is_empty(self)
+            }
+        }
+    };
+}
+
+flavour! {
+    Bounded is bounded {
+        with_room: |items: usize| bounded::new(items.next_power_of_two()).expect("a power of two"),
+        at: |capacity, number| bounded::new_at(capacity, number).expect("a power of two"),
+        most_items: |capacity| capacity,
+        offer: bounded::Worker::push,
+    }
+}
+
+flavour! {
+    Growable is growable {
+        with_room: |_items| growable::new(),
+        at: growable::new_at,
+        most_items: |_capacity| usize::MAX,
+        offer: |worker: &growable::Worker<T>, item| {
+            worker.push(item);
+            Ok(())
+        },
+    }
+}
+
+flavour! {
+    Locked is locked {
+        with_room: |_items| locked::new(),
+        at: |_capacity, _number| locked::new(),
+        most_items: |_capacity| usize::MAX,
+        offer: |worker: &locked::Worker<T>, item| {
+            worker.push(item);
+            Ok(())
+        },
+    }
+}
+
+/// Says that a thread is done: with its work, or with a panic. So nobody waits for it forever.
+#[derive(Default)]
+pub(crate) struct Flag(AtomicBool);
+
+impl Flag {
+    pub(crate) fn is_up(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Goes up when the returned value is dropped.
+    pub(crate) fn up_after(&self) -> impl Drop {
+        struct Up<'a>(&'a Flag);
+        impl Drop for Up<'_> {
+            fn drop(&mut self) {
+                self.0.0.store(true, Ordering::Release);
+            }
+        }
+        Up(self)
+    }
+}
+
+/// Makes `mod name { #[test] fn test() { test::<Type>() } ... }` for each type and each test.
+macro_rules! tests_for {
+    (@one $name:ident: $kind:path, { $($test:ident),* $(,)? }) => {
+        mod $name {
+            $(
+                #[test]
+                fn $test() {
+                    super::$test::<$kind>();
+                }
+            )*
+        }
+    };
+    ({ $($name:ident: $kind:path),* $(,)? } $tests:tt) => {
+        $( $crate::common::tests_for!(@one $name: $kind, $tests); )*
+    };
+}
+pub(crate) use tests_for;
+
+/// Runs each test, a function with one type parameter, for every flavour.
+macro_rules! for_every_flavour {
+    ($($test:ident),* $(,)?) => {
+        $crate::common::tests_for! {
+            {
+                bounded: crate::common::Bounded,
+                growable: crate::common::Growable,
+                locked: crate::common::Locked,
+            }
+            { $($test),* }
+        }
+    };
+}
+pub(crate) use for_every_flavour;
+
+/// Panics unless `taken` has each number below `items` once.
+pub(crate) fn assert_each_once(taken: impl IntoIterator<Item = usize>, items: usize) {
+    let mut seen = vec![false; items];
+    for item in taken {
+        assert!(!seen[item], "{item} was taken twice");
+        seen[item] = true;
+    }
+    let lost = seen.iter().position(|&seen| !seen);
+    assert_eq!(lost, None, "this item was lost");
+}
+
+/// How often each item of a test was dropped.
+pub(crate) struct Ledger {
+    drops: Arc<[AtomicU32]>,
+}
+
+impl Ledger {
+    pub(crate) fn new(items: usize) -> Self {
+        Self { drops: (0..items).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// The item with this number; to be made once.
+    pub(crate) fn item(&self, number: usize) -> Tracked {
+        self.entry(number, false)
+    }
+
+    /// As `item`, but its drop panics with its number.
+    pub(crate) fn bomb(&self, number: usize) -> Tracked {
+        self.entry(number, true)
+    }
+
+    fn entry(&self, number: usize, panics: bool) -> Tracked {
+        Tracked { number, panics, drops: Arc::clone(&self.drops) }
+    }
+
+    /// How many items were dropped.
+    pub(crate) fn dropped(&self) -> usize {
+        let dropped = |count: &&AtomicU32| count.load(Ordering::Relaxed) > 0;
+        self.drops.iter().filter(dropped).count()
+    }
+
+    pub(crate) fn assert_each_once(&self) {
+        for (number, count) in self.drops.iter().enumerate() {
+            assert_eq!(count.load(Ordering::Relaxed), 1, "drops of item {number}");
+        }
+    }
+}
+
+/// An item that enters its drop into a [`Ledger`].
+#[derive(Debug)]
+pub(crate) struct Tracked {
+    pub(crate) number: usize,
+    panics: bool,
+    drops: Arc<[AtomicU32]>,
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.drops[self.number].fetch_add(1, Ordering::Relaxed);
+        if self.panics {
+            std::panic::panic_any(self.number);
+        }
+    }
+}
+
+/// A die for tests: xorshift, the same sequence every time.
+pub(crate) struct Die(u64);
+
+impl Die {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % sides
+    }
+}

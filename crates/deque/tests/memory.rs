@@ -1,0 +1,415 @@
+//! The contract of memory: bounds as documented, nothing kept, an allocation that fails is an
+//! error or nothing, and nobody waits for the allocator who need not.
+
+#![cfg(all(feature = "std", not(any(loom, shuttle))))]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use common::{Bounded, Flag, Flavour, Growable, Locked, Owner, Thief, for_every_flavour, persist};
+use heist_deque::growable::FIRST_CAPACITY;
+use heist_deque::{CapacityError, Injector, Steal};
+
+for_every_flavour! {
+    all_is_freed,
+    all_is_freed_after_panics,
+    thieves_allocate_nothing,
+}
+
+/// The system's allocator, which counts for each thread and can be told to misbehave.
+struct Meter;
+
+#[global_allocator]
+static METER: Meter = Meter;
+
+/// What happens at one allocation of a thread.
+#[derive(Clone, Copy)]
+enum Event {
+    Fail,
+    Pause(&'static Gate),
+}
+
+thread_local! {
+    /// Bytes that this thread has allocated less those that it has freed.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// After how many more allocations the event is due.
+    static AHEAD: Cell<usize> = const { Cell::new(0) };
+    static EVENT: Cell<Option<Event>> = const { Cell::new(None) };
+    /// The bytes of the allocation that has failed.
+    static REFUSED: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The event, if it is due now.
+fn due() -> Option<Event> {
+    EVENT.get()?;
+    AHEAD.set(AHEAD.get() - 1);
+    if AHEAD.get() == 0 { EVENT.take() } else { None }
+}
+
+// SAFETY: memory comes from `System` and goes back there with the same layout; the counters are
+// plain cells of the thread, which neither allocate nor have a destructor.
+unsafe impl GlobalAlloc for Meter {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match due() {
+            Some(Event::Fail) => {
+                REFUSED.set(layout.size());
+                return ptr::null_mut();
+            }
+            Some(Event::Pause(gate)) => gate.pass(),
+            None => {}
+        }
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        LIVE.set(LIVE.get() + layout.size().cast_signed());
+        // SAFETY: the caller's promise is the same as ours.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE.set(LIVE.get() - layout.size().cast_signed());
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+/// Runs a job with an event at this thread's `n`-th allocation from now, the first being 1.
+fn with_event<R>(event: Event, n: usize, job: impl FnOnce() -> R) -> R {
+    AHEAD.set(n);
+    EVENT.set(Some(event));
+    let result = job();
+    EVENT.set(None);
+    result
+}
+
+/// What a job has done to the memory, as far as it ran on this thread.
+#[derive(Debug, PartialEq, Eq)]
+struct Bill {
+    bytes: isize,
+    allocations: usize,
+}
+
+const NOTHING: Bill = Bill { bytes: 0, allocations: 0 };
+
+fn metered<R>(job: impl FnOnce() -> R) -> (R, Bill) {
+    let (live, allocations) = (LIVE.get(), ALLOCATIONS.get());
+    let result = job();
+    let bill = Bill { bytes: LIVE.get() - live, allocations: ALLOCATIONS.get() - allocations };
+    (result, bill)
+}
+
+/// Holds one thread up until another lets it through.
+struct Gate {
+    reached: AtomicBool,
+    open: AtomicBool,
+}
+
+impl Gate {
+    const fn new() -> Self {
+        Self { reached: AtomicBool::new(false), open: AtomicBool::new(false) }
+    }
+
+    /// The one who is held up.
+    fn pass(&self) {
+        self.reached.store(true, Ordering::Release);
+        wait_for(&self.open);
+    }
+
+    /// Runs `job` while the other is at the gate, and lets it through.
+    fn meanwhile<R>(&self, job: impl FnOnce() -> R) -> R {
+        /// Also if the job panics.
+        struct Open<'a>(&'a Gate);
+        impl Drop for Open<'_> {
+            fn drop(&mut self) {
+                self.0.open.store(true, Ordering::Release);
+            }
+        }
+        let _open = Open(self);
+        wait_for(&self.reached);
+        job()
+    }
+}
+
+fn wait_for(flag: &AtomicBool) {
+    while !flag.load(Ordering::Acquire) {
+        thread::yield_now();
+    }
+}
+
+/// Every allocation of `bounded::new` fails once: it says so, and keeps nothing.
+#[test]
+fn refused_allocations() {
+    for n in 1..10 {
+        let new = || heist_deque::bounded::new::<u64>(8);
+        let (outcome, bill) = metered(|| with_event(Event::Fail, n, || new().map(drop)));
+        assert_eq!(bill.bytes, 0, "leaked when allocation {n} failed");
+        let Err(error) = outcome else {
+            assert!(n > 1, "there was nothing to refuse");
+            return;
+        };
+        let expected = CapacityError::OutOfMemory { requested: 8, bytes: REFUSED.get() };
+        assert_eq!(error, expected);
+    }
+    panic!("more allocations than can be explained");
+}
+
+/// A bounded deque has all its memory from the beginning.
+#[test]
+fn bounded_allocates_once() {
+    let (worker, stealer) = Bounded::at(64, 0);
+    let (mine, _my_stealer) = Bounded::at(64, 0);
+    let life = || {
+        for n in 0..10_000 {
+            let _full_is_fine = worker.push([n; 5]);
+            match n % 7 {
+                0 => drop(worker.pop()),
+                1 => drop(stealer.clone().steal()),
+                2 => drop(stealer.steal_batch(&mine)),
+                3 => drop(stealer.steal_batch_and_pop(&mine)),
+                _ => while mine.pop().is_some() {},
+            }
+            assert_eq!(worker.len(), stealer.len());
+        }
+    };
+    assert_eq!(metered(life).1, NOTHING);
+}
+
+/// 56 bytes, so that a slot has 64.
+type Item = [u64; 7];
+const SLOT: usize = 64;
+/// More than the header of a deque and those of all its rings.
+const HEADERS: usize = 1024;
+
+/// The bytes that a growable deque may have, as its documentation says.
+fn growable_bound(largest_ring: usize) -> isize {
+    (2 * largest_ring * SLOT + HEADERS).cast_signed()
+}
+
+/// Twice the largest ring; and that is at most twice as large as there were ever items.
+#[test]
+fn growable_bounds() {
+    let ((worker, stealer), mut bill) = metered(|| Growable::with_room(1));
+    let mut most = 0;
+    for round in 1..=10 {
+        // Each round has half as many items again as the one before, and then none.
+        let items = 100 * 3_usize.pow(round) / 2_usize.pow(round);
+        for n in 0..items {
+            bill.bytes += metered(|| worker.push(Item::default())).1.bytes;
+            most = most.max(worker.len());
+            let ring = worker.capacity();
+            assert!(bill.bytes <= growable_bound(ring), "{bill:?} for {ring}");
+            assert!(ring <= FIRST_CAPACITY.max(2 * most), "{ring} for {most}");
+            if n % 4 == 0 {
+                assert!(stealer.steal().is_success());
+            }
+        }
+        while worker.pop().is_some() {}
+    }
+    bill.bytes += metered(|| drop((worker, stealer))).1.bytes;
+    assert_eq!(bill.bytes, 0);
+}
+
+/// As above, with thieves inside while the rings change.
+#[test]
+fn growable_bounds_with_thieves() {
+    let ((worker, stealer), mut bill) = metered(|| Growable::with_room(1));
+    let done = Flag::default();
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.is_up() {
+                    let _any = stealer.steal();
+                }
+            });
+        }
+        let _up = done.up_after();
+        for _ in 0..200_000 {
+            bill.bytes += metered(|| worker.push(Item::default())).1.bytes;
+        }
+    });
+    assert!(bill.bytes <= growable_bound(worker.capacity()));
+    bill.bytes += metered(|| drop((worker, stealer))).1.bytes;
+    assert_eq!(bill.bytes, 0);
+}
+
+/// An injector of small items: 63 to the segment, 16 bytes each, and a header.
+const SEGMENT: isize = 63 * 16 + 64;
+
+/// A burst of a million items comes and goes: an empty injector has one segment.
+#[test]
+fn injector_after_a_burst() {
+    let (injector, mut bill) = metered(Injector::new);
+    assert!(bill.bytes <= SEGMENT);
+    // Up to a border, over it, and to somewhere within a segment.
+    for items in [63, 1, 62, 63_000, 1_000_000] {
+        let push = || (0..items).for_each(|n: u64| injector.push(n));
+        bill.bytes += metered(push).1.bytes;
+        let drain = || while injector.steal().is_success() {};
+        bill.bytes += metered(drain).1.bytes;
+        assert!(injector.is_empty());
+        assert!(bill.bytes <= SEGMENT, "{bill:?} after {items}");
+    }
+    bill.bytes += metered(|| drop(injector)).1.bytes;
+    assert_eq!(bill.bytes, 0);
+}
+
+/// As above, the segments made by some threads and freed by others.
+#[test]
+fn injector_after_a_burst_of_threads() {
+    const ITEMS: u64 = 300_000;
+    let (injector, mut bill) = metered(Injector::new);
+    let pushed = Flag::default();
+    let push = || (0..ITEMS).for_each(|n| injector.push(n));
+    let rob = || {
+        let (worker, _stealer) = Bounded::at(64, 0);
+        loop {
+            let done = pushed.is_up();
+            let outcome = persist(|| injector.steal_batch(&worker));
+            while worker.pop().is_some() {}
+            if done && outcome.is_none() {
+                return;
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let pushers = [(); 2].map(|()| scope.spawn(|| metered(push).1.bytes));
+        let thief = scope.spawn(|| metered(rob).1.bytes);
+        let up = pushed.up_after();
+        let pushers = pushers.map(|pusher| pusher.join());
+        drop(up);
+        for thread in pushers.into_iter().chain([thief.join()]) {
+            bill.bytes += thread.expect("a thread");
+        }
+    });
+    assert!(injector.is_empty());
+    assert!(bill.bytes <= SEGMENT, "{bill:?}");
+    bill.bytes += metered(|| drop(injector)).1.bytes;
+    assert_eq!(bill.bytes, 0);
+}
+
+/// An item with memory of its own, whose drop can panic. The payload has no size and the hook is
+/// not called, so that the panic itself leaves nothing on the bill.
+struct Boxed {
+    _own: Box<usize>,
+    panics: bool,
+}
+
+impl Boxed {
+    fn new(n: usize, panics: bool) -> Self {
+        Self { _own: Box::new(n), panics }
+    }
+}
+
+impl Drop for Boxed {
+    fn drop(&mut self) {
+        if self.panics {
+            resume_unwind(Box::new(()));
+        }
+    }
+}
+
+/// A deque and an injector live, and die with items in them.
+fn live_and_die<F: Flavour>(panics: impl Fn(usize) -> bool) {
+    let item = |n| Boxed::new(n, panics(n));
+    let (worker, stealer) = F::with_room(512);
+    let (mine, my_stealer) = F::with_room(512);
+    let injector = Injector::new();
+    (0..500).for_each(|n| worker.push(item(n)));
+    (0..500).for_each(|n| injector.push(item(n)));
+    assert!(stealer.steal_batch(&mine).is_success());
+    assert!(injector.steal_batch(&mine).is_success());
+    let die = |handle: Box<dyn FnOnce() + '_>| catch_unwind(AssertUnwindSafe(handle)).is_err();
+    let panicked = [
+        die(Box::new(|| drop((worker, stealer)))),
+        die(Box::new(|| drop((my_stealer, mine)))),
+        die(Box::new(|| drop(injector))),
+    ];
+    assert_eq!(panicked, [(0..500).any(panics); 3]);
+}
+
+fn all_is_freed<F: Flavour>() {
+    let (_, bill) = metered(|| live_and_die::<F>(|_| false));
+    assert_eq!(bill.bytes, 0);
+    assert!(bill.allocations > 1000, "it was metered");
+}
+
+fn all_is_freed_after_panics<F: Flavour>() {
+    let (_, bill) = metered(|| live_and_die::<F>(|n| n % 100 == 7));
+    assert_eq!(bill.bytes, 0);
+}
+
+fn thieves_allocate_nothing<F: Flavour>() {
+    let (worker, stealer) = F::with_room(512);
+    (0..500).for_each(|n| worker.push(n));
+    let steal = || while stealer.clone().steal().is_success() {};
+    assert_eq!(metered(steal).1, NOTHING);
+}
+
+/// While the owner of a locked deque has the lock, thieves are told to come back.
+#[test]
+fn locked_retry() {
+    static GATE: Gate = Gate::new();
+    let (worker, stealer) = Locked::with_room(1);
+    let (mine, _) = Locked::with_room(1);
+    let answers = thread::scope(|scope| {
+        // The first push needs memory, and gets it under the lock.
+        scope.spawn(move || with_event(Event::Pause(&GATE), 1, || worker.push(1)));
+        GATE.meanwhile(|| {
+            (stealer.steal(), stealer.steal_batch(&mine), stealer.steal_batch_and_pop(&mine))
+        })
+    });
+    assert_eq!(answers, (Steal::Retry, Steal::Retry, Steal::Retry));
+    assert_eq!(stealer.steal_batch_and_pop(&mine), Steal::Success(1));
+}
+
+/// An owner that waits for a larger ring is in no thief's way: all memory is there before the first
+/// item moves.
+#[test]
+fn growable_goes_on() {
+    static GATES: [Gate; 2] = [const { Gate::new() }; 2];
+    let full = || {
+        let (worker, stealer) = Growable::at(4, 0);
+        (0..4).for_each(|n| worker.push(n));
+        (worker, stealer)
+    };
+    let (worker, _) = full();
+    assert_eq!(metered(|| worker.push(4)).1.allocations, GATES.len());
+    for (n, gate) in GATES.iter().enumerate() {
+        let (worker, stealer) = full();
+        let (worker, heard) = thread::scope(|scope| {
+            let owner = scope.spawn(move || {
+                with_event(Event::Pause(gate), n + 1, || worker.push(4));
+                worker
+            });
+            let heard = gate.meanwhile(|| (stealer.is_empty(), stealer.len(), stealer.steal()));
+            (owner.join().expect("the owner"), heard)
+        });
+        assert_eq!(heard, (false, 4, Steal::Success(0)));
+        (1..=4).rev().for_each(|n| assert_eq!(worker.pop(), Some(n)));
+        assert_eq!((worker.pop(), stealer.steal()), (None, Steal::Empty));
+    }
+}
+
+/// A pusher that waits for memory is in nobody's way.
+#[test]
+fn injector_goes_on() {
+    static GATE: Gate = Gate::new();
+    let injector = Injector::new();
+    // The next one takes the last place of a segment, so it needs another segment.
+    (0..62).for_each(|n| injector.push(n));
+    let stolen: Vec<_> = thread::scope(|scope| {
+        scope.spawn(|| with_event(Event::Pause(&GATE), 1, || injector.push(1000)));
+        GATE.meanwhile(|| {
+            (62..200).for_each(|n| injector.push(n));
+            (0..200).map(|_| injector.steal()).collect()
+        })
+    });
+    assert!(stolen.into_iter().eq((0..200).map(Steal::Success)));
+    assert_eq!(injector.steal(), Steal::Success(1000));
+    assert_eq!(injector.steal(), Steal::Empty);
+}

@@ -1,0 +1,144 @@
+//! The contract of the last item: owner and thief go for it at the same time, one of them gets it,
+//! and an owner who was told that nothing is there finds nothing until it pushes again.
+//!
+//! No barrier between the rounds: the thief steals without a break, and the owner takes aim so that
+//! its pop meets the thief. Who got what is settled at the end. So a round costs no hand-over, and
+//! a machine that is busy otherwise makes the races fewer, not the test endless.
+
+#![cfg(all(feature = "std", not(any(loom, shuttle))))]
+
+mod common;
+
+use std::hint;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use common::{Flag, Flavour, LAST_NUMBER, Owner, Thief, assert_each_once, for_every_flavour};
+
+for_every_flavour! {
+    one_item,
+    one_slot,
+    two_items,
+    two_thieves,
+}
+
+/// The rounds of a race for the last item.
+const ROUNDS: usize = 1_000_000;
+/// The rounds of its variations.
+const FEWER_ROUNDS: usize = 300_000;
+/// Each side wins at least so many, or it was no race.
+const FLOOR: usize = 1000;
+/// The race goes on until then if a side has not had its wins.
+const MOST_ROUNDS: usize = 20 * ROUNDS;
+
+/// A race needs both cores: one at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How long the owner waits before it pops, so that the thief comes at the same moment: longer
+/// after each item that the owner has won, shorter after each that it has lost.
+#[derive(Default)]
+struct Aim {
+    pause: usize,
+}
+
+impl Aim {
+    /// A guess: longer than an item takes to be seen on the other core.
+    const LONGEST: usize = 20;
+
+    fn pause(&self) {
+        (0..self.pause).for_each(|_| hint::spin_loop());
+    }
+
+    fn correct(&mut self, won: usize, lost: usize) {
+        self.pause = (self.pause + won).saturating_sub(lost).min(Self::LONGEST);
+    }
+}
+
+/// What the owner has to say of a race.
+#[derive(Default)]
+struct Outcome {
+    pushed: usize,
+    won: Vec<usize>,
+    /// How many items a pop has found after one that found nothing.
+    revenants: usize,
+}
+
+/// The owner's side: pushes `items` items a round and pops until there is nothing.
+fn own(worker: &impl Owner<usize>, rounds: usize, items: usize) -> Outcome {
+    let mut aim = Aim::default();
+    let mut outcome = Outcome::default();
+    for round in 1..=MOST_ROUNDS {
+        let next = outcome.pushed + items;
+        (outcome.pushed..next).for_each(|item| worker.push_patiently(item));
+        outcome.pushed = next;
+        aim.pause();
+        let before = outcome.won.len();
+        outcome.won.extend(std::iter::from_fn(|| worker.pop()));
+        let won = outcome.won.len() - before;
+        outcome.revenants += usize::from(!worker.is_empty() || worker.len() > 0);
+        outcome.revenants += usize::from(worker.pop().is_some());
+        aim.correct(won, items - won.min(items));
+        let fewest = outcome.won.len().min(outcome.pushed - outcome.won.len());
+        if round >= rounds && fewest >= FLOOR {
+            break;
+        }
+    }
+    outcome
+}
+
+fn race<F: Flavour>(
+    rounds: usize,
+    items: usize,
+    thieves: usize,
+    (worker, stealer): (F::Worker<usize>, F::Stealer<usize>),
+) {
+    let _turn = alone();
+    let over = Flag::default();
+    let rob = || {
+        let mut loot = Vec::new();
+        while !over.is_up() {
+            loot.extend(stealer.steal().success());
+        }
+        loot
+    };
+    let (outcome, loots) = thread::scope(|scope| {
+        let thieves: Vec<_> = (0..thieves).map(|_| scope.spawn(rob)).collect();
+        let up = over.up_after();
+        let outcome = own(&worker, rounds, items);
+        drop(up);
+        let loots = thieves.into_iter().map(|thief| thief.join());
+        let loots: Vec<Vec<usize>> = loots.map(|loot| loot.expect("a thief")).collect();
+        (outcome, loots)
+    });
+    assert_eq!(outcome.revenants, 0, "a None was not final");
+    let stolen: usize = loots.iter().map(Vec::len).sum();
+    assert!(outcome.won.len() >= FLOOR, "the owner did not win");
+    assert!(stolen >= FLOOR, "the thief did not win");
+    for loot in &loots {
+        assert!(loot.is_sorted_by(|older, newer| older < newer));
+    }
+    let taken = outcome.won.into_iter().chain(loots.into_iter().flatten());
+    assert_each_once(taken, outcome.pushed);
+}
+
+fn one_item<F: Flavour>() {
+    race::<F>(ROUNDS, 1, 1, F::at(4, 0));
+}
+
+/// Every ticket in the same slot, and the numbers wrap around on the way.
+fn one_slot<F: Flavour>() {
+    race::<F>(FEWER_ROUNDS, 1, 1, F::at(1, LAST_NUMBER - FLOOR));
+}
+
+/// A thief that takes one and comes back for the other.
+fn two_items<F: Flavour>() {
+    race::<F>(FEWER_ROUNDS, 2, 1, F::at(2, 0));
+}
+
+/// The owner meets one thief at the last item while another has the one before it.
+fn two_thieves<F: Flavour>() {
+    race::<F>(FEWER_ROUNDS, 2, 2, F::at(4, 0));
+}
