@@ -152,7 +152,13 @@ impl<T> Injector<T> {
     /// assert_eq!(injector.steal(), Steal::Success(1));
     /// ```
     pub fn steal(&self) -> Steal<T> {
-        self.claim(1).map(|mut claim| claim.take_newest())
+        self.claim(1).map(|run| {
+            // SAFETY: claimed above, one cell, and read once.
+            let item = unsafe { run.read(0) };
+            // SAFETY: all of the run was read.
+            unsafe { run.leave() };
+            item
+        })
     }
 
     /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT), no
@@ -168,10 +174,10 @@ impl<T> Injector<T> {
     /// ```
     pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
         let room = room(dest, BATCH_LIMIT);
-        self.claim(room).map(|mut claim| {
-            claim.wait();
-            while claim.unread > 0 {
-                dest.put(claim.take_newest());
+        self.claim(room).map(|run| {
+            let mut batch = Batch::begin(run);
+            while batch.unread > 0 {
+                dest.put(batch.take_newest());
             }
         })
     }
@@ -189,18 +195,18 @@ impl<T> Injector<T> {
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
         let room = 1 + room(dest, BATCH_LIMIT - 1);
-        self.claim(room).map(|mut claim| {
-            claim.wait();
-            while claim.unread > 1 {
-                dest.put(claim.take_newest());
+        self.claim(room).map(|run| {
+            let mut batch = Batch::begin(run);
+            while batch.unread > 1 {
+                dest.put(batch.take_newest());
             }
-            claim.take_newest()
+            batch.take_newest()
         })
     }
 
     /// Claims half of the items, at least one, at most `most`, from one segment.
     #[inline]
-    fn claim(&self, most: usize) -> Steal<Claim<T>> {
+    fn claim(&self, most: usize) -> Steal<Run<T>> {
         if most == 0 {
             return Steal::Empty;
         }
@@ -229,12 +235,12 @@ impl<T> Injector<T> {
         }
         // SAFETY: an end's segment is never null.
         let segment = unsafe { NonNull::new_unchecked(segment) };
-        let claim = Claim { segment, offset, count, unread: count };
+        let run = Run { segment, offset, count };
         if offset + count == CELLS {
-            let next = claim.segment().follow();
+            let next = run.segment().follow();
             self.head.end.cross(next, index.wrapping_add(count - 1), order::head_advance());
         }
-        Steal::Success(claim)
+        Steal::Success(run)
     }
 
     /// How many items there are from `index` on, `None` for none; for a thief that wants `most`.
@@ -310,61 +316,84 @@ fn room<T>(dest: &impl Destination<T>, most: usize) -> usize {
     (0..most).take_while(|&ahead| dest.has_room(ahead)).count()
 }
 
-/// A run of cells of one segment that one thief has to itself. It reads them from the newest on,
-/// and what it has not read when it goes, it drops.
+/// Cells of one segment, side by side, that one thief has claimed.
 #[must_use]
-struct Claim<T> {
-    /// Live until the end of the claim.
+struct Run<T> {
+    /// Live until the run is left.
     segment: NonNull<Segment<T>>,
     /// The oldest cell.
     offset: usize,
-    /// How many cells were claimed.
     count: usize,
-    /// How many of them are still to be read: the oldest.
-    unread: usize,
 }
 
-impl<T> Claim<T> {
+impl<T> Run<T> {
     #[inline(always)]
     fn segment(&self) -> &Segment<T> {
         // SAFETY: claimed cells keep their segment alive until they are left.
         unsafe { self.segment.as_ref() }
     }
 
-    /// Waits for all pushers, in the order in which they came, so that the cache lines come as the
-    /// cache expects them.
-    fn wait(&self) {
-        for n in 0..self.count {
-            // SAFETY: a claim lies within its segment.
-            unsafe { self.segment().cell(self.offset + n) }.wait();
+    /// The item of the `n`-th cell, from the oldest on.
+    ///
+    /// # Safety
+    ///
+    /// `n < count`, and the cell was not read before.
+    #[inline(always)]
+    unsafe fn read(&self, n: usize) -> T {
+        // SAFETY: a run lies within its segment.
+        let cell = unsafe { self.segment().cell(self.offset + n) };
+        // SAFETY: claimed by this thief, and read once, as the caller says.
+        unsafe { cell.read() }
+    }
+
+    /// # Safety
+    ///
+    /// All cells of the run were read; it is not used again.
+    #[inline(always)]
+    unsafe fn leave(&self) {
+        // SAFETY: as the caller says.
+        unsafe { Segment::leave(self.segment, self.count) };
+    }
+}
+
+/// A run that is being moved elsewhere, from the newest on. What has not been moved when it ends,
+/// because the destination panicked, is dropped.
+struct Batch<T> {
+    run: Run<T>,
+    /// How many cells are still to be read: the oldest.
+    unread: usize,
+}
+
+impl<T> Batch<T> {
+    /// Waits for the pushers of all cells first, in the order in which they came, so that the cache
+    /// lines come as the cache expects them.
+    fn begin(run: Run<T>) -> Self {
+        for n in 0..run.count {
+            // SAFETY: a run lies within its segment.
+            unsafe { run.segment().cell(run.offset + n) }.wait();
         }
+        Self { unread: run.count, run }
     }
 
     /// The newest item of those that are still to be read, of which there must be one.
     #[inline]
     fn take_newest(&mut self) -> T {
-        assert!(self.unread > 0, "a claim is read once");
+        assert!(self.unread > 0, "a batch is read once");
         self.unread -= 1;
-        // SAFETY: a claim lies within its segment.
-        let cell = unsafe { self.segment().cell(self.offset + self.unread) };
-        // SAFETY: claimed, and read once: `unread` has passed it.
-        unsafe { cell.read() }
+        // SAFETY: below the count; and `unread` has passed it, so it is read once.
+        unsafe { self.run.read(self.unread) }
     }
 }
 
-impl<T> Drop for Claim<T> {
-    #[inline]
+impl<T> Drop for Batch<T> {
     fn drop(&mut self) {
-        if self.unread > 0 {
-            // Only a destination that panicked leaves something.
-            drop_all(|| {
-                let some = self.unread > 0;
-                some.then(|| self.take_newest());
-                some
-            });
-        }
-        // SAFETY: all cells of the claim were read, and it ends here.
-        unsafe { Segment::leave(self.segment, self.count) };
+        drop_all(|| {
+            let some = self.unread > 0;
+            some.then(|| self.take_newest());
+            some
+        });
+        // SAFETY: all was read, and the batch ends here.
+        unsafe { self.run.leave() };
     }
 }
 
