@@ -14,7 +14,7 @@ use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::{Config, Runner, thread};
 
 /// Schedules of each kind.
-const SCHEDULES: usize = 3_000;
+const SCHEDULES: usize = 10_000;
 
 /// Runs a scenario under random schedules and under PCT of two depths, or replays one schedule.
 fn check(scenario: fn()) {
@@ -112,6 +112,34 @@ owner_and_thieves!(locked_owner_and_thieves, locked, locked::new(), {
         None::<usize>
     }
 });
+
+/// A deque that grows and is never empty never looks empty, not even to a thief that comes late to
+/// the ring that was left.
+#[test]
+fn growable_never_looks_empty() {
+    check(|| {
+        let (worker, stealer) = growable::new_at(2, 0);
+        worker.push(0);
+        worker.push(1);
+        let pushed = Arc::new(AtomicBool::new(false));
+        let late = stealer.clone();
+        let onlooker = thread::spawn(move || {
+            assert!(!late.steal().is_empty(), "there was an item at any time");
+        });
+        let seen = Arc::clone(&pushed);
+        let thief = thread::spawn(move || {
+            // Two of the three that others have left, and only when there are more.
+            while !seen.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            (0..2).for_each(|_| while !stealer.steal().is_success() {});
+        });
+        (2..5).for_each(|item| worker.push(item));
+        pushed.store(true, Ordering::SeqCst);
+        thief.join().unwrap();
+        onlooker.join().unwrap();
+    });
+}
 
 /// Two pushers and two thieves around the border of two segments.
 #[test]

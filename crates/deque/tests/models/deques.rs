@@ -207,6 +207,21 @@ fn grow_twice_and_steal() {
     complete(3, out);
 }
 
+/// The ring doubles while one thief holds a claim and another one's hint is behind: a thief that comes
+/// later still finds everything.
+fn grow_and_find() {
+    let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(2);
+    worker.push(0);
+    worker.push(1);
+    let thieves = [stealer.clone(), stealer.clone()].map(|s| thread::spawn(move || rob(&s, 1)));
+    worker.push(2);
+    let mut out = Vec::new();
+    thieves.into_iter().for_each(|thief| out.extend(thief.join().unwrap()));
+    out.extend(std::iter::from_fn(|| stealer.steal().success()));
+    assert_eq!(worker.pop(), None, "a thief that is alone gets all");
+    complete(3, out);
+}
+
 macro_rules! batch {
     ($name:ident, $flavour:ident, $items:literal) => {
         /// A thief takes half in a batch while the owner pops; nothing is taken twice, and the
@@ -291,6 +306,7 @@ models! {
     growable_last_item: last_item::<growable::Worker<usize>>, None, 91;
     growable_two_thieves: two_thieves::<growable::Worker<usize>>, Some(4), 3_300;
     growable_growth: grow_and_steal, None, 6_100;
+    growable_growth_and_find: grow_and_find, Some(3), 13_000;
     growable_growth_twice: grow_twice_and_steal, None, 18_000;
     growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 850;
     growable_empty_pop: empty_pop::<growable::Worker<usize>>, None, 33;
