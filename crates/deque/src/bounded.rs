@@ -19,10 +19,10 @@
 //! one atomic exchange on it, and neither touches anything that the thieves write unless they are
 //! after the same item. See `ARCHITECTURE.md` for the protocol and why it needs no fence.
 
-use core::cell::Cell;
 use core::fmt;
 
 use crate::dest::{Destination, sealed};
+use crate::owner::Bottom;
 use crate::pad::Padded;
 use crate::ring::{Ring, Theft, View};
 use crate::shared::Shared;
@@ -67,7 +67,7 @@ pub fn new_at<T>(capacity: usize, number: usize) -> Result<(Worker<T>, Stealer<T
         CapacityError::OutOfMemory { requested: capacity, bytes: Shared::<Body<T>>::BYTES };
     let shared = Shared::try_new(body).map_err(|_| out_of_memory)?;
     let stealer = Stealer { shared: shared.clone() };
-    Ok((Worker { bottom: Cell::new(origin), floor: Cell::new(origin), view, shared }, stealer))
+    Ok((Worker { bottom: Bottom::new(origin), view, shared }, stealer))
 }
 
 fn check(capacity: usize) -> Result<(), CapacityError> {
@@ -97,10 +97,7 @@ fn check(capacity: usize) -> Result<(), CapacityError> {
 /// # Ok::<(), heist_deque::CapacityError>(())
 /// ```
 pub struct Worker<T> {
-    /// The ticket of the next push. The owner's alone.
-    bottom: Cell<Ticket>,
-    /// Below this ticket nothing is left: where the last pop found nothing. The owner's alone.
-    floor: Cell<Ticket>,
+    bottom: Bottom,
     /// Of `shared.ring`, which lives as long as `shared`.
     view: View<T>,
     shared: Shared<Body<T>>,
@@ -126,15 +123,14 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn push(&self, item: T) -> Result<(), Full<T>> {
-        let ticket = self.bottom.get();
+        let ticket = self.bottom.next();
         // SAFETY: the ring lives as long as `self.shared`.
         let slot = unsafe { self.view.slot(ticket) };
         if !slot.is_vacant(ticket) {
             return Err(Full(item));
         }
         // SAFETY: 1. a `Worker` is the owner. 2. checked just above.
-        unsafe { slot.fill(ticket, item) };
-        self.bottom.set(ticket.plus(1));
+        unsafe { self.bottom.push(slot, item) };
         Ok(())
     }
 
@@ -149,22 +145,8 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        let bottom = self.bottom.get();
-        if bottom == self.floor.get() {
-            return None;
-        }
-        let ticket = bottom.minus(1);
-        // SAFETY: the ring lives as long as `self.shared`.
-        let slot = unsafe { self.view.slot(ticket) };
-        // SAFETY: 1. a `Worker` is the owner. 2. `bottom - 1`, above the floor, is the newest.
-        let item = unsafe { slot.take_back(ticket) };
-        if item.is_some() {
-            self.bottom.set(ticket);
-        } else {
-            // A thief has the newest, so thieves have all.
-            self.floor.set(bottom);
-        }
-        item
+        // SAFETY: 1. a `Worker` is the owner. 2. the only ring, which lives as long as `self.shared`.
+        unsafe { self.bottom.pop(self.view) }
     }
 
     /// How many items there are. While thieves are at work, a moment ago.
@@ -176,7 +158,7 @@ impl<T> Worker<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.ring.len_below(self.bottom.get(), &self.shared.top)
+        self.shared.ring.len_below(self.bottom.next(), &self.shared.top)
     }
 
     /// Would a pop find nothing? If so, this is final until the next push.
@@ -187,8 +169,8 @@ impl<T> Worker<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        let newest = self.bottom.get().minus(1);
-        self.bottom == self.floor || !self.shared.ring.slot(newest).is_full(newest)
+        // SAFETY: the only ring, which lives as long as `self.shared`.
+        unsafe { self.bottom.is_empty(self.view) }
     }
 
     /// How many items fit.
@@ -219,7 +201,7 @@ impl<T> sealed::Sealed for Worker<T> {}
 impl<T> Destination<T> for Worker<T> {
     #[inline]
     fn has_room(&self, ahead: usize) -> bool {
-        let ticket = self.bottom.get().plus(ahead);
+        let ticket = self.bottom.next().plus(ahead);
         self.shared.ring.slot(ticket).is_vacant(ticket)
     }
 

@@ -60,6 +60,7 @@ mod ticket;
 mod slot;
 
 mod ring;
+mod owner;
 
 mod dest;
 

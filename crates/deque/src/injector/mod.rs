@@ -6,6 +6,7 @@
 //! no hazard pointer. The thread that claims a segment's last cell moves its end of the queue over
 //! the border; the others see the index stand on the border and wait these few instructions.
 
+mod run;
 mod segment;
 
 use core::fmt;
@@ -17,6 +18,7 @@ use crate::pad::Padded;
 use crate::sync::{AtomicPtr, AtomicUsize, Backoff, Ordering};
 use crate::teardown::drop_all;
 use crate::{BATCH_LIMIT, Steal};
+use run::{Batch, Run};
 use segment::{CELLS, Cell, LAP, Segment};
 
 /// One end of the queue.
@@ -314,87 +316,6 @@ fn cells_between(from: usize, to: usize) -> usize {
 /// For how many items, at most `most`, is there room?
 fn room<T>(dest: &impl Destination<T>, most: usize) -> usize {
     (0..most).take_while(|&ahead| dest.has_room(ahead)).count()
-}
-
-/// Cells of one segment, side by side, that one thief has claimed.
-#[must_use]
-struct Run<T> {
-    /// Live until the run is left.
-    segment: NonNull<Segment<T>>,
-    /// The oldest cell.
-    offset: usize,
-    count: usize,
-}
-
-impl<T> Run<T> {
-    #[inline(always)]
-    fn segment(&self) -> &Segment<T> {
-        // SAFETY: claimed cells keep their segment alive until they are left.
-        unsafe { self.segment.as_ref() }
-    }
-
-    /// The item of the `n`-th cell, from the oldest on.
-    ///
-    /// # Safety
-    ///
-    /// `n < count`, and the cell was not read before.
-    #[inline(always)]
-    unsafe fn read(&self, n: usize) -> T {
-        // SAFETY: a run lies within its segment.
-        let cell = unsafe { self.segment().cell(self.offset + n) };
-        // SAFETY: claimed by this thief, and read once, as the caller says.
-        unsafe { cell.read() }
-    }
-
-    /// # Safety
-    ///
-    /// All cells of the run were read; it is not used again.
-    #[inline(always)]
-    unsafe fn leave(&self) {
-        // SAFETY: as the caller says.
-        unsafe { Segment::leave(self.segment, self.count) };
-    }
-}
-
-/// A run that is being moved elsewhere, from the newest on. What has not been moved when it ends,
-/// because the destination panicked, is dropped.
-struct Batch<T> {
-    run: Run<T>,
-    /// How many cells are still to be read: the oldest.
-    unread: usize,
-}
-
-impl<T> Batch<T> {
-    /// Waits for the pushers of all cells first, in the order in which they came, so that the cache
-    /// lines come as the cache expects them.
-    fn begin(run: Run<T>) -> Self {
-        for n in 0..run.count {
-            // SAFETY: a run lies within its segment.
-            unsafe { run.segment().cell(run.offset + n) }.wait();
-        }
-        Self { unread: run.count, run }
-    }
-
-    /// The newest item of those that are still to be read, of which there must be one.
-    #[inline]
-    fn take_newest(&mut self) -> T {
-        assert!(self.unread > 0, "a batch is read once");
-        self.unread -= 1;
-        // SAFETY: below the count; and `unread` has passed it, so it is read once.
-        unsafe { self.run.read(self.unread) }
-    }
-}
-
-impl<T> Drop for Batch<T> {
-    fn drop(&mut self) {
-        drop_all(|| {
-            let some = self.unread > 0;
-            some.then(|| self.take_newest());
-            some
-        });
-        // SAFETY: all was read, and the batch ends here.
-        unsafe { self.run.leave() };
-    }
 }
 
 impl<T> Default for Injector<T> {

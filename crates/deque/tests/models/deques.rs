@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heist_deque::{Steal, bounded, growable, locked};
 use loom::thread;
 
-use crate::explore::Model;
+use crate::explore::models;
 
 /// The verbs that the models need of an owner's end.
 pub(crate) trait Owner<T>: Send + 'static {
@@ -271,26 +271,6 @@ fn drop_and_steal<W: Owner<Counted>>() {
     thieves.into_iter().for_each(|thief| thief.join().unwrap());
     let drops = drops.each_ref().map(|n| n.load(Relaxed));
     assert_eq!(drops, [1, 1], "every item is dropped once");
-}
-
-macro_rules! models {
-    ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
-        /// All models of this file.
-        pub(crate) const MODELS: &[Model] = &[$(Model {
-            name: stringify!($name),
-            run: $run,
-            preemptions: $preemptions,
-            floor: $floor,
-        }),*];
-
-        $(
-            #[test]
-            fn $name() {
-                let model = MODELS.iter().find(|model| model.name == stringify!($name));
-                model.expect("listed").must_hold();
-            }
-        )*
-    };
 }
 
 models! {

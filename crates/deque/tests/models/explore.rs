@@ -42,3 +42,25 @@ impl Model {
         );
     }
 }
+
+/// A list of models and a test for each: name, scenario, preemptions, floor.
+macro_rules! models {
+    ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
+        /// All models of this file.
+        pub(crate) const MODELS: &[$crate::explore::Model] = &[$($crate::explore::Model {
+            name: stringify!($name),
+            run: $run,
+            preemptions: $preemptions,
+            floor: $floor,
+        }),*];
+
+        $(
+            #[test]
+            fn $name() {
+                let model = MODELS.iter().find(|model| model.name == stringify!($name));
+                model.expect("listed").must_hold();
+            }
+        )*
+    };
+}
+pub(crate) use models;

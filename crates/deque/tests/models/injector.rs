@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heist_deque::{Injector, Steal, growable};
 use loom::thread;
 
-use crate::explore::Model;
+use crate::explore::models;
 
 /// An injector with two of the first segment's three cells used up.
 fn near_the_border() -> loom::sync::Arc<Injector<usize>> {
@@ -130,26 +130,6 @@ fn teardown() {
     drop(injector);
     pusher.join().unwrap();
     assert_eq!(drops.load(Relaxed), 4, "every item is dropped once");
-}
-
-macro_rules! models {
-    ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
-        /// All models of this file.
-        pub(crate) const MODELS: &[Model] = &[$(Model {
-            name: stringify!($name),
-            run: $run,
-            preemptions: $preemptions,
-            floor: $floor,
-        }),*];
-
-        $(
-            #[test]
-            fn $name() {
-                let model = MODELS.iter().find(|model| model.name == stringify!($name));
-                model.expect("listed").must_hold();
-            }
-        )*
-    };
 }
 
 models! {
