@@ -155,8 +155,11 @@ impl<T> Injector<T> {
     /// ```
     pub fn steal(&self) -> Steal<T> {
         self.claim(1).map(|run| {
-            // SAFETY: claimed above, one cell, and read once.
-            let item = unsafe { run.read(0) };
+            // SAFETY: a run has a cell.
+            let cell = unsafe { run.cell(0) };
+            cell.wait();
+            // SAFETY: claimed, waited for, and read once.
+            let item = unsafe { cell.take() };
             // SAFETY: all of the run was read.
             unsafe { run.leave() };
             item
@@ -178,8 +181,8 @@ impl<T> Injector<T> {
         let room = room(dest, BATCH_LIMIT);
         self.claim(room).map(|run| {
             let mut batch = Batch::begin(run);
-            while batch.unread > 0 {
-                dest.put(batch.take_newest());
+            while let Some(item) = batch.take_newest() {
+                dest.put(item);
             }
         })
     }
@@ -199,10 +202,12 @@ impl<T> Injector<T> {
         let room = 1 + room(dest, BATCH_LIMIT - 1);
         self.claim(room).map(|run| {
             let mut batch = Batch::begin(run);
-            while batch.unread > 1 {
-                dest.put(batch.take_newest());
+            while batch.len() > 1
+                && let Some(item) = batch.take_newest()
+            {
+                dest.put(item);
             }
-            batch.take_newest()
+            batch.take_newest().expect("a run has a cell")
         })
     }
 
@@ -353,8 +358,8 @@ impl<T> Drop for Injector<T> {
             let here = unsafe { here.as_ref() };
             // SAFETY: an offset short of the border is within the segment.
             let cell = unsafe { here.cell(offset) };
-            // SAFETY: between head and tail, so pushed and not stolen.
-            drop(unsafe { cell.read() });
+            // SAFETY: between head and tail, so pushed and not stolen; and nobody is left to wait for.
+            drop(unsafe { cell.take() });
             true
         });
     }

@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use super::segment::Segment;
+use super::segment::{Cell, Segment};
 use crate::teardown::drop_all;
 
 /// Cells of one segment, side by side, that one thief has claimed.
@@ -22,17 +22,15 @@ impl<T> Run<T> {
         unsafe { self.segment.as_ref() }
     }
 
-    /// The item of the `n`-th cell, from the oldest on.
+    /// The `n`-th cell, from the oldest on.
     ///
     /// # Safety
     ///
-    /// `n < count`, and the cell was not read before.
+    /// `n < count`.
     #[inline(always)]
-    pub(super) unsafe fn read(&self, n: usize) -> T {
+    pub(super) unsafe fn cell(&self, n: usize) -> &Cell<T> {
         // SAFETY: a run lies within its segment.
-        let cell = unsafe { self.segment().cell(self.offset + n) };
-        // SAFETY: claimed by this thief, and read once, as the caller says.
-        unsafe { cell.read() }
+        unsafe { self.segment().cell(self.offset + n) }
     }
 
     /// # Safety
@@ -50,7 +48,7 @@ impl<T> Run<T> {
 pub(super) struct Batch<T> {
     run: Run<T>,
     /// How many cells are still to be read: the oldest.
-    pub(super) unread: usize,
+    unread: usize,
 }
 
 impl<T> Batch<T> {
@@ -58,29 +56,34 @@ impl<T> Batch<T> {
     /// lines come as the cache expects them.
     pub(super) fn begin(run: Run<T>) -> Self {
         for n in 0..run.count {
-            // SAFETY: a run lies within its segment.
-            unsafe { run.segment().cell(run.offset + n) }.wait();
+            // SAFETY: below the count.
+            unsafe { run.cell(n) }.wait();
         }
         Self { unread: run.count, run }
     }
 
-    /// The newest item of those that are still to be read, of which there must be one.
+    /// How many items are still to be read.
     #[inline]
-    pub(super) fn take_newest(&mut self) -> T {
-        assert!(self.unread > 0, "a batch is read once");
-        self.unread -= 1;
-        // SAFETY: below the count; and `unread` has passed it, so it is read once.
-        unsafe { self.run.read(self.unread) }
+    pub(super) fn len(&self) -> usize {
+        self.unread
+    }
+
+    /// The newest item of those that are still to be read.
+    #[inline]
+    pub(super) fn take_newest(&mut self) -> Option<T> {
+        self.unread = self.unread.checked_sub(1)?;
+        // SAFETY: below the count.
+        let cell = unsafe { self.run.cell(self.unread) };
+        // SAFETY: claimed, waited for in `begin`, and read once: `unread` has passed it.
+        Some(unsafe { cell.take() })
     }
 }
 
 impl<T> Drop for Batch<T> {
     fn drop(&mut self) {
-        drop_all(|| {
-            let some = self.unread > 0;
-            some.then(|| self.take_newest());
-            some
-        });
+        if self.unread > 0 {
+            drop_all(|| self.take_newest().is_some());
+        }
         // SAFETY: all was read, and the batch ends here.
         unsafe { self.run.leave() };
     }

@@ -64,14 +64,13 @@ impl<T> Cell<T> {
         }
     }
 
-    /// Thief: takes the item, waiting for the pusher if need be.
+    /// Thief: takes the item.
     ///
     /// # Safety
     ///
-    /// The caller has claimed this cell at the head, and calls this once.
+    /// The caller has claimed this cell at the head, has waited for its pusher, and calls this once.
     #[inline]
-    pub(super) unsafe fn read(&self) -> T {
-        self.wait();
+    pub(super) unsafe fn take(&self) -> T {
         let value = self.value.with(|value| {
             // SAFETY: the pusher is done, and no other thief has the claim.
             unsafe { value.read() }
