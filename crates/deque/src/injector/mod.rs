@@ -110,9 +110,9 @@ impl<T> Injector<T> {
             if offset + 1 == CELLS && spare.is_none() {
                 spare = Some(Segment::allocate());
             }
-            // Ordering: relaxed. `tail_follow` on the index has brought the segment with it; a
-            // later one comes after a later claim, `tail_claim` of which was ordered behind this
-            // load, or the claim below fails.
+            // Ordering: relaxed. `tail_follow` on the index has brought the segment with it. A later
+            // segment is not seen here if the claim below succeeds: whoever stores it has acquired
+            // that claim, which `tail_claim` orders behind this load.
             let segment = self.tail.segment.load(Ordering::Relaxed);
             let claim = self.tail.index.compare_exchange_weak(
                 index,
@@ -226,7 +226,7 @@ impl<T> Injector<T> {
             return Steal::Empty;
         };
         let count = available.div_ceil(2).min(most).min(CELLS - offset);
-        // Ordering: relaxed. `head_follow` on the index has brought the segment with it.
+        // Ordering: relaxed, as in `push`: `head_follow` before it, `head_claim` behind it.
         let segment = self.head.end.segment.load(Ordering::Relaxed);
         let claim = self.head.end.index.compare_exchange(
             index,
