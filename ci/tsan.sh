@@ -7,7 +7,8 @@
 # is installed), rebuild std with -Zsanitizer=thread and keep the result as a
 # sysroot of its own. After the first run only our own code is compiled.
 #
-# ThreadSanitizer does not understand fences; our code has none. It forgets what a thread did once that thread has ended and was detached
+# ThreadSanitizer does not understand fences; our code has none. It forgets what
+# a thread did once that thread has ended and was detached
 # (its JoinHandle dropped, a scoped one included): the stress program should keep
 # its handles until all its threads are done.
 #

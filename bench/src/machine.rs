@@ -12,11 +12,14 @@ pub(crate) struct Machine {
     pub(crate) rustc: String,
     /// With `-dirty` if the checkout had changes.
     pub(crate) commit: String,
-    /// The peers' names and versions.
+    /// The names and versions of the peers that are measured.
     pub(crate) peers: Vec<(&'static str, String)>,
     /// What was typed after the program's name.
     pub(crate) arguments: Vec<String>,
 }
+
+/// The peers that this program was built with.
+const PEERS: &[&str] = if cfg!(feature = "peers") { &["crossbeam-deque", "st3"] } else { &[] };
 
 impl Machine {
     pub(crate) fn look() -> Self {
@@ -27,7 +30,7 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease").trim().into(),
             rustc: output("rustc", &["-V"]),
             commit: output("git", &["describe", "--always", "--dirty", "--abbrev=12"]),
-            peers: ["crossbeam-deque", "st3"].map(peer).into(),
+            peers: PEERS.iter().copied().map(peer).collect(),
             arguments: std::env::args().skip(1).collect(),
         }
     }

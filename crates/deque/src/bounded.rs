@@ -16,8 +16,7 @@
 //! ```
 //!
 //! The owner's end is known to the owner alone: a push is two plain stores into a slot, a pop is
-//! one atomic exchange on it, and neither touches anything that the thieves write unless they are
-//! after the same item. See `ARCHITECTURE.md` for the protocol and why it needs no fence.
+//! one atomic exchange on it, and neither touches anything shared but that slot. See `ARCHITECTURE.md` for the protocol and why it needs no fence.
 
 use core::fmt;
 

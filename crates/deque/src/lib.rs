@@ -35,6 +35,13 @@
 //! * An owner's `pop` that returns `None` is final until the owner pushes again.
 //! * `Worker` is `Send` and not `Sync`; `Stealer` is `Clone + Send + Sync`.
 //!
+//! # Going to sleep
+//!
+//! A thief that finds nothing is told so; nobody sleeps here. A scheduler that puts a thread to sleep
+//! after a last look must not miss a push that comes at the same time: it puts a
+//! `fence(Ordering::SeqCst)` between announcing the sleep and that look (`steal` or `is_empty`), and
+//! another one between a push and the look for sleepers. With both, one of the two sees the other.
+//!
 //! # Without std
 //!
 //! With `default-features = false` the crate needs only `alloc`; [`locked`] is then left out.
@@ -59,10 +66,10 @@ mod shared;
 mod ticket;
 mod slot;
 
+mod dest;
+
 mod ring;
 mod owner;
-
-mod dest;
 
 pub mod bounded;
 pub mod growable;

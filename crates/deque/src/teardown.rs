@@ -22,7 +22,7 @@ pub(crate) fn drop_all(mut drop_next: impl FnMut() -> bool) {
     }
     match first {
         // Two panics that unwind at once would abort.
-        Some(payload) if !std::thread::panicking() => resume_unwind(payload),
+        Some(payload) if !crate::sync::panicking() => resume_unwind(payload),
         Some(payload) => discard(payload),
         None => {}
     }

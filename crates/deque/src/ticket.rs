@@ -4,8 +4,9 @@
 /// takes the next, each pop gives one back. What a thief has taken is never given out again.
 ///
 /// Tickets wrap around, after 2^62 thefts where a `usize` has 64 bits. Where it has 32, a thief that
-/// sleeps in the middle of a steal for 2^29 other steals or more could mistake what it sees; no
-/// deque with indices of a word is better there.
+/// sleeps in the middle of a steal for 2^29 other steals or more could mistake what it sees, and an
+/// owner could take a deque for empty that has seen exactly 2^30 thefts since it last was (thieves
+/// would not). No deque with indices of a word is much better there.
 ///
 /// A ticket is held shifted left, so that the low two bits are free for a slot's [`tag`](self):
 ///

@@ -4,7 +4,7 @@
 //! and looks into the segment only afterwards; so a segment is used by those alone who hold a
 //! claim on one of its cells, and the thief that empties the last cell frees it, with no epoch and
 //! no hazard pointer. The thread that claims a segment's last cell moves its end of the queue over
-//! the border; the others see the index stand on the border and wait these few instructions.
+//! the border; pushers that see the index stand there wait these few instructions, thieves say `Retry`.
 
 mod run;
 mod segment;
@@ -34,9 +34,8 @@ struct End<T> {
 /// A shared queue that anyone may push to and anyone may steal from, oldest first.
 ///
 /// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is
-/// still moving the item in, and at the border of two segments (one push or steal in 63) for the
-/// thread that moves the end across; neither wait includes any code of the caller's or an
-/// allocation. Memory comes and goes in segments of 63 items; an empty injector holds one.
+/// still moving the item in; a push can wait, at the border of two segments (once in 63), for the one
+/// that moves the tail across; neither wait includes any code of the caller's or an allocation. Memory comes and goes in segments of 63 items; an empty injector holds one.
 ///
 /// ```
 /// use heist_deque::{Injector, Steal};
@@ -277,7 +276,7 @@ impl<T> Injector<T> {
     pub fn len(&self) -> usize {
         loop {
             let head = self.head.end.index.load(order::head_follow());
-            // Ordering: relaxed. Not older than what the thief saw who brought the head here.
+            // Ordering: relaxed. It may seem to be behind the head; then it counts as empty.
             let tail = self.tail.index.load(Ordering::Relaxed);
             // Ordering: relaxed. If the head has not moved, both were true at one time.
             if self.head.end.index.load(Ordering::Relaxed) == head {
@@ -294,9 +293,7 @@ impl<T> Injector<T> {
     /// ```
     pub fn is_empty(&self) -> bool {
         let head = self.head.end.index.load(order::head_follow());
-        // Ordering: relaxed. Not older than what the thief saw who brought the head here. A caller
-        // that goes to sleep on this puts a fence before it, and one after the push that is to wake
-        // it.
+        // Ordering: relaxed, as in `len`.
         let tail = self.tail.index.load(Ordering::Relaxed);
         tail.wrapping_sub(head).cast_signed() <= 0
     }

@@ -184,7 +184,7 @@ impl<T> Segment<T> {
         // SAFETY: exclusive, as the caller says. Runs no code of `T`'s: a `MaybeUninit` drops
         // nothing.
         unsafe { segment.drop_in_place() };
-        // SAFETY: made by `alloc` with this layout in `allocate`.
+        // SAFETY: made by `alloc_blank` with this layout in `allocate`.
         unsafe { dealloc(segment.as_ptr().cast(), Layout::new::<Self>()) };
     }
 

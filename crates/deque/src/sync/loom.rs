@@ -1,5 +1,7 @@
 //! The loom model checker: every interleaving, and every value that the memory model allows.
 
+pub(crate) use std::thread::panicking;
+
 pub(crate) use loom::alloc::{alloc, alloc as alloc_blank, dealloc};
 
 pub(crate) use loom::cell::UnsafeCell;

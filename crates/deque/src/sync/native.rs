@@ -1,5 +1,8 @@
 //! The real machine: `core`, `alloc` and, where the feature allows, `std`.
 
+#[cfg(feature = "std")]
+pub(crate) use std::thread::panicking;
+
 pub(crate) use alloc::alloc::{alloc, alloc_zeroed as alloc_blank, dealloc};
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 

@@ -1,5 +1,7 @@
 //! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
 
+pub(crate) use std::thread::panicking;
+
 pub(crate) use alloc::alloc::{alloc, alloc as alloc_blank, dealloc};
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
