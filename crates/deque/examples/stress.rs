@@ -16,6 +16,8 @@ struct Tally {
     /// How often each number came out.
     seen: Vec<AtomicU8>,
     popped: AtomicUsize,
+    /// By a deque that was full.
+    handed_back: AtomicUsize,
     stolen: AtomicUsize,
     retries: AtomicUsize,
     done: AtomicBool,
@@ -26,6 +28,7 @@ impl Tally {
         Self {
             seen: (0..items).map(|_| AtomicU8::new(0)).collect(),
             popped: AtomicUsize::new(0),
+            handed_back: AtomicUsize::new(0),
             stolen: AtomicUsize::new(0),
             retries: AtomicUsize::new(0),
             done: AtomicBool::new(false),
@@ -42,10 +45,11 @@ impl Tally {
         let lost = self.seen.iter().filter(|n| n.load(Relaxed) == 0).count();
         let doubled = self.seen.iter().filter(|n| n.load(Relaxed) > 1).count();
         println!(
-            "{name:<10} {:>9} items  {:>9} popped  {:>9} stolen  {:>8} retries  {lost} lost  \
-             {doubled} doubled  {:>6.0} ms",
+            "{name:<10} {:>8} items {:>8} popped {:>7} handed back {:>8} stolen \
+             {:>8} retries  {lost} lost {doubled} doubled {:>4.0} ms",
             self.seen.len(),
             self.popped.load(Relaxed),
+            self.handed_back.load(Relaxed),
             self.stolen.load(Relaxed),
             self.retries.load(Relaxed),
             start.elapsed().as_secs_f64() * 1e3,
@@ -151,7 +155,7 @@ fn main() -> ExitCode {
         bounded::new(256).expect("256 is a power of two"),
         |worker: &bounded::Worker<usize>, item, tally: &Tally| {
             if let Err(full) = worker.push(item) {
-                tally.mark(full.into_inner(), &tally.popped);
+                tally.mark(full.into_inner(), &tally.handed_back);
             }
         }
     );

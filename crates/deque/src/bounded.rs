@@ -31,7 +31,7 @@ use crate::{CapacityError, Full, Steal};
 
 struct Body<T> {
     /// Where the next thief should begin to look: a ticket before which all are claimed. Thieves
-    /// write it after a claim; anyone reads it.
+    /// write it after a claim, and whoever walks over claimed slots mends it; anyone reads it.
     top: Padded<AtomicUsize>,
     /// Written never; its slots as `slot` says.
     ring: Ring<T>,

@@ -88,7 +88,8 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) unsafe fn take_back(&self, ticket: Ticket) -> Option<T> {
         // A swap, not a compare-exchange: it is a tenth faster where the word is what it should
-        // be, and `restore` mends the rare case in which a thief came in between.
+        // be. `restore` mends the other case, which comes once for each time that thieves empty
+        // the deque: the owner then knows better than to look again.
         //
         // Ordering: relaxed. The value is the owner's own writing.
         let word = self.word.swap(ticket.vacant(), Ordering::Relaxed);

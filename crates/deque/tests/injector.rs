@@ -133,6 +133,21 @@ fn spsc() {
     assert_eq!(injector.steal(), Steal::Empty);
 }
 
+/// Steals one by one until all thieves together have taken what was `remaining`.
+fn steal_until_none<T>(injector: &Injector<T>, remaining: &AtomicUsize) -> Vec<T> {
+    let mut stolen = Vec::new();
+    while remaining.load(Ordering::Relaxed) > 0 {
+        match injector.steal() {
+            Steal::Success(item) => {
+                stolen.push(item);
+                remaining.fetch_sub(1, Ordering::Relaxed);
+            }
+            Steal::Empty | Steal::Retry => thread::yield_now(),
+        }
+    }
+    stolen
+}
+
 /// Each thief sees the items of each pusher in the order in which they were pushed.
 #[test]
 fn mpmc() {
@@ -142,19 +157,7 @@ fn mpmc() {
     let injector = Injector::new();
     let remaining = AtomicUsize::new(PUSHERS * ITEMS);
     let stolen: Vec<Vec<(usize, usize)>> = thread::scope(|scope| {
-        let rob = || {
-            let mut stolen = Vec::new();
-            while remaining.load(Ordering::Relaxed) > 0 {
-                match injector.steal() {
-                    Steal::Success(item) => {
-                        stolen.push(item);
-                        remaining.fetch_sub(1, Ordering::Relaxed);
-                    }
-                    Steal::Empty | Steal::Retry => thread::yield_now(),
-                }
-            }
-            stolen
-        };
+        let rob = || steal_until_none(&injector, &remaining);
         let thieves: Vec<_> = (0..THIEVES).map(|_| scope.spawn(rob)).collect();
         for pusher in 0..PUSHERS {
             let injector = &injector;
@@ -481,19 +484,7 @@ fn wrap_around_with_threads() {
     for _ in 0..300 {
         let injector = Injector::new_at(2);
         let remaining = AtomicUsize::new(ITEMS);
-        let rob = || {
-            let mut stolen = Vec::new();
-            while remaining.load(Ordering::Relaxed) > 0 {
-                match injector.steal() {
-                    Steal::Success(item) => {
-                        stolen.push(item);
-                        remaining.fetch_sub(1, Ordering::Relaxed);
-                    }
-                    Steal::Empty | Steal::Retry => thread::yield_now(),
-                }
-            }
-            stolen
-        };
+        let rob = || steal_until_none(&injector, &remaining);
         let stolen = thread::scope(|scope| {
             let thieves = [scope.spawn(rob), scope.spawn(rob)];
             (0..ITEMS).for_each(|n| injector.push(n));

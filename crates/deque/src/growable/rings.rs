@@ -13,7 +13,7 @@ use crate::{CapacityError, Steal, order};
 /// What the handles share.
 pub(super) struct Body<T> {
     /// Where the next thief should begin to look: a ticket before which all are claimed. Thieves
-    /// write it after a claim; anyone reads it.
+    /// write it after a claim, and whoever walks over claimed slots mends it; anyone reads it.
     pub(super) top: Padded<AtomicUsize>,
     /// The ring in use. The owner changes it when it grows; thieves follow.
     current: Padded<AtomicPtr<Generation<T>>>,

@@ -50,13 +50,15 @@ pub(crate) struct Backoff {
 
 /// The first wait is 2^3 pauses, each further one twice as long, up to 2^6 (about a microsecond).
 ///
-/// Measured: two pushers on two cores move a third more items than when the first wait is a single
-/// pause. The end is a guess: longer than any hand-over takes, shorter than a time slice.
+/// Measured: two pushers and two thieves on two cores that are far apart move a third more items
+/// than when the first wait is a single pause. The end is a guess: longer than any hand-over takes,
+/// shorter than a time slice.
 const FIRST_ROUND: u32 = 3;
 const LAST_ROUND: u32 = 6;
 
-/// How long a thief stands back. Measured: two thieves on two cores move twice as many items as
-/// without; more pauses gain more still, but cost the loser of a single race more.
+/// How long a thief stands back. Measured: two thieves on two cores take 25 ns an item without, 13 ns
+/// with 8 pauses; two pushers and two thieves do better with 32 than with 8. More gains more still,
+/// but costs the loser of a single race more.
 const STAND_BACK: u32 = 32;
 
 impl Backoff {
