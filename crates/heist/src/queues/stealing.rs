@@ -1,6 +1,7 @@
 //! Work stealing: a lock-free deque for each worker, and an injector for work from outside.
 
 use heist_deque::bounded::{self, Stealer, Worker};
+use heist_deque::facade::Watched;
 use heist_deque::{BATCH_LIMIT, Full, Injector, Steal};
 
 use super::{Haul, Queues, Strategy};
@@ -62,7 +63,7 @@ impl Queues for Stealing {
     }
 
     fn draw(&self, own: &Own, tally: Tally<'_>) -> Haul {
-        let drawn = self.injector.steal_batch_and_pop(&own.deque);
+        let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
         haul(drawn, own, tally)
     }
 
