@@ -72,7 +72,7 @@ orderings! { SHOWN:
 // memory model allows it and so do ARM and RISC-V processors, but no checker that runs the code
 // explores it. The argument is in `docs/ORDERINGS.md`.
 orderings! { ARGUED:
-    /// Pusher claims a cell: it has read the tail's segment before others move it (`tail_follow`).
+    /// Pusher claims cells: it has read the tail's segment before others move it (`tail_follow`).
     tail_claim = Release;
     /// Thief claims cells: it has read the head's segment before others move it (`head_follow`).
     head_claim = Release;

@@ -1,14 +1,14 @@
-//! What a thief has claimed, and how it reads it.
+//! What a pusher or a thief has claimed, and how a thief reads it.
 
 use core::ptr::NonNull;
 
 use super::segment::{Cell, Segment};
 use crate::teardown::drop_all;
 
-/// Cells of one segment, side by side, that one thief has claimed.
+/// Cells of one segment, side by side, that one pusher or one thief has claimed.
 #[must_use]
 pub(super) struct Run<T> {
-    /// Live until the run is left.
+    /// Live until the pusher has written all cells of the run, or the thief has left it.
     pub(super) segment: NonNull<Segment<T>>,
     /// The oldest cell.
     pub(super) offset: usize,
@@ -18,7 +18,7 @@ pub(super) struct Run<T> {
 impl<T> Run<T> {
     #[inline(always)]
     pub(super) fn segment(&self) -> &Segment<T> {
-        // SAFETY: claimed cells keep their segment alive until they are left.
+        // SAFETY: claimed cells keep their segment alive until they are written, or left.
         unsafe { self.segment.as_ref() }
     }
 
@@ -33,6 +33,8 @@ impl<T> Run<T> {
         unsafe { self.segment().cell(self.offset + n) }
     }
 
+    /// Thief: is done with it.
+    ///
     /// # Safety
     ///
     /// All cells of the run were read; it is not used again.

@@ -109,6 +109,35 @@ fn batch() {
     complete(&[0, 1, 2], out);
 }
 
+/// A batch is pushed over the border while a thief follows it.
+fn push_batch() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    injector.push(0);
+    assert_eq!(injector.steal(), Steal::Success(0));
+    let other = injector.clone();
+    let thief =
+        thread::spawn(move || Vec::from_iter((0..2).filter_map(|_| other.steal().success())));
+    injector.push_batch([10, 11, 12]);
+    let mut out = thief.join().unwrap();
+    out.extend(drain(&injector));
+    assert_eq!(out, [10, 11, 12], "first in, first out");
+}
+
+/// A batch is pushed over the border, where another pusher may come between its claims.
+fn push_batch_two_pushers() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    injector.push(0);
+    assert_eq!(injector.steal(), Steal::Success(0));
+    let other = injector.clone();
+    let pusher = thread::spawn(move || other.push(20));
+    injector.push_batch([10, 11, 12]);
+    pusher.join().unwrap();
+    let mut out = drain(&injector);
+    assert_eq!(out.len(), 4, "lost or doubled");
+    out.retain(|&item| item != 20);
+    assert_eq!(out, [10, 11, 12], "the items of a batch are in order");
+}
+
 /// Counts its drops.
 struct Counted(Arc<AtomicUsize>);
 
@@ -138,6 +167,8 @@ models! {
     injector_two_thieves: two_thieves, None, 580;
     injector_leave_together: leave_together, None, 16;
     injector_batch: batch, None, 1_300;
+    injector_push_batch: push_batch, None, 400;
+    injector_push_batch_two_pushers: push_batch_two_pushers, None, 1_050;
     injector_teardown: teardown, None, 16_000;
     injector_border_two_thieves: border_two_thieves, Some(3), 180_000;
 }
