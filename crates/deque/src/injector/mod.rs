@@ -2,13 +2,15 @@
 //!
 //! A list of segments with an index at either end. A thread claims a position by moving an index,
 //! and looks into the segment only afterwards; so a segment is used by those alone who hold a
-//! claim on one of its cells, and the thief that empties the last cell frees it, with no epoch and
-//! no hazard pointer. The thread that claims a segment's last cell moves its end of the queue over
-//! the border; pushers that see the index stand there wait these few instructions, thieves say `Retry`.
+//! claim on one of its cells, and the thief that empties the last cell has it to itself, to keep or
+//! to free, with no epoch and no hazard pointer. The thread that claims a segment's last cell moves
+//! its end of the queue over the border; pushers that see the index stand there wait these few
+//! instructions, thieves say `Retry`.
 
 mod hand;
 mod run;
 mod segment;
+mod stash;
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -22,6 +24,7 @@ use crate::{BATCH_LIMIT, Steal};
 use hand::Hand;
 use run::{Batch, Run};
 use segment::{CELLS, Cell, LAP, Segment};
+use stash::Stash;
 
 /// One end of the queue.
 struct End<T> {
@@ -38,7 +41,12 @@ struct End<T> {
 /// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is
 /// still moving the item in (or the items, if they are a batch); a push can wait, at the border of two
 /// segments (once in 63), for the one that moves the tail across; neither wait includes any code of the
-/// caller's or an allocation. Memory comes and goes in segments of 63 items; an empty injector holds one.
+/// caller's or an allocation.
+///
+/// Memory comes in segments of 63 items. An empty injector holds one, and keeps up to 1024 that it has
+/// used before (about 1 MiB if the items are words) until it goes. So where steals keep pace with pushes
+/// nothing is allocated, but for a thread that comes for a segment or with one while another does: it
+/// does not wait, and goes to the allocator.
 ///
 /// ```
 /// use heist_deque::{Injector, Steal};
@@ -55,6 +63,7 @@ struct End<T> {
 pub struct Injector<T> {
     head: Padded<Head<T>>,
     tail: Padded<End<T>>,
+    stash: Padded<Stash<T>>,
 }
 
 /// The thieves' end.
@@ -88,7 +97,7 @@ impl<T> Injector<T> {
         let first = Segment::allocate().as_ptr();
         let end = || End { index: AtomicUsize::new(start), segment: AtomicPtr::new(first) };
         let head = Head { end: end(), reached: AtomicUsize::new(start) };
-        Self { head: Padded(head), tail: Padded(end()) }
+        Self { head: Padded(head), tail: Padded(end()), stash: Padded(Stash::new()) }
     }
 
     /// Adds an item.
@@ -105,7 +114,7 @@ impl<T> Injector<T> {
         let cell = unsafe { run.cell(0) };
         // SAFETY: claimed above, and not yet written.
         unsafe { Cell::write(NonNull::from_ref(cell), item) };
-        give_up(spare);
+        self.give_up(spare);
     }
 
     /// Adds many items, in their order. Takes one claim for the items of a segment, where
@@ -159,13 +168,13 @@ impl<T> Injector<T> {
                 unsafe { Cell::write(NonNull::from_ref(cell), item) };
             }
         }
-        give_up(spare);
+        self.give_up(spare);
     }
 
     /// Claims cells at the tail, at least one, at most `most`, of one segment. The caller writes all of
     /// them, with nothing in between that others should not wait for.
     ///
-    /// `spare` is the segment to come after, made if the last cell may be claimed and left there if it
+    /// `spare` is the segment to come after, taken if the last cell may be claimed and left there if it
     /// was not: the caller gives it up when the cells are written.
     #[inline(always)]
     fn reserve(&self, most: usize, spare: &mut Option<NonNull<Segment<T>>>) -> Run<T> {
@@ -179,8 +188,8 @@ impl<T> Injector<T> {
             }
             let count = most.min(CELLS - offset);
             if offset + count == CELLS && spare.is_none() {
-                // Made before the last cell is claimed, so that nobody waits for the allocator.
-                *spare = Some(Segment::allocate());
+                // Before the last cell is claimed, so that nobody waits for the allocator.
+                *spare = Some(self.stash.take());
             }
             // Ordering: relaxed. `tail_follow` on the index has brought the segment with it. A later
             // segment is not seen here if the claim below succeeds: whoever stores it has acquired
@@ -200,11 +209,20 @@ impl<T> Injector<T> {
             let segment = unsafe { NonNull::new_unchecked(segment) };
             let run = Run { segment, offset, count };
             if offset + count == CELLS {
-                let next = spare.take().expect("made above");
+                let next = spare.take().expect("taken above");
                 run.segment().link(next);
                 self.tail.cross(next, index.wrapping_add(count - 1), order::tail_advance());
             }
             return run;
+        }
+    }
+
+    /// A spare segment that was not needed.
+    #[inline]
+    fn give_up(&self, spare: Option<NonNull<Segment<T>>>) {
+        if let Some(spare) = spare {
+            // SAFETY: nobody else has seen it.
+            unsafe { self.stash.give(spare) };
         }
     }
 
@@ -235,7 +253,7 @@ impl<T> Injector<T> {
             // SAFETY: claimed, waited for, and read once.
             let item = unsafe { cell.take() };
             // SAFETY: all of the run was read.
-            unsafe { run.leave() };
+            unsafe { run.leave(&self.stash) };
             item
         })
     }
@@ -254,7 +272,7 @@ impl<T> Injector<T> {
     pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
         let room = room(dest, BATCH_LIMIT);
         self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run);
+            let mut batch = Batch::begin(run, &self.stash);
             while let Some(item) = batch.take_newest() {
                 dest.put(item);
             }
@@ -275,7 +293,7 @@ impl<T> Injector<T> {
     pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
         let room = 1 + room(dest, BATCH_LIMIT - 1);
         self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run);
+            let mut batch = Batch::begin(run, &self.stash);
             while batch.len() > 1
                 && let Some(item) = batch.take_newest()
             {
@@ -380,15 +398,6 @@ impl<T> End<T> {
         // Ordering: relaxed. Nobody uses it before the index has moved.
         self.segment.store(next.as_ptr(), Ordering::Relaxed);
         self.index.store(last.wrapping_add(2), advance);
-    }
-}
-
-/// A spare segment that was not needed.
-#[inline]
-fn give_up<T>(spare: Option<NonNull<Segment<T>>>) {
-    if let Some(spare) = spare {
-        // SAFETY: nobody else has seen it.
-        unsafe { Segment::free(spare) };
     }
 }
 
