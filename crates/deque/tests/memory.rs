@@ -423,6 +423,45 @@ fn locked_retry() {
     assert_eq!(stealer.steal_batch_and_pop(&mine), Steal::Success(1));
 }
 
+/// The owner of a locked deque counts how often it waits, and counts nothing else.
+#[test]
+fn locked_lock_waits() {
+    /// Far more than it takes: in each round the owner is about to ask for a lock that is taken.
+    static GATES: [Gate; 1000] = [const { Gate::new() }; 1000];
+    let (mut worker, stealer) = Locked::with_room(1);
+    for (round, gate) in GATES.iter().enumerate() {
+        let asks = AtomicBool::new(false);
+        worker.push(round);
+        let before = worker.lock_waits();
+        worker = thread::scope(|scope| {
+            // The thief's deque needs memory for the first batch, and gets it under both locks.
+            scope.spawn(|| {
+                let (mine, _) = Locked::with_room(1);
+                let batch = || stealer.steal_batch(&mine);
+                assert!(with_event(Event::Pause(gate), 1, batch).is_success());
+                assert_eq!(mine.lock_waits(), 0);
+            });
+            let owner = gate.meanwhile(|| {
+                let owner = scope.spawn(|| {
+                    asks.store(true, Ordering::Release);
+                    assert_eq!(worker.pop(), None, "it was stolen");
+                    worker
+                });
+                wait_for(&asks);
+                (0..round).for_each(|_| thread::yield_now());
+                owner
+            });
+            owner.join().expect("the owner")
+        });
+        match worker.lock_waits() - before {
+            0 => {}
+            1 => return,
+            waits => panic!("{waits} waits for one lock"),
+        }
+    }
+    panic!("the owner never waited");
+}
+
 /// An owner that waits for a larger ring is in no thief's way: all memory is there before the first
 /// item moves.
 #[test]
