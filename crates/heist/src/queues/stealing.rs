@@ -100,9 +100,7 @@ impl Stealing {
                 Steal::Retry => {}
             }
         };
-        for task in std::iter::from_fn(oldest).take(CAPACITY / 2) {
-            self.injector.push(task);
-        }
+        self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
             // A thief is still reading out of the slot that is next.
             self.injector.push(task);
