@@ -15,7 +15,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use super::slot::Slot;
-use crate::sync::{Mutex, lock, prefetch};
+use crate::sync::{Mutex, lock};
 
 /// Slots in a crate, and in a slab: a page, less a slot for the slab's own use.
 const CRATE: usize = 63;
@@ -23,9 +23,6 @@ const CRATE: usize = 63;
 /// The most crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
 /// would rather keep than fetch again.
 const DEPOT: usize = (1 << 20) / CRATE;
-
-/// How many slots ahead are fetched into the cache; a guess.
-const AHEAD: usize = 8;
 
 type Crate = [NonNull<Slot>; CRATE];
 
@@ -111,8 +108,6 @@ impl Local {
         }
         let len = self.len.get() - 1;
         self.len.set(len);
-        // It will be written to soon.
-        prefetch(self.slots[len.saturating_sub(AHEAD)].get());
         // SAFETY: below `len` there are slots.
         unsafe { NonNull::new_unchecked(self.slots[len].get()) }
     }
