@@ -191,6 +191,6 @@ models! {
     idle_wake_chain: wake_chain, Some(2), 15_000;
     idle_stop_against_park: stop_against_park, None, 88;
     idle_submit_against_end: submit_against_end, Some(3), 7_000;
-    idle_retire_against_park: retire_against_park, Some(4), 1_000;
+    idle_retire_against_park: retire_against_park, Some(4), 700;
     idle_done_against_park: done_against_park, None, 54;
 }
