@@ -37,6 +37,12 @@ impl<Q: Queues> Seat<Q> {
         self.steal(core).or_else(|| self.draw(core))
     }
 
+    /// The other way round, for one that has just been woken: if it was from outside, the others' deques
+    /// are cold and empty.
+    pub(crate) fn hunt_outside_first(&self, core: &Core<Q>) -> Option<Task> {
+        self.draw(core).or_else(|| self.steal(core))
+    }
+
     fn steal(&self, core: &Core<Q>) -> Option<Task> {
         let workers = core.config.workers;
         if !Q::STEALS || workers == 1 {
