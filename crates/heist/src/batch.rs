@@ -90,7 +90,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn run(mut self) -> End {
+    fn run(&mut self) -> End {
         while self.range.len() > 1 {
             let middle = self.range.start + self.range.len() / 2;
             let upper = Self { batch: Arc::clone(&self.batch), range: middle..self.range.end };
@@ -105,17 +105,19 @@ where
             Err(payload) => (Err(Failure::panicked(payload, &self.batch.hook)), End::Panicked),
         };
         self.exchange(self.range.start, Entry::Outcome(outcome));
-        self.batch.done(&self.range);
         end
     }
 
-    fn refuse(self, refusal: Refusal) -> u64 {
+    fn refuse(&mut self, refusal: Refusal) -> u64 {
         for index in self.range.clone() {
             let closure = self.exchange(index, Entry::Outcome(Err(Failure::Refused(refusal))));
             contain(|| drop(closure));
         }
-        self.batch.done(&self.range);
         self.range.len() as u64
+    }
+
+    fn finish(self) {
+        self.batch.done(&self.range);
     }
 }
 

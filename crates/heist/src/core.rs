@@ -92,10 +92,11 @@ impl<Q: Queues> Core<Q> {
     /// sweep, and nothing escapes them: see `idle/README.md`, step E4.
     #[cold]
     pub(crate) fn sweep(&self) {
-        while let Some(task) = self.queues.withdraw() {
+        let tally = self.ledger.of_others();
+        while let Some(task) = self.queues.withdraw(tally) {
             if let Some(started) = task.start() {
                 let (count, ended) = started.refuse(Refusal::Stopped);
-                self.ledger.of_others().add(|block| &block.cancellations, count);
+                tally.add(|block| &block.cancellations, count);
                 ended.publish(Some(&self.config.on_panic));
             }
         }

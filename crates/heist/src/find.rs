@@ -22,7 +22,7 @@ impl<Q: Queues> Seat<Q> {
     pub(crate) fn next(&self, core: &Core<Q>) -> Option<Task> {
         let tally = self.tally();
         if self.is_turn(INJECTOR_INTERVAL)
-            && let Some(task) = core.queues.withdraw()
+            && let Some(task) = core.queues.withdraw(tally)
         {
             tally.one(|block| &block.injector_pops);
             return Some(task);

@@ -80,8 +80,8 @@ impl Berth {
     }
 
     pub(crate) fn lie_down(&self) {
-        // Ordering: relaxed, for all three. What a call is about is ordered by the list's lock, and
-        // the parker orders a wake before the return from `park`.
+        // Ordering: relaxed, for all three. It only says when to take the lock of the list, under which
+        // it was written.
         self.called.store(false, Ordering::Relaxed);
     }
 

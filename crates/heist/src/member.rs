@@ -68,13 +68,17 @@ pub(crate) fn with_member<Q: Queues, R>(
         return None;
     }
     let member = current.host?.cast::<Member<Q>>();
-    // SAFETY: alive, as in `with_host`. The member of a pool has the type of its core, and no two
-    // cores that are alive have the same id; this one is: the member holds it.
+    // SAFETY: alive, as in `with_host`; a member of this pool, as whoever called `enter` has said. No two
+    // cores that are alive have the same id, and a member keeps its core alive.
     Some(f(unsafe { member.as_ref() }))
 }
 
 /// Makes that what the thread is, while `f` runs.
-pub(crate) fn enter(pool: usize, host: &dyn Host, f: impl FnOnce()) {
+///
+/// # Safety
+///
+/// If `pool` is the id of a pool, the host is a `Member` of it.
+pub(crate) unsafe fn enter(pool: usize, host: &dyn Host, f: impl FnOnce()) {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -106,7 +110,7 @@ impl<Q: Queues> Member<Q> {
     }
 
     /// What this thread has spawned: `count` new tasks.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&self, task: Task, count: u64) {
         let core = &*self.core;
         let seat = self.seat.borrow();
@@ -123,7 +127,7 @@ impl<Q: Queues> Member<Q> {
     }
 
     /// Runs a task that came out of a queue.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn run(&self, task: Task) {
         let core = &*self.core;
         let Some(started) = task.start() else { return };

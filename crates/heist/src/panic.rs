@@ -107,11 +107,29 @@ impl Default for PanicHook {
     }
 }
 
+/// What the user's code returns, if it does not panic.
+pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> Option<R> {
+    let mut result = None;
+    contain(|| result = Some(code()));
+    result
+}
+
 /// Runs code of the user's whose panic has nowhere to go: it ends here, and the standard library's
 /// panic hook has told of it.
 pub(crate) fn contain(code: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
         abandon(payload);
+    }
+}
+
+/// Ends the process if it is dropped by a panic: for places where to go on unwinding would be
+/// unsound, or would leave others waiting for ever, and where nothing is known to panic.
+pub(crate) struct AbortOnUnwind;
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        eprintln!("heist: a panic in the pool itself; please report it");
+        std::process::abort();
     }
 }
 

@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
 use crate::member::{current_pool, with_member};
+use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
 use crate::stats::Stats;
 use crate::sync::Arc;
@@ -133,11 +134,14 @@ impl Pool {
             if current_pool() == core.id() {
                 return f();
             }
-            // SAFETY: what it borrows outlives this call, which does not return or unwind before the
-            // task is done: nothing between here and the end of `join` panics.
+            let guard = AbortOnUnwind;
+            // SAFETY: what it borrows outlives this call, which does not return before the task is done,
+            // and does not unwind: the guard would see to that.
             let (task, receipt) = unsafe { Task::new(f) };
             core.submit(task, 1);
-            match JoinHandle::new(receipt, core.id()).join() {
+            let outcome = JoinHandle::new(receipt, core.id()).join();
+            std::mem::forget(guard);
+            match outcome {
                 Ok(value) => value,
                 Err(JoinError::Panicked(panic)) => panic.resume(),
                 Err(JoinError::Cancelled | JoinError::Stopped) => {
@@ -188,7 +192,8 @@ impl Pool {
     /// for it. The threads are gone when this returns.
     ///
     /// A pool that has stopped stays so; stopping it again does nothing. Several threads may call
-    /// this at once: all of them wait.
+    /// this at once: all of them wait. A task of another pool may call it as well, and keeps its
+    /// worker waiting.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -266,7 +271,7 @@ where
 }
 
 /// To the worker's own deque, or through the injector.
-#[inline]
+#[inline(always)]
 fn submit<Q: Queues>(core: &Core<Q>, task: Task, count: u64) {
     let mut task = Some(task);
     with_member(core, |member| member.push(task.take().expect("once"), count));

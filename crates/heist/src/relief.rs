@@ -22,7 +22,7 @@ pub(crate) struct Shift<Q: Queues> {
 }
 
 /// Where a thread waits for its next shift.
-pub(crate) struct Post<Q: Queues> {
+struct Post<Q: Queues> {
     shift: Mutex<Option<Shift<Q>>>,
     listener: Arc<Listener>,
 }

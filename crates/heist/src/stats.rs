@@ -38,7 +38,7 @@ macro_rules! counters {
         }
 
         impl Block {
-            /// A copy. `tasks_submitted` is left out: see [`Ledger::read`].
+            /// A copy; `tasks_submitted` is to be read again: see [`Ledger::read`].
             fn read(&self) -> Counters {
                 Counters { $($name: self.$name.load(READ),)* }
             }
@@ -62,12 +62,13 @@ counters! {
     successful_steals
     /// Steals, and takes from the injector, that lost a race and had to be tried again.
     failed_cas
-    /// Tasks that steals have moved; a steal moves one or several.
+    /// Tasks that steals have moved; a steal moves one or several. Some that were stolen again at once
+    /// may be missing.
     tasks_moved
     /// Tasks that a worker took from its own deque.
     local_pops
     /// Tasks that came out of the injector (in `GlobalQueue`, out of the queue); one take moves one
-    /// or several.
+    /// or several. Some that were stolen again at once may be missing.
     injector_pops
     /// Times that a worker's deque was full and half of it went to the injector.
     overflows

@@ -17,9 +17,10 @@ use crate::queues::Queues;
 use crate::sync::{Arc, pause, thread_local};
 use crate::task::{Awaited, Refusal, Task};
 
-/// A task is run on top of the one that waits for it while the stack is used up to one part in
-/// this many. The rest is for the task.
-const STACK_SHARE: usize = 4;
+/// A task is run on top of the one that waits for it if so many quarters of the stack are left for it.
+const CLAIM_SHARE: usize = 3;
+/// The same where there is no good choice.
+const MAKE_DO_SHARE: usize = 2;
 
 /// Looks at a task that is running elsewhere before sleeping is considered. To sleep and to be
 /// woken takes some ten microseconds on a good day.
@@ -43,7 +44,8 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
 }
 
 fn wait_outside(awaited: &dyn Awaited) {
-    let listener = LISTENER.with(Arc::clone);
+    // A thread that is being torn down has no listener any more.
+    let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {
             listener.berth().park();
@@ -69,28 +71,22 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
         let ours = pool == self.core.id();
-        let shallow = self.stack_used() < self.core.config.stack_size / STACK_SHARE;
-        if ours && shallow && self.run_awaited(awaited) {
+        if ours && self.has_stack(CLAIM_SHARE) && self.run_awaited(awaited) {
             return;
         }
         if watch(awaited) || !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
+        if self.seat.borrow().is_none() {
+            // It has been away since it gave its seat, and is until it retires.
+            return self.sleep_until(awaited);
+        }
         self.core.idle.step_aside();
-        if self.wait_seated(awaited) {
+        self.wait_seated(awaited, ours);
+        if self.seat.borrow().is_some() {
             self.core.idle.step_back();
-            return;
-        }
-        // The seat is gone, or nobody could be found for it. In the latter case the task may still
-        // wait in a queue, for a thread that has too little stack left: better that than never.
-        let seated = self.seat.borrow().is_some();
-        if !(seated && ours && self.run_awaited(awaited)) {
-            while !awaited.is_done() {
-                self.listener.berth().park();
-            }
-        }
-        if seated {
-            self.core.idle.step_back();
+        } else {
+            self.sleep_until(awaited);
         }
     }
 }
@@ -109,38 +105,27 @@ impl<Q: Queues> Member<Q> {
         true
     }
 
-    /// Waits as an idle worker does, and gives the seat away when there is work. `true`: the task
-    /// is done and the seat is still here.
-    fn wait_seated(&self, awaited: &dyn Awaited) -> bool {
+    /// Waits as an idle worker does, until the task is done or the seat has gone to another thread,
+    /// which it does when there is work.
+    fn wait_seated(&self, awaited: &dyn Awaited, ours: bool) {
         let core = &*self.core;
         let mut searching = false;
-        loop {
+        while !awaited.is_done() {
             let found = {
                 let seat = self.seat.borrow();
-                let Some(seat) = &*seat else { return false };
+                let seat = seat.as_ref().expect("it is not given away but below");
                 seat.next(core).or_else(|| seat.hunt(core))
             };
-            if searching && (found.is_some() || awaited.is_done()) {
-                searching = false;
-                if core.idle.leave_search(|| core.queues.any()) {
-                    self.with_tally(|tally| tally.one(|block| &block.wake_ups_sent));
-                }
-            }
             if let Some(task) = found {
+                self.leave_search(&mut searching);
                 if awaited.is_done() {
-                    self.put_back(task);
-                    return true;
+                    return self.put_back(task);
                 }
                 match self.give_seat(task) {
-                    Ok(()) => return false,
-                    Err(task) => {
-                        self.put_back(task);
-                        return false;
-                    }
+                    Ok(()) => return,
+                    Err(task) => self.make_do(task, awaited, ours),
                 }
-            }
-            if awaited.is_done() {
-                return true;
+                continue;
             }
             let rise = core.idle.sleep(
                 &self.listener,
@@ -155,6 +140,40 @@ impl<Q: Queues> Member<Q> {
             );
             searching = true;
         }
+        self.leave_search(&mut searching);
+    }
+
+    fn leave_search(&self, searching: &mut bool) {
+        let core = &*self.core;
+        if std::mem::take(searching) && core.idle.leave_search(|| core.queues.any()) {
+            self.with_tally(|tally| tally.one(|block| &block.wake_ups_sent));
+        }
+    }
+
+    /// Nobody can take the seat: there are too many threads. So it is used here, on top of what waits,
+    /// as long as there is stack. That may bury what the task waits for; to leave the seat empty may
+    /// keep from running what everybody waits for.
+    #[cold]
+    fn make_do(&self, task: Task, awaited: &dyn Awaited, ours: bool) {
+        if self.has_stack(MAKE_DO_SHARE) {
+            return self.run(task);
+        }
+        self.put_back(task);
+        if !(ours && self.run_awaited(awaited)) {
+            self.sleep_until(awaited);
+        }
+    }
+
+    fn sleep_until(&self, awaited: &dyn Awaited) {
+        while !awaited.is_done() {
+            self.listener.berth().park();
+        }
+    }
+
+    /// Is at least this much of the stack, in quarters, not used?
+    fn has_stack(&self, quarters: usize) -> bool {
+        let size = self.core.config.stack_size;
+        self.stack_used() < size - size / 4 * quarters
     }
 
     /// A task that was taken out of a queue and cannot be run here.

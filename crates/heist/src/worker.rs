@@ -3,7 +3,7 @@
 use crate::core::Core;
 use crate::idle::Rise;
 use crate::member::{Member, enter};
-use crate::panic::contain;
+use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::queues::Queues;
 use crate::relief::{Shift, Taken};
 use crate::seat::Seat;
@@ -23,6 +23,8 @@ enum Next {
     Run(Task),
     /// The pool has come to its end.
     Ended,
+    /// The pool has come to its end, and this is the worker to sweep.
+    EndedHere,
     /// The seat has gone to another thread while a task of this one was waiting.
     Unseated,
 }
@@ -36,13 +38,16 @@ pub(crate) fn start<Q: Queues>(
 ) -> Result<(), (Shift<Q>, std::io::Error)> {
     let shift = Arc::new(Mutex::new(Some(shift)));
     let (theirs, members_core) = (Arc::clone(&shift), Arc::clone(core));
-    let thread = ThreadBuilder::new()
-        .name((core.config.thread_name)(number))
-        .stack_size(core.config.stack_size)
-        .spawn(move || {
-            let shift = lock(&theirs).take();
-            live(members_core, number, shift);
-        });
+    let mut builder = ThreadBuilder::new().stack_size(core.config.stack_size);
+    // A name that cannot be is none: nothing here may panic, and the thread is needed.
+    let name = contained(|| (core.config.thread_name)(number));
+    if let Some(name) = name.filter(|name| !name.contains('\0')) {
+        builder = builder.name(name);
+    }
+    let thread = builder.spawn(move || {
+        let shift = lock(&theirs).take();
+        live(members_core, number, shift);
+    });
     match thread {
         Ok(thread) => {
             core.keep(thread);
@@ -57,29 +62,40 @@ pub(crate) fn start<Q: Queues>(
 
 /// A thread's life: one shift after another.
 fn live<Q: Queues>(core: Arc<Core<Q>>, number: usize, mut shift: Option<Shift<Q>>) {
-    contain(|| (core.config.on_thread_start)(number));
     let member = Member::new(core);
-    enter(member.core.id(), &member, || {
+    let config = &member.core.config;
+    // A worker that is lost keeps the pool from ending, and tasks from running.
+    let guard = AbortOnUnwind;
+    let work = || {
+        contain(|| (config.on_thread_start)(number));
         while let Some(next) = shift.take() {
             shift = member.serve(next);
         }
-    });
-    contain(|| (member.core.config.on_thread_stop)(number));
+        contain(|| (config.on_thread_stop)(number));
+    };
+    // SAFETY: the member is of that pool.
+    unsafe { enter(member.core.id(), &member, work) };
+    std::mem::forget(guard);
 }
 
 impl<Q: Queues> Member<Q> {
     /// Works until the pool ends or the seat is lost; then waits for another.
     fn serve(&self, shift: Shift<Q>) -> Option<Shift<Q>> {
         *self.seat.borrow_mut() = Some(shift.seat);
-        if let Some(first) = shift.first {
-            self.run(first);
-        }
+        let mut next = shift.first.map_or_else(|| self.next(), Next::Run);
         loop {
-            match self.next() {
+            match next {
                 Next::Run(task) => self.run(task),
                 Next::Ended => return None,
+                Next::EndedHere => {
+                    // First the seat: what is dropped in a sweep may spawn, and nobody would look there.
+                    drop(self.seat.take());
+                    self.core.wind_up();
+                    return None;
+                }
                 Next::Unseated => break,
             }
+            next = self.next();
         }
         let core = &self.core;
         if core.idle.retire(|| core.queues.any()) {
@@ -127,10 +143,7 @@ impl<Q: Queues> Member<Q> {
             match rise {
                 Rise::Early | Rise::Called => searching = true,
                 Rise::Ended => return Next::Ended,
-                Rise::EndedHere => {
-                    core.wind_up();
-                    return Next::Ended;
-                }
+                Rise::EndedHere => return Next::EndedHere,
             }
         }
     }

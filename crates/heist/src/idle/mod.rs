@@ -10,7 +10,7 @@ const SLEEPER: u64 = 1;
 /// One worker that looks for work: the next 16 bits.
 const SEARCHER: u64 = 1 << 16;
 /// One thread with unfinished tasks on its stack that sleeps, or has given its seat away: the next
-/// 24 bits. While there is one, the pool has not come to its end.
+/// 30 bits. While there is one, the pool has not come to its end.
 const AWAY: u64 = 1 << 32;
 /// The pool takes in nothing more from outside.
 const STOPPING: u64 = 1 << 62;
@@ -198,11 +198,11 @@ impl Idle {
             }
             berth.park();
         }
-        self.called()
+        self.rise(me)
     }
 
-    /// Gets up without having been called, unless somebody has just done so (step S4). As a searcher
-    /// either way: somebody may have relied on the searcher that it was before.
+    /// Gets up, called or not (step S4). As a searcher either way: somebody may have relied on the
+    /// searcher that it was before.
     fn rise(&self, me: &Arc<Listener>) -> Rise {
         let mut asleep = lock(&self.asleep);
         match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
@@ -211,12 +211,9 @@ impl Idle {
                 self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
                 Rise::Early
             }
-            None => self.called(),
+            None if self.word().is(ENDED) => Rise::Ended,
+            None => Rise::Called,
         }
-    }
-
-    fn called(&self) -> Rise {
-        if self.word().is(ENDED) { Rise::Ended } else { Rise::Called }
     }
 
     /// A thread with unfinished tasks on its stack is going to sleep, or to give its seat away.

@@ -34,10 +34,6 @@ impl Queue {
         self.lock(tally).pop_front()
     }
 
-    pub(super) fn withdraw(&self) -> Option<Task> {
-        lock(&self.0).pop_front()
-    }
-
     pub(super) fn any(&self) -> bool {
         !lock(&self.0).is_empty()
     }
@@ -76,8 +72,8 @@ impl Queues for Global {
         Haul::Nothing
     }
 
-    fn withdraw(&self) -> Option<Task> {
-        self.0.withdraw()
+    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+        self.0.pop(tally)
     }
 
     fn any(&self) -> bool {

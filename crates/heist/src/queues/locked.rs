@@ -52,8 +52,8 @@ impl Queues for Locked {
         }
     }
 
-    fn withdraw(&self) -> Option<Task> {
-        self.injector.withdraw()
+    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+        self.injector.pop(tally)
     }
 
     fn any(&self) -> bool {

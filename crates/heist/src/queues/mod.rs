@@ -98,8 +98,8 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// From another worker, its oldest.
     fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Haul;
 
-    /// From outside, for somebody without a seat: one that will not be run.
-    fn withdraw(&self) -> Option<Task>;
+    /// From outside, one, without a deque to put more into.
+    fn withdraw(&self, tally: Tally<'_>) -> Option<Task>;
 
     /// Is there something anywhere? The last look before sleep.
     fn any(&self) -> bool;

@@ -72,14 +72,8 @@ impl Queues for Stealing {
         haul(stolen, own, tally)
     }
 
-    fn withdraw(&self) -> Option<Task> {
-        loop {
-            match self.injector.steal() {
-                Steal::Success(task) => return Some(task),
-                Steal::Empty => return None,
-                Steal::Retry => {}
-            }
-        }
+    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+        insist(|| self.injector.steal(), tally)
     }
 
     fn any(&self) -> bool {
@@ -93,17 +87,22 @@ impl Stealing {
     #[inline(never)]
     fn overflow(&self, own: &Own, task: Task, tally: Tally<'_>) {
         tally.one(|block| &block.overflows);
-        let oldest = || loop {
-            match own.stealer.steal() {
-                Steal::Success(task) => return Some(task),
-                Steal::Empty => return None,
-                Steal::Retry => {}
-            }
-        };
+        let oldest = || insist(|| own.stealer.steal(), tally);
         self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
             // A thief is still reading out of the slot that is next.
             self.injector.push(task);
+        }
+    }
+}
+
+/// Steals until it is clear whether there is something.
+fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
+    loop {
+        match steal() {
+            Steal::Success(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Retry => tally.one(|block| &block.failed_cas),
         }
     }
 }

@@ -95,6 +95,7 @@ fn kind_of_task<F: FnOnce() -> T, T>() -> &'static Kind {
         &Kind {
             execute: execute::<F, T>,
             execute_alone: execute_alone::<F, T>,
+            leaves: false,
             refuse: refuse::<F, T>,
             discard: discard::<T>,
         }
@@ -187,8 +188,9 @@ impl Task {
             &Kind {
                 execute: never_run,
                 execute_alone: run_errand::<E>,
+                leaves: true,
                 refuse: refuse_errand::<E>,
-                discard: nothing_left,
+                discard: finish_errand::<E>,
             }
         };
         let slot = make(kind, State::alone());
@@ -222,26 +224,40 @@ impl Task {
 
 /// A task that looks after its own outcome.
 pub(crate) trait Errand: Send + 'static {
-    fn run(self) -> End;
+    fn run(&mut self) -> End;
 
     /// It will not be run. How many tasks were in it?
-    fn refuse(self, refusal: Refusal) -> u64;
+    fn refuse(&mut self, refusal: Refusal) -> u64;
+
+    /// After one of these, when it has been counted: tells those who wait.
+    fn finish(self);
 }
 
 /// See [`Kind::execute_alone`].
 unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, _: &PanicHook) -> End {
     // SAFETY: started by the caller, so the errand is there and the caller's.
-    unsafe { Slot::take::<E>(slot) }.run()
+    let mut errand: E = unsafe { Slot::take(slot) };
+    let end = errand.run();
+    // SAFETY: taken out above.
+    unsafe { Slot::put(slot, errand) };
+    end
 }
 
 /// See [`Kind::refuse`].
 unsafe fn refuse_errand<E: Errand>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
     // SAFETY: as in `run_errand`.
-    unsafe { Slot::take::<E>(slot) }.refuse(refusal)
+    let mut errand: E = unsafe { Slot::take(slot) };
+    let count = errand.refuse(refusal);
+    // SAFETY: taken out above.
+    unsafe { Slot::put(slot, errand) };
+    count
 }
 
-/// An errand leaves no outcome.
-unsafe fn nothing_left(_: NonNull<Slot>, _: Option<&PanicHook>) {}
+/// See [`Kind::discard`]: what it leaves is itself.
+unsafe fn finish_errand<E: Errand>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
+    // SAFETY: put back by one of the above.
+    unsafe { Slot::take::<E>(slot) }.finish();
+}
 
 #[cold]
 fn leave_husk(slot: NonNull<Slot>) {
@@ -273,8 +289,17 @@ pub(crate) struct Started {
 #[must_use]
 pub(crate) struct Ended {
     slot: NonNull<Slot>,
-    /// Whose outcome is gone already.
-    alone: bool,
+    rest: Rest,
+}
+
+/// What is still to be done with the slot of a task that has ended.
+enum Rest {
+    /// The handle's side may want the outcome.
+    Shared,
+    /// Nobody wants the outcome, and it is there.
+    Full,
+    /// Nobody wants the outcome, and it is gone.
+    Empty,
 }
 
 impl Started {
@@ -283,14 +308,15 @@ impl Started {
         let Self { slot, alone } = self;
         // SAFETY: live.
         let kind = unsafe { Slot::kind(slot) };
-        let end = if alone {
-            // SAFETY: started, by us, and nobody else looks.
-            unsafe { (kind.execute_alone)(slot, hook) }
-        } else {
+        if !alone {
             // SAFETY: started, by us.
-            unsafe { (kind.execute)(slot, hook) }
-        };
-        (end, Ended { slot, alone })
+            let end = unsafe { (kind.execute)(slot, hook) };
+            return (end, Ended { slot, rest: Rest::Shared });
+        }
+        // SAFETY: started, by us, and nobody else looks.
+        let end = unsafe { (kind.execute_alone)(slot, hook) };
+        let rest = if kind.leaves { Rest::Full } else { Rest::Empty };
+        (end, Ended { slot, rest })
     }
 
     /// Also says how many tasks are refused with it.
@@ -300,31 +326,43 @@ impl Started {
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started, by us.
         let count = unsafe { (kind.refuse)(slot, refusal) };
-        if alone {
-            // SAFETY: ours alone, with an outcome.
-            unsafe { (kind.discard)(slot, None) };
-        }
-        (count, Ended { slot, alone })
+        (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Shared } })
     }
 }
 
 impl Ended {
     /// Lets the handle's side have it; without one, drops it and tells the hook what panics.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn publish(self, hook: Option<&PanicHook>) {
-        let Self { slot, alone } = self;
-        if alone {
-            // SAFETY: ours alone, and its outcome is gone.
-            return unsafe { recycle::give(slot) };
-        }
-        // SAFETY: live until the queue's side lets go.
-        let (left, listener) = unsafe { Slot::state(slot) }.finish();
-        if left == Left::Last {
+        let Self { slot, rest } = self;
+        match rest {
+            Rest::Shared => share(slot, hook),
             // SAFETY: ours alone, with an outcome.
-            unsafe { dispose(slot, hook) };
-        } else if let Some(listener) = listener {
-            listener.tell();
+            Rest::Full => unsafe { dispose(slot, hook) },
+            // SAFETY: ours alone, and its outcome is gone.
+            Rest::Empty => unsafe { recycle::give(slot) },
         }
+    }
+}
+
+/// Queue's side: the outcome is there for the handle's side, if that is still there.
+fn share(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
+    // SAFETY: live until the queue's side lets go.
+    let (left, listener) = unsafe { Slot::state(slot) }.finish();
+    if left == Left::Last {
+        // SAFETY: ours alone, with an outcome.
+        unsafe { dispose(slot, hook) };
+        forget_listener(listener);
+    } else if let Some(listener) = listener {
+        listener.tell();
+        forget_listener(Some(listener));
+    }
+}
+
+/// With it may go a waker, whose drop is code of an executor's.
+fn forget_listener(listener: Option<Arc<Listener>>) {
+    if let Some(listener) = listener {
+        contain(|| drop(listener));
     }
 }
 
@@ -445,7 +483,7 @@ impl Claimed<'_> {
     /// The outcome is there. A listener that was left is not needed any more.
     pub(crate) fn done(self) {
         // SAFETY: live, by the receipt.
-        drop(unsafe { Slot::state(self.slot) }.finish_own());
+        forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
     }
 }
 
@@ -456,6 +494,7 @@ impl<T: Send> Promise<T> {
             &Kind {
                 execute: never_run,
                 execute_alone: never_run_alone,
+                leaves: false,
                 refuse: never_refused,
                 discard: discard::<T>,
             }
@@ -468,7 +507,7 @@ impl<T: Send> Promise<T> {
         let slot = ManuallyDrop::new(self).slot;
         // SAFETY: promised, so the room is empty and ours.
         unsafe { Slot::put::<Outcome<T>>(slot, outcome) };
-        Ended { slot, alone: false }.publish(Some(hook));
+        share(slot, Some(hook));
     }
 }
 
@@ -477,7 +516,7 @@ impl<T> Drop for Promise<T> {
         let refused = Err(Failure::Refused(Refusal::Stopped));
         // SAFETY: promised, so the room is empty and ours.
         unsafe { Slot::put::<Outcome<T>>(self.slot, refused) };
-        Ended { slot: self.slot, alone: false }.publish(None);
+        share(self.slot, None);
     }
 }
 

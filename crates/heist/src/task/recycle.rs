@@ -5,9 +5,9 @@
 //! slots: a thread with two crates of free slots gives one to the depot, one that has run out fetches
 //! one there. The depot's lock is taken once in `CRATE` tasks at most.
 //!
-//! Memory comes in slabs of a page, a crate each, so that slots that are used one after the other lie
-//! side by side. What the depot has no use for goes back to its slab, and a slab that is whole again
-//! goes back to the allocator.
+//! Memory comes in slabs of several crates, so that slots that are used one after the other lie side by
+//! side. What the depot has no use for goes back to its slab, and a slab that is whole again goes
+//! back to the allocator.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -17,8 +17,11 @@ use std::ptr::{self, NonNull};
 use super::slot::Slot;
 use crate::sync::{Mutex, lock};
 
-/// Slots in a crate, and in a slab: a page, less a slot for the slab's own use.
+/// Slots in a crate. A guess: 4 KiB, and the depot's lock is out of the picture.
 const CRATE: usize = 63;
+
+/// Crates in a slab.
+const CRATES: usize = 16;
 
 /// The most crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
 /// would rather keep than fetch again.
@@ -26,20 +29,21 @@ const DEPOT: usize = (1 << 20) / CRATE;
 
 type Crate = [NonNull<Slot>; CRATE];
 
-/// A page of slots. Aligned to its size, so that a slot's address tells its slab's.
-#[repr(C, align(4096))]
+/// Aligned to its size, so that a slot's address tells its slab's. That costs up to a page for the
+/// allocator's use, which is little beside this size.
+#[repr(C, align(65536))]
 struct Slab {
     /// How many of its slots nobody has. Touched under the depot's lock.
     home: usize,
-    slots: [MaybeUninit<Slot>; CRATE],
+    slots: [MaybeUninit<Slot>; CRATE * CRATES],
 }
 
-const _: () = assert!(size_of::<Slab>() == 4096, "a page");
+const _: () = assert!(size_of::<Slab>() == align_of::<Slab>(), "a slab fits its alignment");
 
 impl Slab {
-    /// Memory for a crate.
+    /// Memory for a crate, and for others, which go to the depot.
     #[cold]
-    fn allocate() -> Crate {
+    fn allocate(depot: &mut Depot) -> Crate {
         let layout = Layout::new::<Self>();
         // SAFETY: a slab is not zero-sized.
         let memory = unsafe { std::alloc::alloc(layout) };
@@ -50,12 +54,15 @@ impl Slab {
         let home = unsafe { &raw mut (*slab.as_ptr()).home };
         // SAFETY: likewise.
         unsafe { home.write(0) };
-        std::array::from_fn(|n| {
+        let slot = |n: usize| {
             // SAFETY: within the array; an address, and no more.
             let slot = unsafe { &raw mut (*slab.as_ptr()).slots[n] };
             // SAFETY: not null: within the allocation.
             unsafe { NonNull::new_unchecked(slot.cast()) }
-        })
+        };
+        let of_slab = |index: usize| std::array::from_fn(|n| slot(index * CRATE + n));
+        depot.crates.extend((1..CRATES).rev().map(of_slab));
+        of_slab(0)
     }
 
     /// Takes back a slot, and is gone if it was the last one.
@@ -69,7 +76,7 @@ impl Slab {
         // SAFETY: a slab is alive while a slot of it is out, and its count is the depot's.
         let home = unsafe { &mut (*slab).home };
         *home += 1;
-        if *home == CRATE {
+        if *home == CRATE * CRATES {
             // SAFETY: from the allocator, with this layout, and nobody has a slot of it any more.
             unsafe { std::alloc::dealloc(slab.cast(), Layout::new::<Self>()) };
         }
@@ -81,6 +88,12 @@ struct Depot {
     crates: Vec<Crate>,
     /// How many pools there are. With the last one, the depot is emptied.
     pools: usize,
+}
+
+impl Depot {
+    fn fetch(&mut self) -> Crate {
+        self.crates.pop().unwrap_or_else(|| Slab::allocate(self))
+    }
 }
 
 // SAFETY: the slots in its crates are free, and nobody else knows them.
@@ -112,7 +125,7 @@ impl Local {
         unsafe { NonNull::new_unchecked(self.slots[len].get()) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn give(&self, slot: NonNull<Slot>) {
         if self.len.get() == 2 * CRATE {
             self.put_away();
@@ -126,8 +139,7 @@ impl Local {
     #[cold]
     #[inline(never)]
     fn fetch(&self) {
-        let fetched = lock(&DEPOT_OF_ALL).crates.pop();
-        let fetched = fetched.unwrap_or_else(Slab::allocate);
+        let fetched = lock(&DEPOT_OF_ALL).fetch();
         for (place, slot) in self.slots.iter().zip(fetched) {
             place.set(slot.as_ptr());
         }
@@ -146,7 +158,7 @@ impl Local {
         }
         self.len.set(CRATE);
         let mut depot = lock(&DEPOT_OF_ALL);
-        if depot.crates.len() < DEPOT {
+        if depot.crates.len() < DEPOT && depot.pools > 0 {
             depot.crates.push(full);
         } else {
             release(&depot, full);
@@ -179,7 +191,7 @@ pub(super) fn take() -> NonNull<Slot> {
 #[cold]
 fn take_one() -> NonNull<Slot> {
     let mut depot = lock(&DEPOT_OF_ALL);
-    let [slot, rest @ ..] = depot.crates.pop().unwrap_or_else(Slab::allocate);
+    let [slot, rest @ ..] = depot.fetch();
     release(&depot, rest);
     slot
 }
@@ -187,7 +199,7 @@ fn take_one() -> NonNull<Slot> {
 /// # Safety
 ///
 /// From [`take`], the caller's alone, and its room is empty.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
     if LOCAL.try_with(|local| local.give(slot)).is_err() {
         release(&lock(&DEPOT_OF_ALL), [slot]);
