@@ -185,12 +185,12 @@ fn done_against_park() {
 }
 
 models! {
-    idle_submit_against_park: submit_against_park, None, 290;
-    idle_searcher_against_submit: searcher_against_submit, None, 340;
-    idle_last_searcher_against_submit: last_searcher_against_submit, Some(3), 4_700;
-    idle_wake_chain: wake_chain, Some(2), 15_000;
-    idle_stop_against_park: stop_against_park, None, 88;
-    idle_submit_against_end: submit_against_end, Some(3), 7_000;
-    idle_retire_against_park: retire_against_park, Some(4), 700;
-    idle_done_against_park: done_against_park, None, 54;
+    idle_submit_against_park: submit_against_park, None, 200;
+    idle_searcher_against_submit: searcher_against_submit, None, 250;
+    idle_last_searcher_against_submit: last_searcher_against_submit, Some(4), 15_000;
+    idle_wake_chain: wake_chain, Some(3), 140_000;
+    idle_stop_against_park: stop_against_park, None, 60;
+    idle_submit_against_end: submit_against_end, Some(4), 33_000;
+    idle_retire_against_park: retire_against_park, Some(4), 400;
+    idle_done_against_park: done_against_park, None, 40;
 }
