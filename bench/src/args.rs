@@ -9,7 +9,7 @@ use std::path::PathBuf;
 const DEFAULT_ROUNDS: usize = 21;
 
 pub(crate) const HELP: &str = "\
-heist-bench: the queues of heist-deque, measured against their peers.
+heist-bench: the queues and pools of heist, measured against their peers.
 
     cargo run --release -p heist-bench --features peers -- [OPTIONS]
 

@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use crate::machine::Machine;
-use crate::measure::{Entry, Row};
+use crate::row::{Entry, Row};
 
 /// Everything that a run has found, as one JSON object.
 pub(crate) fn document(machine: &Machine, hand_offs: &[f64], rows: &[Row]) -> String {
@@ -29,7 +29,7 @@ fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -
     writeln!(out, "  \"rounds\": {},", hand_offs.len())?;
     let hand_offs = list(hand_offs.iter().map(|value| format!("{value:.1}")));
     writeln!(out, "  \"hand_off_nanoseconds\": [{hand_offs}],")?;
-    writeln!(out, "  \"unit\": \"nanoseconds per operation, a round each\",")?;
+    writeln!(out, "  \"unit\": \"a value a round; plain nanoseconds are per operation\",")?;
     writeln!(out, "  \"samples\": [")?;
     let entries = rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));
     let lines: Vec<_> = entries.map(|(row, entry)| line(row, entry)).collect();
@@ -38,20 +38,18 @@ fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -
 }
 
 fn line(row: &Row, entry: &Entry) -> String {
-    let nanoseconds = list(entry.nanoseconds().map(|value| format!("{value:.3}")));
-    let steals = list(entry.steals().map(|value| format!("{value:.0}")));
-    let steals = if steals.is_empty() {
-        String::new()
-    } else {
-        format!(", \"steals_per_second\": [{steals}]")
-    };
+    let item = row.item.map(|item| format!("\"item\": {}, ", text(item.id()))).unwrap_or_default();
+    let kind = if row.item.is_some() { "queue" } else { "pool" };
+    let metrics = row.metrics.iter().enumerate().map(|(place, metric)| {
+        let values = list(entry.values(place).map(|value| metric.raw(value)));
+        format!("{}: [{values}]", text(metric.key))
+    });
     format!(
-        "    {{\"workload\": {}, \"item\": {}, \"case\": {}, \"queue\": {}, \"nanoseconds\": \
-         [{nanoseconds}]{steals}, \"disturbed\": {}}}",
+        "    {{\"workload\": {}, {item}\"case\": {}, \"{kind}\": {}, {}, \"disturbed\": {}}}",
         text(row.workload),
-        text(row.item.id()),
-        text(row.case),
-        text(entry.queue),
+        text(&row.case),
+        text(entry.name),
+        list(metrics),
         entry.disturbed(),
     )
 }
@@ -79,10 +77,19 @@ fn text(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::row::tests::row;
 
     #[test]
     fn strings_are_escaped() {
         assert_eq!(text("a \"b\" \\ c\n"), r#""a \"b\" \\ c\u000a""#);
         assert_eq!(text("µs"), "\"µs\"");
+    }
+
+    #[test]
+    fn a_line_has_every_metric_of_a_row() {
+        let row = row("inside/1", &[("heist", [1.0, 2.0, 3.0])]);
+        let expected = "    {\"workload\": \"spawn\", \"case\": \"inside/1\", \"pool\": \"heist\", \
+             \"nanoseconds\": [1.000, 2.000, 3.000], \"disturbed\": 0}";
+        assert_eq!(line(&row, &row.entries[0]), expected);
     }
 }

@@ -1,21 +1,31 @@
-//! `heist-bench`: how long the queues of `heist-deque` and their peers take for the same work.
+//! `heist-bench`: how long the queues and pools of heist and their peers take for the same work.
 //!
-//! Every case runs in interleaved rounds, every item that comes out of a queue is checked, and the
-//! result is a ratio to crossbeam. `docs/METHODOLOGY.md` says why.
+//! Every case runs in interleaved rounds, everything that comes out of a queue or a pool is
+//! checked, and the result is a ratio to a peer. `docs/METHODOLOGY.md` says why.
 
 mod args;
 mod cores;
 mod deque;
 mod handoff;
+mod idle;
+mod ignition;
 mod injector;
 mod item;
 mod json;
+mod latency;
 mod machine;
 mod measure;
+mod metric;
 mod pause;
+mod pools;
 mod report;
+mod row;
+mod spawn;
 mod stats;
+mod strategies;
+mod target;
 mod threads;
+mod usage;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -24,7 +34,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use machine::Machine;
-use measure::Row;
+use row::Row;
 
 /// What the shell is told when the command line was wrong.
 const USAGE_ERROR: u8 = 2;
@@ -48,6 +58,11 @@ fn main() -> ExitCode {
 fn all_rows() -> Vec<Row> {
     let mut rows = deque::rows();
     rows.extend(injector::rows());
+    rows.extend(spawn::rows());
+    rows.extend(latency::rows());
+    rows.extend(idle::rows());
+    rows.extend(strategies::rows());
+    rows.extend(ignition::rows());
     rows
 }
 
@@ -86,7 +101,7 @@ fn warn() {
     }
     if cfg!(not(feature = "peers")) {
         eprintln!(
-            "heist-bench: built without its peers, so there is no ratio to crossbeam. For that:\n    \
+            "heist-bench: built without its peers, so there is no ratio to them. For that:\n    \
              cargo run --release -p heist-bench --features peers"
         );
     }

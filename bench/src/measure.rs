@@ -1,95 +1,27 @@
-//! In which order the cases run, and what is kept of them.
+//! In which order the cases run, and on which cores.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
 
-use crate::item::Kind;
+use crate::row::{Row, Threads};
 use crate::{cores, handoff};
-
-/// One measurement of one queue in one case.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sample {
-    /// Per operation, as the case counts them.
-    pub(crate) nanoseconds: f64,
-    /// Where a thief was at work.
-    pub(crate) steals_per_second: Option<f64>,
-    /// It was not what it should have been, and repeating it did not help: a thread that should
-    /// have run beside the other did not.
-    pub(crate) disturbed: bool,
-}
-
-impl Sample {
-    /// Of a case without a thief, or where nothing but the thief was measured.
-    pub(crate) fn new(time: Duration, operations: u64) -> Self {
-        Self {
-            nanoseconds: time.as_nanos() as f64 / operations as f64,
-            steals_per_second: None,
-            disturbed: false,
-        }
-    }
-}
-
-/// Measures once. A pointer to a function that was compiled for one queue and one item type.
-pub(crate) type Run = fn() -> Sample;
-
-/// One queue in one case.
-pub(crate) struct Entry {
-    pub(crate) queue: &'static str,
-    pub(crate) run: Run,
-    /// The highest ratio to the reference that we want to see; `None` for a peer or a baseline.
-    pub(crate) target: Option<f64>,
-    /// One a round.
-    pub(crate) samples: Vec<Sample>,
-}
-
-impl Entry {
-    pub(crate) fn nanoseconds(&self) -> impl Iterator<Item = f64> + '_ {
-        self.samples.iter().map(|sample| sample.nanoseconds)
-    }
-
-    /// Empty where the case has no thief.
-    pub(crate) fn steals(&self) -> impl Iterator<Item = f64> + '_ {
-        self.samples.iter().filter_map(|sample| sample.steals_per_second)
-    }
-
-    pub(crate) fn disturbed(&self) -> usize {
-        self.samples.iter().filter(|sample| sample.disturbed).count()
-    }
-}
-
-/// One case with one item type, and every queue that takes part.
-pub(crate) struct Row {
-    pub(crate) workload: &'static str,
-    pub(crate) item: Kind,
-    pub(crate) case: &'static str,
-    /// The case in words.
-    pub(crate) title: &'static str,
-    /// What `Entry::target` is for the strictest queue.
-    pub(crate) target: f64,
-    pub(crate) entries: Vec<Entry>,
-}
-
-impl Row {
-    /// The name by which it is asked for.
-    pub(crate) fn id(&self) -> String {
-        format!("{}/{}/{}", self.workload, self.item.id(), self.case)
-    }
-}
 
 /// Measures every row `rounds` times. Returns what a hand-off between the cores took in each round.
 ///
-/// The queues of a case come one right after the other, a few milliseconds apart, so that whatever
-/// else the machine is doing falls on all of them; and another one begins every round, so that
-/// what a queue leaves behind (caches, the allocator, the clock's speed) is not always left to the
-/// same one.
+/// The entries of a case come one right after the other, so that whatever else the machine is
+/// doing falls on all of them; and another one begins every round, so that what an entry leaves
+/// behind (caches, the allocator, the clock's speed) is not always left to the same one.
 pub(crate) fn run(rows: &mut [Row], rounds: usize) -> Vec<f64> {
-    cores::pin(cores::OWNER);
     let mut hand_offs = Vec::with_capacity(rounds);
     let mut progress = Progress::new(rounds, rows.len());
     for round in 0..rounds {
+        cores::pin(cores::OWNER);
         hand_offs.push(handoff::measure());
         for (number, row) in rows.iter_mut().enumerate() {
             progress.at(round, number, &row.id());
+            match row.threads {
+                Threads::Pinned => cores::pin(cores::OWNER),
+                Threads::Free => cores::roam(),
+            }
             for turn in in_turn(round, row.entries.len()) {
                 let entry = &mut row.entries[turn];
                 entry.samples.push((entry.run)());
@@ -144,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_queue_begins_once() {
+    fn every_entry_begins_once() {
         let order = |round| in_turn(round, 3).collect::<Vec<_>>();
         assert_eq!(order(0), [0, 1, 2]);
         assert_eq!(order(1), [1, 2, 0]);
@@ -153,13 +85,15 @@ mod tests {
 
     /// The loops check what comes out; here with the sizes that tests use.
     #[test]
-    fn every_case_runs_with_every_queue() {
+    fn every_case_runs_with_every_entry() {
         let mut rows = crate::all_rows();
         run(&mut rows, 1);
         for row in &rows {
             for entry in &row.entries {
-                let nanoseconds = entry.samples[0].nanoseconds;
-                assert!(nanoseconds > 0.0, "{} {}", row.id(), entry.queue);
+                let values = &entry.samples[0].values;
+                assert_eq!(values.len(), row.metrics.len(), "{} {}", row.id(), entry.name);
+                let is_number = |value: &f64| value.is_finite() && *value >= 0.0;
+                assert!(values.iter().all(is_number), "{} {}: {values:?}", row.id(), entry.name);
             }
         }
     }

@@ -19,15 +19,30 @@ fn at(sorted: &[f64], fraction: f64) -> f64 {
     let place = fraction * (sorted.len() - 1) as f64;
     let below = sorted[place.floor() as usize];
     let above = sorted[place.ceil() as usize];
+    if below == above {
+        // Also for two infinities, whose difference is none.
+        return below;
+    }
     below + (above - below) * place.fract()
 }
 
-/// Each value over the reference of the same round.
+/// The value that this fraction of all are not above; of at least one value.
+pub(crate) fn percentile(values: &mut [f64], fraction: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    at(values, fraction)
+}
+
+/// Each value over the reference of the same round. Of counts, both may be zero: that is no more
+/// than any part of the other, so the ratio is zero.
 pub(crate) fn ratios<'a>(
     values: impl IntoIterator<Item = f64> + 'a,
     reference: impl IntoIterator<Item = f64> + 'a,
 ) -> impl Iterator<Item = f64> + 'a {
-    values.into_iter().zip(reference).map(|(value, reference)| value / reference)
+    values.into_iter().zip(reference).map(
+        |(value, reference)| {
+            if value == 0.0 { 0.0 } else { value / reference }
+        },
+    )
 }
 
 #[cfg(test)]
@@ -49,6 +64,19 @@ mod tests {
     fn quartiles_are_a_quarter_from_either_end() {
         let found = quartiles([5.0, 4.0, 3.0, 2.0, 1.0]);
         assert_eq!((found.low, found.high), (2.0, 4.0));
+    }
+
+    #[test]
+    fn percentiles_are_near_the_end() {
+        let mut values: Vec<f64> = (0..=100).rev().map(f64::from).collect();
+        assert_eq!(percentile(&mut values, 0.99), 99.0);
+        assert_eq!(percentile(&mut [3.0], 0.99), 3.0);
+    }
+
+    #[test]
+    fn counts_may_be_zero() {
+        let found = quartiles(ratios([0.0, 0.0, 2.0, 2.0], [4.0, 0.0, 0.0, 0.0]));
+        assert_eq!((found.low, found.high), (0.0, f64::INFINITY));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{ALONE, Owner, USUAL};
 use crate::item::{Item, Tally, forget_memory};
-use crate::measure::Sample;
+use crate::row::Sample;
 
 /// `DEPTH` pushes, then as many pops, and so on, on top of `BELOW` items that stay.
 pub(super) fn measure<T: Item, O: Owner<T>, const DEPTH: u64, const BELOW: u64>() -> Sample {

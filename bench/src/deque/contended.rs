@@ -8,8 +8,8 @@ use super::alone::push_and_pop;
 use super::{CONTENDED, Outcome, Owner, Thief, USUAL};
 use crate::cores;
 use crate::item::{Item, Tally};
-use crate::measure::Sample;
 use crate::pause::Pause;
+use crate::row::{Sample, nanoseconds};
 use crate::threads::{Finally, Padded, spin_until};
 
 /// Push+pop pairs between two looks at the clock. A multiple of every depth.
@@ -73,9 +73,9 @@ fn measure_once<T: Item, O: Owner<T>, const DEPTH: u64, const WORKS: bool>() -> 
     );
     seen.merge(loot.tally);
     seen.check::<T>(O::NAME, count, 1);
+    let time_of_one = nanoseconds(time) / count as f64;
     Sample {
-        nanoseconds: time.as_nanos() as f64 / count as f64,
-        steals_per_second: Some(loot.stolen as f64 / time.as_secs_f64()),
+        values: vec![time_of_one, loot.stolen as f64 / time.as_secs_f64()],
         disturbed: u128::from(loot.attempts) < time.as_nanos() / PATIENCE.as_nanos(),
     }
 }

@@ -3,7 +3,7 @@
 use super::alone::push_or_panic;
 use super::{DRAINED, DRAINS, LARGE, Outcome, Owner, Thief, USUAL};
 use crate::item::{Item, Tally};
-use crate::measure::Sample;
+use crate::row::Sample;
 use crate::threads::relay;
 
 pub(super) fn one_by_one<T: Item, O: Owner<T>>() -> Sample {

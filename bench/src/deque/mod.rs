@@ -14,7 +14,10 @@ mod st3;
 use std::time::Duration;
 
 use crate::item::{Item, Kind, Pointer};
-use crate::measure::{Entry, Row, Run};
+use crate::metric::{self, Metric};
+use crate::report::REFERENCE;
+use crate::row::{Row, Sample};
+use crate::target::{Target, Than};
 
 /// Push+pop pairs of an owner alone: 2 ms of the fastest queue, 10 ms of the slowest.
 const ALONE: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
@@ -142,7 +145,17 @@ impl Case {
         if item == Kind::Pointer { pointer } else { any }
     }
 
-    fn run<T: Item, O: Owner<T>>(self) -> Run {
+    fn metrics(self) -> Vec<&'static Metric> {
+        match self {
+            Self::Working1 | Self::Working64 | Self::Hammering1 | Self::Hammering64 => {
+                vec![&metric::TIME, &metric::STEALS]
+            }
+            _ => vec![&metric::TIME],
+        }
+    }
+
+    /// A function that was compiled for one queue and one item type.
+    fn run<T: Item, O: Owner<T>>(self) -> fn() -> Sample {
         match self {
             Self::Empty => alone::measure::<T, O, 1, 0>,
             Self::Deep => alone::measure::<T, O, 1, 100>,
@@ -166,36 +179,29 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 fn rows_of<T: Item>() -> Vec<Row> {
-    let row = |case: Case| Row {
-        workload: "deque",
-        item: T::KIND,
-        case: case.id(),
-        title: case.title(),
-        target: case.target(T::KIND),
-        entries: entries::<T>(case),
-    };
-    Case::ALL.map(row).into()
+    Case::ALL.map(row::<T>).into()
 }
 
-fn entries<T: Item>(case: Case) -> Vec<Entry> {
-    Vec::from([
-        entry::<T, heist::Bounded<T>>(case),
-        entry::<T, heist::Growable<T>>(case),
-        entry::<T, heist::Locked<T>>(case),
-        #[cfg(feature = "peers")]
-        entry::<T, crossbeam::Worker<T>>(case),
-        #[cfg(feature = "peers")]
-        entry::<T, st3::Worker<T>>(case),
-        entry::<T, mutex::Worker<T>>(case),
-    ])
+fn row<T: Item>(case: Case) -> Row {
+    let mut row = Row::of_queues("deque", T::KIND, case.id(), case.title(), case.metrics());
+    row.reference = Some(REFERENCE);
+    enter::<T, heist::Bounded<T>>(&mut row, case);
+    enter::<T, heist::Growable<T>>(&mut row, case);
+    enter::<T, heist::Locked<T>>(&mut row, case);
+    #[cfg(feature = "peers")]
+    enter::<T, crossbeam::Worker<T>>(&mut row, case);
+    #[cfg(feature = "peers")]
+    enter::<T, st3::Worker<T>>(&mut row, case);
+    enter::<T, mutex::Worker<T>>(&mut row, case);
+    row
 }
 
-fn entry<T: Item, O: Owner<T>>(case: Case) -> Entry {
-    let target = case.target(T::KIND);
-    Entry {
-        queue: O::NAME,
-        run: case.run::<T, O>(),
-        target: O::ALLOWANCE.map(|allowance| target + allowance),
-        samples: Vec::new(),
-    }
+fn enter<T: Item, O: Owner<T>>(row: &mut Row, case: Case) {
+    row.enter(O::NAME, case.run::<T, O>());
+    row.targets.extend(O::ALLOWANCE.map(|allowance| Target {
+        of: O::NAME,
+        metric: &metric::TIME,
+        than: Than::Entry(REFERENCE),
+        at_most: case.target(T::KIND) + allowance,
+    }));
 }

@@ -10,7 +10,7 @@ use super::{ALONE, DRAINED, DRAINS, MOVED, PRODUCERS, Shared};
 use crate::cores;
 use crate::deque::{Outcome, Owner};
 use crate::item::{Item, Tally, forget_memory};
-use crate::measure::Sample;
+use crate::row::Sample;
 use crate::threads::{Finally, Padded, relay};
 
 /// For the deque that takes a batch: room for one, with some to spare.

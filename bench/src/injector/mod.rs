@@ -9,7 +9,10 @@ mod mutex;
 
 use crate::deque::{Outcome, Owner};
 use crate::item::{Item, Pointer};
-use crate::measure::{Entry, Row, Run};
+use crate::metric;
+use crate::report::REFERENCE;
+use crate::row::{Row, Sample};
+use crate::target::{Target, Than};
 
 /// Push+steal pairs of one thread.
 const ALONE: u64 = if cfg!(test) { 1 << 10 } else { 1 << 18 };
@@ -76,7 +79,8 @@ impl Case {
         }
     }
 
-    fn run<T: Item, S: Shared<T>>(self) -> Run {
+    /// A function that was compiled for one queue and one item type.
+    fn run<T: Item, S: Shared<T>>(self) -> fn() -> Sample {
         match self {
             Self::Alone => loops::alone::<T, S>,
             Self::Crowd => loops::crowd::<T, S>,
@@ -94,31 +98,26 @@ pub(crate) fn rows() -> Vec<Row> {
 }
 
 fn rows_of<T: Item>() -> Vec<Row> {
-    let row = |case: Case| Row {
-        workload: "injector",
-        item: T::KIND,
-        case: case.id(),
-        title: case.title(),
-        target: TARGET,
-        entries: entries::<T>(case),
-    };
-    Case::ALL.map(row).into()
+    Case::ALL.map(row::<T>).into()
 }
 
-fn entries<T: Item>(case: Case) -> Vec<Entry> {
-    Vec::from([
-        entry::<T, heist::Injector<T>>(case),
-        #[cfg(feature = "peers")]
-        entry::<T, crossbeam::Injector<T>>(case),
-        entry::<T, mutex::Injector<T>>(case),
-    ])
+fn row<T: Item>(case: Case) -> Row {
+    let metrics = vec![&metric::TIME];
+    let mut row = Row::of_queues("injector", T::KIND, case.id(), case.title(), metrics);
+    row.reference = Some(REFERENCE);
+    enter::<T, heist::Injector<T>>(&mut row, case);
+    #[cfg(feature = "peers")]
+    enter::<T, crossbeam::Injector<T>>(&mut row, case);
+    enter::<T, mutex::Injector<T>>(&mut row, case);
+    row
 }
 
-fn entry<T: Item, S: Shared<T>>(case: Case) -> Entry {
-    Entry {
-        queue: S::NAME,
-        run: case.run::<T, S>(),
-        target: S::ALLOWANCE.map(|allowance| TARGET + allowance),
-        samples: Vec::new(),
-    }
+fn enter<T: Item, S: Shared<T>>(row: &mut Row, case: Case) {
+    row.enter(S::NAME, case.run::<T, S>());
+    row.targets.extend(S::ALLOWANCE.map(|allowance| Target {
+        of: S::NAME,
+        metric: &metric::TIME,
+        than: Than::Entry(REFERENCE),
+        at_most: TARGET + allowance,
+    }));
 }

@@ -101,6 +101,14 @@ pub const BATCH_LIMIT: usize = 32;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+/// What the other crates of the house share with this one, so that there is one door for the model
+/// checkers. Not for others: it changes without notice.
+#[doc(hidden)]
+pub mod facade {
+    pub use crate::pad::Padded;
+    pub use crate::sync::{UnsafeCell, site};
+}
+
 /// Switches for the model checker: weaken one named ordering of the real code.
 #[cfg(loom)]
 #[doc(hidden)]

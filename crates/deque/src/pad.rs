@@ -5,7 +5,8 @@ use core::ops::Deref;
 /// A value on cache lines of its own: two of 64 bytes, because x86_64 and aarch64 processors
 /// fetch lines in pairs.
 #[repr(align(128))]
-pub(crate) struct Padded<T>(pub(crate) T);
+#[derive(Debug, Default)]
+pub struct Padded<T>(pub T);
 
 impl<T> Deref for Padded<T> {
     type Target = T;

@@ -4,7 +4,7 @@ pub(crate) use std::thread::panicking;
 
 pub(crate) use loom::alloc::{alloc, alloc as alloc_blank, dealloc};
 
-pub(crate) use loom::cell::UnsafeCell;
+pub use loom::cell::UnsafeCell;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use std::sync::TryLockError;
@@ -20,7 +20,8 @@ pub fn weaken(name: &'static str) {
     WEAKENED.set(name);
 }
 
-pub(crate) fn site(name: &str, ordering: Ordering) -> Ordering {
+/// An ordering as the code names it, unless it is the one that is weakened.
+pub fn site(name: &str, ordering: Ordering) -> Ordering {
     if WEAKENED.get() == name { Ordering::Relaxed } else { ordering }
 }
 

@@ -6,7 +6,7 @@
 #[cfg(not(any(loom, shuttle)))]
 mod native;
 #[cfg(not(any(loom, shuttle)))]
-pub(crate) use native::*;
+pub use native::*;
 
 #[cfg(loom)]
 mod loom;
@@ -16,4 +16,4 @@ pub use self::loom::*;
 #[cfg(shuttle)]
 mod shuttle;
 #[cfg(shuttle)]
-pub(crate) use self::shuttle::*;
+pub use self::shuttle::*;

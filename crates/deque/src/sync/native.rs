@@ -12,24 +12,25 @@ pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
 /// `core::cell::UnsafeCell` with the interface that lets a model checker see each access.
 #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
 #[repr(transparent)]
-pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
+    /// Wraps a value.
     #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
     #[inline]
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
 
     /// Gives the closure a pointer to read through.
     #[inline(always)]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
     /// Gives the closure a pointer to write through.
     #[inline(always)]
-    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }
@@ -39,7 +40,7 @@ pub(crate) const BLANK_IS_ZERO: bool = true;
 
 /// An ordering as the code names it; the model checker's twin of this function can weaken it.
 #[inline(always)]
-pub(crate) const fn site(_name: &str, ordering: Ordering) -> Ordering {
+pub const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
 

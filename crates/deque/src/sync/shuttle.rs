@@ -9,19 +9,22 @@ pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 
 /// As the native cell: shuttle does not look at plain memory.
 #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
-pub(crate) struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {
+    /// Wraps a value.
     #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    pub(crate) fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+    /// Gives the closure a pointer to read through.
+    pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    pub(crate) fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+    /// Gives the closure a pointer to write through.
+    pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }
@@ -29,7 +32,8 @@ impl<T> UnsafeCell<T> {
 /// An atomic here is more than its bytes.
 pub(crate) const BLANK_IS_ZERO: bool = false;
 
-pub(crate) const fn site(_name: &str, ordering: Ordering) -> Ordering {
+/// As the native one.
+pub const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
 

@@ -1,0 +1,154 @@
+//! The kinds of numbers that a sample holds, and how they are shown.
+
+/// One kind of number.
+#[derive(Debug)]
+pub(crate) struct Metric {
+    /// Its name in the JSON, where the values are as they were measured.
+    pub(crate) key: &'static str,
+    /// Its name in the tables, with the unit.
+    pub(crate) title: &'static str,
+    /// How much of a value is one of that unit.
+    pub(crate) unit: f64,
+    /// Digits after the point, in the tables and in the JSON.
+    pub(crate) digits: (usize, usize),
+    /// Are the quartiles shown?
+    pub(crate) spread: bool,
+    /// What a ratio of it is called; `None` if there is no table of ratios.
+    pub(crate) ratio: Option<&'static str>,
+}
+
+impl Metric {
+    /// As the tables have it.
+    pub(crate) fn show(&self, value: f64) -> String {
+        format!("{:.*}", self.digits.0, value / self.unit)
+    }
+
+    /// As the JSON has it.
+    pub(crate) fn raw(&self, value: f64) -> String {
+        format!("{value:.*}", self.digits.1)
+    }
+}
+
+pub(crate) const TIME: Metric = Metric {
+    key: "nanoseconds",
+    title: "ns per operation",
+    unit: 1.0,
+    digits: (2, 3),
+    spread: true,
+    ratio: Some("time"),
+};
+
+/// The same, where an operation is a task.
+pub(crate) const TASK: Metric = Metric { title: "ns per task", ..TIME };
+
+/// How much a thief got meanwhile.
+pub(crate) const STEALS: Metric = Metric {
+    key: "steals_per_second",
+    title: "million steals per second",
+    unit: 1e6,
+    digits: (2, 0),
+    spread: false,
+    ratio: None,
+};
+
+/// Of a number of waits in one sample.
+pub(crate) const P50: Metric = Metric {
+    key: "p50_nanoseconds",
+    title: "µs until the answer, p50",
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("p50"),
+};
+
+/// Of a number of waits in one sample.
+pub(crate) const P99: Metric = Metric {
+    key: "p99_nanoseconds",
+    title: "µs until the answer, p99",
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("p99"),
+};
+
+/// What the whole process takes, user and system.
+pub(crate) const CPU: Metric = Metric {
+    key: "cpu_nanoseconds_per_second",
+    title: "ms of processor time per second",
+    unit: 1e6,
+    digits: (3, 0),
+    spread: true,
+    ratio: None,
+};
+
+/// Of the whole process, but for the times that this program slept by itself.
+pub(crate) const SWITCHES: Metric = Metric {
+    key: "context_switches_per_1000",
+    title: "context switches per 1,000 tasks",
+    unit: 1.0,
+    digits: (3, 3),
+    spread: true,
+    ratio: Some("context switches"),
+};
+
+/// Locks that were found taken, as the pool counts them.
+pub(crate) const CONTENTION: Metric = Metric {
+    key: "lock_contention_per_1000",
+    title: "contended locks per 1,000 tasks",
+    unit: 1.0,
+    digits: (3, 3),
+    spread: true,
+    ratio: Some("contended locks"),
+};
+
+/// Threads that were woken, as the pool counts them.
+pub(crate) const WAKE_UPS: Metric = Metric {
+    key: "wake_ups_per_1000",
+    title: "wake-ups per 1,000 tasks",
+    unit: 1.0,
+    digits: (3, 3),
+    spread: true,
+    ratio: None,
+};
+
+/// From the submission until every worker has run something.
+pub(crate) const IGNITION: Metric = Metric {
+    key: "ignition_nanoseconds",
+    title: "µs until every worker has run something",
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("time until every worker has run something"),
+};
+
+/// From the submission until all is done.
+pub(crate) const TOTAL: Metric = Metric {
+    key: "total_nanoseconds",
+    title: "µs until all is done",
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("time until all is done"),
+};
+
+/// Workers that have run something by the end.
+pub(crate) const LIT: Metric = Metric {
+    key: "workers_lit",
+    title: "workers that ran something",
+    unit: 1.0,
+    digits: (0, 0),
+    spread: false,
+    ratio: None,
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_units_and_the_json_has_what_was_measured() {
+        assert_eq!(STEALS.show(12_345_678.0), "12.35");
+        assert_eq!(STEALS.raw(12_345_678.4), "12345678");
+        assert_eq!(P50.show(12_345.0), "12.3");
+    }
+}

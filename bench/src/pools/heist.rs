@@ -1,0 +1,66 @@
+//! Ours, with each of its strategies: one to be measured, two as baselines.
+
+use std::marker::PhantomData;
+
+use heist::{Stats, Strategy};
+
+use super::{Pool, answer};
+
+pub(crate) type Stealing = Heist<WorkStealing>;
+pub(crate) type Locked = Heist<LockedDeques>;
+pub(crate) type Global = Heist<GlobalQueue>;
+
+/// Tells the strategies apart by type, as the other pools are.
+pub(crate) trait Choice: Send + Sync + 'static {
+    const NAME: &'static str;
+    const STRATEGY: Strategy;
+}
+
+pub(crate) struct WorkStealing;
+pub(crate) struct LockedDeques;
+pub(crate) struct GlobalQueue;
+
+impl Choice for WorkStealing {
+    const NAME: &'static str = "heist";
+    const STRATEGY: Strategy = Strategy::WorkStealing;
+}
+
+impl Choice for LockedDeques {
+    const NAME: &'static str = "heist-locked";
+    const STRATEGY: Strategy = Strategy::LockedDeques;
+}
+
+impl Choice for GlobalQueue {
+    const NAME: &'static str = "heist-global";
+    const STRATEGY: Strategy = Strategy::GlobalQueue;
+}
+
+pub(crate) struct Heist<C>(heist::Pool, PhantomData<C>);
+
+impl<C> Heist<C> {
+    pub(crate) fn stats(&self) -> Stats {
+        self.0.stats()
+    }
+}
+
+impl<C: Choice> Pool for Heist<C> {
+    const NAME: &'static str = C::NAME;
+
+    fn new(workers: usize) -> Self {
+        let pool = heist::Pool::builder().workers(workers).strategy(C::STRATEGY).build();
+        Self(pool.expect("the system has that many threads"), PhantomData)
+    }
+
+    #[inline]
+    fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        drop(self.0.spawn(task));
+    }
+
+    fn spawn_batch<F: FnOnce() + Send + 'static>(&self, tasks: impl Iterator<Item = F>) {
+        drop(self.0.spawn_batch(tasks));
+    }
+
+    fn ask(&self, question: u64) -> u64 {
+        self.0.spawn(move || answer(question)).join().expect("the answer does not panic")
+    }
+}

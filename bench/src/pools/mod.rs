@@ -1,0 +1,75 @@
+//! The pools: what one must do to take part in a workload, and how long one lives.
+
+pub(crate) mod board;
+#[cfg(feature = "peers")]
+pub(crate) mod channel;
+pub(crate) mod condvar;
+pub(crate) mod heist;
+pub(crate) mod kept;
+#[cfg(feature = "peers")]
+pub(crate) mod rayon;
+pub(crate) mod shape;
+#[cfg(feature = "peers")]
+pub(crate) mod threadpool;
+#[cfg(feature = "peers")]
+pub(crate) mod tokio;
+
+/// Every peer that one would choose instead of heist to spawn tasks.
+pub(crate) const PEERS: &[&str] = &["rayon", "tokio", "threadpool", "channel"];
+
+/// A number of threads that run tasks. Every method is a call of the pool's own, as its
+/// documentation has it.
+pub(crate) trait Pool: Send + Sync + Sized + 'static {
+    const NAME: &'static str;
+
+    fn new(workers: usize) -> Self;
+
+    /// Nobody waits for this task by itself.
+    fn spawn(&self, task: impl FnOnce() + Send + 'static);
+
+    /// All of them at once, where the pool has a call for that.
+    fn spawn_batch<F: FnOnce() + Send + 'static>(&self, tasks: impl Iterator<Item = F>) {
+        tasks.for_each(|task| self.spawn(task));
+    }
+
+    /// Has a worker call [`answer`], and waits for what it returns.
+    fn ask(&self, question: u64) -> u64;
+}
+
+/// A small task with a result that one can check.
+#[inline]
+pub(crate) fn answer(question: u64) -> u64 {
+    question.wrapping_mul(3) + 1
+}
+
+/// So many, in words.
+pub(crate) fn workers(count: usize) -> String {
+    if count == 1 { "1 worker".into() } else { format!("{count} workers") }
+}
+
+/// A task by itself, for the pools that are no more than a queue of such.
+type Job = Box<dyn FnOnce() + Send>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answers<P: Pool>() {
+        assert_eq!(kept::pool::<P>(2).ask(7), answer(7), "{}", P::NAME);
+    }
+
+    #[test]
+    fn every_pool_answers() {
+        answers::<heist::Stealing>();
+        answers::<heist::Locked>();
+        answers::<heist::Global>();
+        answers::<condvar::Workers>();
+        #[cfg(feature = "peers")]
+        {
+            answers::<rayon::ThreadPool>();
+            answers::<tokio::Runtime>();
+            answers::<threadpool::ThreadPool>();
+            answers::<channel::Workers>();
+        }
+    }
+}

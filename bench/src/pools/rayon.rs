@@ -1,0 +1,24 @@
+//! rayon.
+
+pub(crate) use rayon::ThreadPool;
+use rayon::ThreadPoolBuilder;
+
+use super::{Pool, answer};
+
+impl Pool for ThreadPool {
+    const NAME: &'static str = "rayon";
+
+    fn new(workers: usize) -> Self {
+        let pool = ThreadPoolBuilder::new().num_threads(workers).build();
+        pool.expect("the system has that many threads")
+    }
+
+    #[inline]
+    fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        ThreadPool::spawn(self, task);
+    }
+
+    fn ask(&self, question: u64) -> u64 {
+        self.install(|| answer(question))
+    }
+}

@@ -1,0 +1,50 @@
+//! The targets that are not ratios to the reference, and the sum of all.
+
+use std::fmt::{self, Write};
+
+use super::tables::is_in_table;
+use crate::row::Row;
+use crate::stats::Quartiles;
+use crate::target::verdict;
+
+/// One line for each; nothing if there are none.
+pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row]) -> fmt::Result {
+    let targets = group.iter().flat_map(|row| row.targets.iter().map(move |target| (row, target)));
+    let others = targets.filter(|(row, target)| !is_in_table(row, target));
+    let found = others.filter_map(|(row, target)| Some((row, target, target.finding(row, rows)?)));
+    let mut found = found.peekable();
+    if found.peek().is_none() {
+        return Ok(());
+    }
+    writeln!(out, "\n### {title}: other targets, median (quartiles)\n")?;
+    writeln!(out, "| case | of what | of whom | as a ratio to | at most | found | |")?;
+    writeln!(out, "|---|---|---|---|---:|---:|---|")?;
+    for (row, target, finding) in found {
+        let Quartiles { low, median, high } = finding.found;
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {:.2} | {median:.3} ({low:.3}–{high:.3}) | {} |",
+            row.title,
+            target.metric.title,
+            target.of,
+            finding.against,
+            target.at_most,
+            verdict(finding.met),
+        )?;
+    }
+    Ok(())
+}
+
+/// How many are met, of those that this run says something to.
+pub(super) fn summary(out: &mut String, rows: &[Row]) -> fmt::Result {
+    let findings = |row: &'_ Row| {
+        let findings = row.targets.iter().filter_map(|target| target.finding(row, rows));
+        findings.map(|finding| finding.met).collect::<Vec<_>>()
+    };
+    let met: Vec<bool> = rows.iter().flat_map(findings).collect();
+    if met.is_empty() {
+        return Ok(());
+    }
+    let missed = met.iter().filter(|&&met| !met).count();
+    writeln!(out, "\nTargets: {} met, {missed} missed.", met.len() - missed)
+}

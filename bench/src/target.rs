@@ -1,0 +1,137 @@
+//! What we want to see, and whether we do.
+
+use crate::metric::Metric;
+use crate::row::Row;
+use crate::stats::{Quartiles, quartiles, ratios};
+
+/// With what a value is compared, always that of the same round.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Than {
+    /// Another entry of the same row.
+    Entry(&'static str),
+    /// The best of these in the same row: by its median over all rounds. The best of each round
+    /// would be a peer that does not exist, made of everyone's luck.
+    Best(&'static [&'static str]),
+    /// The same entry in the row of this name.
+    Case(&'static str),
+    /// With nothing: the value itself is what we want to limit, in the unit of the tables.
+    Nothing,
+}
+
+/// An upper limit, fixed before the run.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    /// The entry that is to meet it.
+    pub(crate) of: &'static str,
+    pub(crate) metric: &'static Metric,
+    pub(crate) than: Than,
+    pub(crate) at_most: f64,
+}
+
+/// What a run says to a target.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Finding {
+    /// Of the rounds' ratios, or of the rounds' values.
+    pub(crate) found: Quartiles,
+    /// With whom that compares, in words.
+    pub(crate) against: String,
+    pub(crate) met: bool,
+}
+
+impl Target {
+    /// `None` if there is nothing to compare with: a peer that was not built in, a case that was
+    /// not asked for.
+    pub(crate) fn finding(&self, row: &Row, rows: &[Row]) -> Option<Finding> {
+        let own = row.values(self.of, self.metric)?;
+        let (found, against) = match &self.than {
+            Than::Entry(name) => {
+                let other = row.values(name, self.metric)?;
+                (quartiles(ratios(own, other)), (*name).into())
+            }
+            Than::Best(names) => {
+                let (name, best) = self.best(row, names)?;
+                (quartiles(ratios(own, best)), format!("{name}, the best peer"))
+            }
+            Than::Case(id) => {
+                let other = rows.iter().find(|row| row.id() == *id)?;
+                let other = other.values(self.of, self.metric)?;
+                (quartiles(ratios(own, other)), format!("{} in {id}", self.of))
+            }
+            Than::Nothing => {
+                let values = own.into_iter().map(|value| value / self.metric.unit);
+                (quartiles(values), "–".into())
+            }
+        };
+        Some(Finding { found, against, met: found.median <= self.at_most })
+    }
+
+    fn best<'a>(&self, row: &Row, names: &[&'a str]) -> Option<(&'a str, Vec<f64>)> {
+        let present = names.iter().filter_map(|&name| Some((name, row.values(name, self.metric)?)));
+        let median = |values: &Vec<f64>| quartiles(values.iter().copied()).median;
+        present.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b)))
+    }
+}
+
+pub(crate) fn verdict(met: bool) -> &'static str {
+    if met { "met" } else { "missed" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric;
+    use crate::row::tests::row;
+
+    fn target(than: Than, at_most: f64) -> Target {
+        Target { of: "heist", metric: &metric::TIME, than, at_most }
+    }
+
+    fn rows() -> Vec<Row> {
+        let inside =
+            [("heist", [1.0, 20.0, 3.0]), ("rayon", [2.0, 40.0, 6.0]), ("tokio", [1.9, 50.0, 7.0])];
+        vec![row("inside/1", &inside), row("inside/2", &[("heist", [2.0, 10.0, 6.0])])]
+    }
+
+    #[test]
+    fn a_ratio_is_one_of_values_of_the_same_round() {
+        let rows = rows();
+        let finding = target(Than::Entry("rayon"), 0.5).finding(&rows[0], &rows).unwrap();
+        assert_eq!((finding.found.low, finding.found.high), (0.5, 0.5));
+        assert!(finding.met);
+        let finding = target(Than::Entry("rayon"), 0.49).finding(&rows[0], &rows).unwrap();
+        assert!(!finding.met);
+    }
+
+    #[test]
+    fn the_best_peer_is_the_one_with_the_lowest_median() {
+        let rows = rows();
+        let target = target(Than::Best(&["rayon", "tokio", "absent"]), 1.0);
+        let finding = target.finding(&rows[0], &rows).unwrap();
+        assert_eq!(finding.against, "rayon, the best peer");
+        assert_eq!(finding.found.median, 0.5);
+    }
+
+    #[test]
+    fn a_case_is_compared_with_another() {
+        let rows = rows();
+        let finding = target(Than::Case("spawn/inside/1"), 1.5).finding(&rows[1], &rows).unwrap();
+        assert_eq!(finding.found.median, 2.0);
+        assert!(!finding.met);
+    }
+
+    #[test]
+    fn a_limit_needs_nobody_else() {
+        let rows = rows();
+        let finding = target(Than::Nothing, 3.0).finding(&rows[0], &rows).unwrap();
+        assert_eq!(finding.found.median, 3.0);
+        assert!(finding.met);
+    }
+
+    #[test]
+    fn what_is_not_there_says_nothing() {
+        let rows = rows();
+        for than in [Than::Entry("absent"), Than::Best(&["absent"]), Than::Case("spawn/tree/1")] {
+            assert_eq!(target(than, 1.0).finding(&rows[0], &rows), None);
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Many tasks at once: one entry, split as it spreads.
+//!
+//! A batch is a list of closures and as many places for results. A task of it is a range: whoever
+//! runs it puts the upper half back as a task of its own until one closure is left, and runs that. So
+//! everything that is not running can be stolen, the largest pieces first, and each task runs one
+//! closure.
+
+use std::mem;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::member::with_host;
+use crate::order;
+use crate::panic::{PanicHook, contain};
+use crate::sync::{Arc, AtomicUsize, Mutex, Padded, UnsafeCell, lock};
+use crate::task::{End, Errand, Failure, Promise, Receipt, Refusal, Task};
+
+/// Closures that share a counter of those that are left. Neighbours mostly run on the same worker,
+/// so that a counter mostly stays in its cache; a guess.
+const GROUP: usize = 64;
+
+/// One closure, and then what it came to.
+enum Entry<F, T> {
+    Closure(F),
+    /// It is being run, or has been given out.
+    Away,
+    Outcome(Result<T, Failure>),
+}
+
+struct Batch<F, T> {
+    /// Each is touched by the task that has it in its range, and when all are done by the last one.
+    entries: Box<[UnsafeCell<Entry<F, T>>]>,
+    /// Of each group of entries, those that have no outcome yet.
+    groups: Box<[Padded<AtomicUsize>]>,
+    /// Groups with such entries.
+    left: AtomicUsize,
+    promise: Mutex<Option<Promise<Vec<T>>>>,
+    hook: Arc<PanicHook>,
+}
+
+// SAFETY: closures come from the thread that made the batch and results go to the one that waits;
+// both are `Send`. Entries are touched by one thread at a time, as said there.
+unsafe impl<F: Send, T: Send> Sync for Batch<F, T> {}
+// SAFETY: likewise.
+unsafe impl<F: Send, T: Send> Send for Batch<F, T> {}
+
+/// A range of a batch, as a task.
+struct Piece<F, T> {
+    batch: Arc<Batch<F, T>>,
+    /// Not empty, and no other piece's.
+    range: Range<usize>,
+}
+
+/// The whole batch as a task (none if it is empty), where its results will be, and how many tasks it
+/// is.
+pub(crate) fn new<F, T>(
+    tasks: impl Iterator<Item = F>,
+    hook: &Arc<PanicHook>,
+) -> (Option<Task>, Receipt<Vec<T>>, u64)
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let entries: Box<[_]> = tasks.map(|task| UnsafeCell::new(Entry::Closure(task))).collect();
+    let (promise, receipt) = Promise::new();
+    let count = entries.len();
+    if count == 0 {
+        promise.keep(Ok(Vec::new()), hook);
+        return (None, receipt, 0);
+    }
+    let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
+    let groups: Box<[_]> = (0..count.div_ceil(GROUP)).map(of_group).collect();
+    let batch = Batch {
+        entries,
+        left: AtomicUsize::new(groups.len()),
+        groups,
+        promise: Mutex::new(Some(promise)),
+        hook: Arc::clone(hook),
+    };
+    let piece = Piece { batch: Arc::new(batch), range: 0..count };
+    (Some(Task::errand(piece)), receipt, count as u64)
+}
+
+impl<F, T> Errand for Piece<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn run(mut self, hook: &Arc<PanicHook>) -> End {
+        while self.range.len() > 1 {
+            let middle = self.range.start + self.range.len() / 2;
+            let upper = Self { batch: Arc::clone(&self.batch), range: middle..self.range.end };
+            self.range.end = middle;
+            with_host(|host| host.submit(Task::errand(upper), 0));
+        }
+        let Entry::Closure(closure) = self.exchange(self.range.start, Entry::Away) else {
+            unreachable!("a closure is run once")
+        };
+        let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
+            Ok(value) => (Ok(value), End::Completed),
+            Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
+        };
+        self.exchange(self.range.start, Entry::Outcome(outcome));
+        self.batch.done(&self.range);
+        end
+    }
+
+    fn refuse(self, refusal: Refusal) -> u64 {
+        for index in self.range.clone() {
+            let closure = self.exchange(index, Entry::Outcome(Err(Failure::Refused(refusal))));
+            contain(|| drop(closure));
+        }
+        self.batch.done(&self.range);
+        self.range.len() as u64
+    }
+}
+
+impl<F, T> Piece<F, T> {
+    /// Puts something else in the place of an entry of this piece.
+    fn exchange(&self, index: usize, entry: Entry<F, T>) -> Entry<F, T> {
+        debug_assert!(self.range.contains(&index), "another's entry");
+        self.batch.entries[index].with_mut(|place| {
+            // SAFETY: the entry is this piece's, and a piece is with one thread.
+            unsafe { mem::replace(&mut *place, entry) }
+        })
+    }
+}
+
+impl<F, T: Send> Batch<F, T> {
+    /// These have their outcomes. With the last of all, the promise is kept.
+    fn done(&self, range: &Range<usize>) {
+        let mut start = range.start;
+        while start < range.end {
+            let group = start / GROUP;
+            let end = range.end.min((group + 1) * GROUP);
+            let before = self.groups[group].fetch_sub(end - start, order::batch_done());
+            if before == end - start && self.left.fetch_sub(1, order::batch_done()) == 1 {
+                return self.all_done();
+            }
+            start = end;
+        }
+    }
+
+    #[cold]
+    fn all_done(&self) {
+        let promise = lock(&self.promise).take().expect("kept once");
+        let mut results = Vec::with_capacity(self.entries.len());
+        let mut failure = None;
+        for entry in &self.entries {
+            let outcome = entry.with_mut(|place| {
+                // SAFETY: all are done, and `batch_done` has ordered that before this.
+                unsafe { mem::replace(&mut *place, Entry::Away) }
+            });
+            match outcome {
+                Entry::Outcome(Ok(result)) => results.push(result),
+                Entry::Outcome(Err(first)) if failure.is_none() => failure = Some(first),
+                Entry::Outcome(Err(other)) => other.report(),
+                Entry::Closure(_) | Entry::Away => unreachable!("all are done"),
+            }
+        }
+        match failure {
+            None => promise.keep(Ok(results), &self.hook),
+            Some(failure) => {
+                contain(|| drop(results));
+                promise.keep(Err(failure), &self.hook);
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Construction and configuration.
+
+use std::fmt;
+
+use crate::core::{Config, Core};
+use crate::error::BuildError;
+use crate::idle::MAX_WORKERS;
+use crate::panic::{Panic, PanicHook};
+use crate::pool::{Engine, Pool};
+use crate::queues::{Queues, Strategy};
+use crate::relief::Shift;
+use crate::seat::Seat;
+use crate::sync::Arc;
+use crate::worker;
+
+/// Names the number of workers for those who do not say otherwise.
+const ENVIRONMENT: &str = "HEIST_NUM_THREADS";
+
+/// As the standard library's threads have it.
+const STACK_SIZE: usize = 2 << 20;
+
+/// Says what a pool should be like; see [`Pool::builder`].
+///
+/// ```
+/// use heist::{Pool, Strategy};
+///
+/// let pool = Pool::builder()
+///     .workers(2)
+///     .strategy(Strategy::LockedDeques)
+///     .thread_name(|n| format!("crunch-{n}"))
+///     .stack_size(4 << 20)
+///     .on_panic(|panic| eprintln!("a detached task failed: {panic}"))
+///     .build()?;
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder {
+    workers: Option<usize>,
+    strategy: Strategy,
+    stack_size: usize,
+    thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
+    on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
+    on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
+    on_panic: PanicHook,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self {
+            workers: None,
+            strategy: Strategy::default(),
+            stack_size: STACK_SIZE,
+            thread_name: Box::new(|number| format!("heist-{number}")),
+            on_thread_start: Box::new(|_| ()),
+            on_thread_stop: Box::new(|_| ()),
+            on_panic: PanicHook::default(),
+        }
+    }
+
+    /// How many workers. Otherwise: what the environment variable `HEIST_NUM_THREADS` says, or else
+    /// what the system grants the process (its affinity mask and its cgroup's quota).
+    ///
+    /// ```
+    /// assert_eq!(heist::Pool::builder().workers(3).build()?.workers(), 3);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// How tasks are kept; work stealing by default.
+    ///
+    /// ```
+    /// use heist::{Pool, Strategy};
+    ///
+    /// let baseline = Pool::builder().workers(2).strategy(Strategy::GlobalQueue).build()?;
+    /// assert_eq!(baseline.strategy(), Strategy::GlobalQueue);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn strategy(mut self, strategy: Strategy) -> Self {
+        self.strategy = strategy;
+        self
+    }
+
+    /// What the threads are called, by their number: `heist-0` and so on by default. The first
+    /// threads are the workers; more come when tasks wait for each other.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).thread_name(|n| format!("audio-{n}")).build()?;
+    /// let name = pool.install(|| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(name.as_deref(), Some("audio-0"));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn thread_name(mut self, name: impl Fn(usize) -> String + Send + Sync + 'static) -> Self {
+        self.thread_name = Box::new(name);
+        self
+    }
+
+    /// The size of each thread's stack, in bytes; 2 MiB by default. The system rounds it.
+    ///
+    /// ```
+    /// let roomy = heist::Pool::builder().workers(1).stack_size(16 << 20).build()?;
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = bytes;
+        self
+    }
+
+    /// Who is told of the panic of a task that nobody waits for, on whatever thread finds out: a
+    /// worker, or the thread that drops the handle. By default it is a line on stderr. If it panics
+    /// itself, that is contained.
+    ///
+    /// ```
+    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let pool = heist::Pool::builder()
+    ///     .workers(1)
+    ///     .on_panic(move |panic| tell.send(panic.message().to_owned()).unwrap())
+    ///     .build()?;
+    /// drop(pool.spawn(|| panic!("oh")));
+    /// assert_eq!(told.recv().unwrap(), "oh");
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn on_panic(mut self, hook: impl Fn(Panic) + Send + Sync + 'static) -> Self {
+        self.on_panic = PanicHook::new(hook);
+        self
+    }
+
+    /// Called on each thread, with its number, before it does anything else. If it panics, that is
+    /// contained.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder()
+    ///     .workers(2)
+    ///     .on_thread_start(|n| println!("worker {n} is up"))
+    ///     .build()?;
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn on_thread_start(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.on_thread_start = Box::new(hook);
+        self
+    }
+
+    /// Called on each thread, with its number, after everything else. If it panics, that is
+    /// contained.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder()
+    ///     .workers(2)
+    ///     .on_thread_stop(|n| println!("worker {n} is done"))
+    ///     .build()?;
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn on_thread_stop(mut self, hook: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.on_thread_stop = Box::new(hook);
+        self
+    }
+
+    /// Starts the pool.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().build()?;
+    /// assert!(pool.workers() >= 1);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// No workers or too many, a `HEIST_NUM_THREADS` that is not a number, or a thread that the
+    /// system refuses; then those that have started end again before this returns.
+    pub fn build(self) -> Result<Pool, BuildError> {
+        let workers = self.workers.map_or_else(default_workers, Ok)?;
+        match workers {
+            0 => return Err(BuildError::ZeroWorkers),
+            1..=MAX_WORKERS => {}
+            asked => return Err(BuildError::TooManyWorkers { asked, limit: MAX_WORKERS }),
+        }
+        let config = Config {
+            workers,
+            stack_size: self.stack_size,
+            thread_name: self.thread_name,
+            on_thread_start: self.on_thread_start,
+            on_thread_stop: self.on_thread_stop,
+            on_panic: Arc::new(self.on_panic),
+        };
+        Ok(Pool::new(match self.strategy {
+            Strategy::WorkStealing => Engine::Stealing(start(config)?),
+            Strategy::LockedDeques => Engine::Locked(start(config)?),
+            Strategy::GlobalQueue => Engine::Global(start(config)?),
+        }))
+    }
+}
+
+/// What the environment says, or the system.
+fn default_workers() -> Result<usize, BuildError> {
+    match std::env::var_os(ENVIRONMENT) {
+        Some(value) => match value.to_str().and_then(|value| value.trim().parse().ok()) {
+            Some(workers) => Ok(workers),
+            None => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
+        },
+        None => Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS)),
+    }
+}
+
+/// All of the threads or none.
+fn start<Q: Queues>(config: Config) -> Result<Arc<Core<Q>>, BuildError> {
+    let asked = config.workers;
+    let (core, own) = Core::<Q>::new(config);
+    let core = Arc::new(core);
+    let mut seats = own.into_iter().enumerate();
+    while let Some((index, own)) = seats.next() {
+        let shift = Shift { seat: Box::new(Seat::new(index, own)), first: None };
+        if let Err((_, source)) = worker::start(&core, index, shift) {
+            core.give_up(asked - index);
+            return Err(BuildError::Thread { started: index, asked, source });
+        }
+    }
+    Ok(core)
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .field("strategy", &self.strategy)
+            .field("stack_size", &self.stack_size)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! What the threads of a pool share.
+
+use crate::idle::{Heard, Idle};
+use crate::panic::PanicHook;
+use crate::queues::Queues;
+use crate::relief::Relief;
+use crate::stats::{Ledger, Tally};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, ThreadHandle, is_finished, lock};
+use crate::task::{Refusal, Task};
+
+/// What the builder was told.
+pub(crate) struct Config {
+    pub(crate) workers: usize,
+    pub(crate) stack_size: usize,
+    pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
+    pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
+    pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
+    pub(crate) on_panic: Arc<PanicHook>,
+}
+
+pub(crate) struct Core<Q: Queues> {
+    pub(crate) queues: Q,
+    pub(crate) idle: Idle,
+    pub(crate) ledger: Ledger,
+    pub(crate) config: Config,
+    pub(crate) relief: Relief<Q>,
+    /// Is what has not started to be refused? Set once, by `stop_now`.
+    cancelling: AtomicBool,
+    /// To be joined by whoever stops the pool.
+    threads: Mutex<Vec<ThreadHandle<()>>>,
+    /// Held by whoever joins the threads, so that nobody returns from a stop before they are gone.
+    stopper: Mutex<()>,
+}
+
+impl<Q: Queues> Core<Q> {
+    /// A pool without threads, and what its workers need.
+    pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
+        let workers = config.workers;
+        let (queues, own) = Q::new(workers);
+        crate::task::pool_opened();
+        let core = Self {
+            queues,
+            idle: Idle::new(workers, Q::PATIENT),
+            ledger: Ledger::new(workers),
+            config,
+            relief: Relief::new(),
+            cancelling: AtomicBool::new(false),
+            threads: Mutex::new(Vec::with_capacity(workers)),
+            stopper: Mutex::new(()),
+        };
+        (core, own)
+    }
+
+    /// By which the pool is told from others.
+    #[inline(always)]
+    pub(crate) fn id(&self) -> usize {
+        (&raw const *self).addr()
+    }
+
+    /// From a thread that is none of the pool's.
+    ///
+    /// `count` of new tasks: one, unless it is part of a batch.
+    pub(crate) fn submit(&self, task: Task, count: u64) {
+        if self.idle.is_stopping() {
+            // Not taken in, and not counted: dropping it says so to whoever waits.
+            return drop(task);
+        }
+        self.inject(task, count);
+    }
+
+    /// Through the injector: from outside, or from a thread of the pool that has no seat.
+    pub(crate) fn inject(&self, task: Task, count: u64) {
+        let tally = self.ledger.of_others();
+        tally.add(|block| &block.tasks_submitted, count);
+        self.queues.inject(task, tally);
+        self.announce(tally);
+    }
+
+    /// There is something new in a queue.
+    #[inline]
+    pub(crate) fn announce(&self, tally: Tally<'_>) {
+        match self.idle.submitted() {
+            Heard::Quiet => {}
+            Heard::Called => tally.one(|block| &block.wake_ups_sent),
+            Heard::Ended => self.sweep(),
+        }
+    }
+
+    /// The pool has come to its end, and what came too late is refused. Both sides of that race
+    /// sweep, and nothing escapes them: see `idle/README.md`, step E4.
+    #[cold]
+    pub(crate) fn sweep(&self) {
+        while let Some(task) = self.queues.withdraw() {
+            if let Some(started) = task.start() {
+                let (count, ended) = started.refuse(Refusal::Stopped);
+                self.ledger.of_others().add(|block| &block.cancellations, count);
+                ended.publish(Some(&self.config.on_panic));
+            }
+        }
+    }
+
+    /// Ends what is left after the last worker has found nothing to do.
+    pub(crate) fn wind_up(&self) {
+        self.sweep();
+        self.relief.close();
+    }
+
+    #[inline]
+    pub(crate) fn is_cancelling(&self) -> bool {
+        // Ordering: relaxed. It says what to do with tasks, and brings no data with it.
+        self.cancelling.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancelling.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes in nothing more from outside; ends when everything is done.
+    pub(crate) fn close(&self) {
+        if self.idle.stop(|| self.queues.any()) {
+            self.wind_up();
+        }
+    }
+
+    /// So many workers could not be started: ends those that were.
+    pub(crate) fn give_up(&self, missing: usize) {
+        self.idle.absent(missing);
+        self.close();
+        self.join_threads();
+    }
+
+    /// Waits for the threads to end.
+    pub(crate) fn join_threads(&self) {
+        let _stopper = lock(&self.stopper);
+        loop {
+            // Not in one expression, which would hold the lock while it joins.
+            let thread = lock(&self.threads).pop();
+            let Some(thread) = thread else { break };
+            // No thread of the pool panics: what is not ours is contained.
+            let _ = thread.join();
+        }
+    }
+
+    /// Keeps a thread that has been started, and is rid of those that have ended.
+    pub(crate) fn keep(&self, thread: ThreadHandle<()>) {
+        let mut threads = lock(&self.threads);
+        threads.push(thread);
+        let ended: Vec<_> = threads.extract_if(.., |thread| is_finished(thread)).collect();
+        drop(threads);
+        for thread in ended {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl<Q: Queues> Drop for Core<Q> {
+    fn drop(&mut self) {
+        crate::task::pool_closed();
+    }
+}

@@ -1,0 +1,51 @@
+//! The pool that is there when nobody has made one.
+
+use std::sync::LazyLock;
+
+use crate::handle::JoinHandle;
+use crate::member::{current_pool, with_host};
+use crate::pool::Pool;
+use crate::task::Task;
+
+/// Started by its first use, and never stopped.
+static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().build() {
+    Ok(pool) => pool,
+    Err(error) => panic!("heist: the global pool cannot be started: {error}"),
+});
+
+impl Pool {
+    /// The pool that free functions use outside of any pool. It starts with its first use, with
+    /// as many workers as `HEIST_NUM_THREADS` says, or else as the system grants.
+    ///
+    /// ```
+    /// assert!(heist::Pool::global().workers() >= 1);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If it cannot be started: then the message is that of the [`BuildError`](crate::BuildError).
+    pub fn global() -> &'static Self {
+        &GLOBAL
+    }
+}
+
+/// Runs a closure on the pool that this thread belongs to, or else on the [global](Pool::global) one.
+///
+/// ```
+/// let handle = heist::spawn(|| 6 * 7);
+/// assert_eq!(handle.join().unwrap(), 42);
+/// ```
+pub fn spawn<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    let pool = current_pool();
+    if pool == 0 {
+        return Pool::global().spawn(f);
+    }
+    // SAFETY: it borrows nothing.
+    let (task, receipt) = unsafe { Task::new(f) };
+    with_host(|host| host.submit(task, 1)).expect("a thread of a pool");
+    JoinHandle::new(receipt, pool)
+}

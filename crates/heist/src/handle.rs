@@ -1,0 +1,148 @@
+//! How a result gets home: the handle that a spawn returns.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use crate::error::JoinError;
+use crate::listener::Listener;
+use crate::sync::Arc;
+use crate::task::{Awaited, Claimed, Receipt};
+use crate::wait::wait;
+
+/// A task's result, to be waited for or awaited.
+///
+/// Dropping the handle detaches the task: it runs all the same. A handle may outlive its pool.
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let handle = pool.spawn(|| "done");
+/// assert_eq!(handle.join().unwrap(), "done");
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+pub struct JoinHandle<T> {
+    /// `None` once a poll has given out the result.
+    receipt: Option<Receipt<T>>,
+    /// Where it was spawned: `Core::id`. Only compared.
+    pool: usize,
+    /// What the first poll has left with the task.
+    polled: Option<Arc<Listener>>,
+}
+
+impl<T> JoinHandle<T> {
+    pub(crate) fn new(receipt: Receipt<T>, pool: usize) -> Self {
+        Self { receipt: Some(receipt), pool, polled: None }
+    }
+
+    /// Waits for the task and takes its result.
+    ///
+    /// On a worker of a pool, a task that has not started is run right there; if it is running on
+    /// another worker, this worker's other tasks go on meanwhile, on another thread.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let sum = pool.spawn(|| (1..=10).sum::<u32>());
+    /// assert_eq!(sum.join().unwrap(), 55);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The task panicked, or was cancelled, or the pool had stopped.
+    ///
+    /// # Panics
+    ///
+    /// If the handle was polled to its end before.
+    pub fn join(mut self) -> Result<T, JoinError> {
+        let receipt = self.receipt.take().expect("the result was given out by a poll");
+        match self.polled.take() {
+            None => wait(&receipt, self.pool),
+            Some(listener) => wait(&Polled { receipt: &receipt, listener: &listener }, self.pool),
+        }
+        receipt.take()
+    }
+
+    /// Is the result there? Then [`join`](Self::join) does not wait.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let handle = pool.spawn(|| ());
+    /// pool.stop();
+    /// assert!(handle.is_finished());
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.receipt.as_ref().is_none_or(Awaited::is_done)
+    }
+}
+
+/// In any executor.
+///
+/// ```
+/// use std::future::Future;
+/// use std::task::{Context, Poll, Waker};
+///
+/// let pool = heist::Pool::builder().workers(1).build()?;
+/// let mut handle = std::pin::pin!(pool.spawn(|| 42));
+/// pool.stop();
+/// let mut context = Context::from_waker(Waker::noop());
+/// let Poll::Ready(result) = handle.as_mut().poll(&mut context) else { unreachable!() };
+/// assert_eq!(result.unwrap(), 42);
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        let receipt = this.receipt.as_ref().expect("polled after the result was given out");
+        let pending = match &this.polled {
+            _ if receipt.is_done() => false,
+            None => {
+                let listener = Arc::new(Listener::future(context.waker()));
+                this.polled = Some(Arc::clone(&listener));
+                receipt.listen(listener)
+            }
+            Some(listener) => {
+                listener.set_waker(context.waker());
+                // If the task ended before, it may have told the one before this one. It says that it
+                // is done before it asks whom to tell.
+                !receipt.is_done()
+            }
+        };
+        if pending {
+            return Poll::Pending;
+        }
+        let receipt = this.receipt.take().expect("looked at above");
+        Poll::Ready(receipt.take())
+    }
+}
+
+/// A task that has a future's listener already, seen by a thread.
+struct Polled<'h, T> {
+    receipt: &'h Receipt<T>,
+    listener: &'h Listener,
+}
+
+impl<T> Awaited for Polled<'_, T> {
+    fn is_done(&self) -> bool {
+        self.receipt.is_done()
+    }
+
+    fn listen(&self, listener: Arc<Listener>) -> bool {
+        self.listener.set_waker(&listener.into());
+        !self.receipt.is_done()
+    }
+
+    fn claim(&self) -> Option<Claimed<'_>> {
+        self.receipt.claim()
+    }
+}
+
+impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle").field("finished", &self.is_finished()).finish_non_exhaustive()
+    }
+}

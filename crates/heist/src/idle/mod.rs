@@ -1,0 +1,278 @@
+//! What a worker does with nothing to do, and who wakes it. `README.md` has the protocol with its
+//! argument; the comments here name its steps.
+
+use crate::listener::Listener;
+use crate::order;
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Padded, full_fence, lock};
+
+/// One sleeping worker. The lowest 16 bits count them.
+const SLEEPER: u64 = 1;
+/// One worker that looks for work: the next 16 bits.
+const SEARCHER: u64 = 1 << 16;
+/// One thread with unfinished tasks on its stack that sleeps, or has given its seat away: the next
+/// 24 bits. While there is one, the pool has not come to its end.
+const AWAY: u64 = 1 << 32;
+/// The pool takes in nothing more from outside.
+const STOPPING: u64 = 1 << 62;
+/// The pool has come to its end.
+const ENDED: u64 = 1 << 63;
+
+/// The most workers: what the counts above can count.
+pub(crate) const MAX_WORKERS: usize = 0xFFFF;
+
+/// The counts and flags of a moment.
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+impl Word {
+    fn sleepers(self) -> u64 {
+        self.0 & (SEARCHER - 1)
+    }
+
+    fn searchers(self) -> u64 {
+        (self.0 & (AWAY - 1)) / SEARCHER
+    }
+
+    fn away(self) -> u64 {
+        (self.0 & (STOPPING - 1)) / AWAY
+    }
+
+    fn is(self, flag: u64) -> bool {
+        self.0 & flag != 0
+    }
+}
+
+/// Who sleeps, who searches, and whether the pool is coming to its end.
+pub(crate) struct Idle {
+    /// Sleepers change under the lock of `asleep`, and so do the flags; searchers come and go, and
+    /// threads step aside, without it.
+    ///
+    /// Ordering: relaxed, everywhere. What must be ordered is, by the fences and by that lock.
+    word: Padded<AtomicU64>,
+    /// The sleepers, the latest last: it is called first, its cache is the warmest.
+    asleep: Mutex<Vec<Arc<Listener>>>,
+    workers: u64,
+    /// Do searchers count? If not, every submission calls a sleeper.
+    patient: bool,
+}
+
+/// Why a worker is up again.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rise {
+    /// There was something to do after all; it is not a searcher.
+    Early,
+    /// Somebody has called it, and it is a searcher.
+    Called,
+    /// The pool has come to its end.
+    Ended,
+    /// The pool has come to its end, and this worker was the one to find out. It must sweep.
+    EndedHere,
+}
+
+/// What a submitter has found.
+#[must_use]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// Somebody will look, or all are busy.
+    Quiet,
+    /// A sleeper has been called.
+    Called,
+    /// The pool has come to its end. Whoever submitted from outside must sweep.
+    Ended,
+}
+
+impl Idle {
+    pub(crate) fn new(workers: usize, patient: bool) -> Self {
+        debug_assert!((1..=MAX_WORKERS).contains(&workers), "counted in 16 bits");
+        Self {
+            word: Padded(AtomicU64::new(0)),
+            asleep: Mutex::new(Vec::with_capacity(workers)),
+            workers: workers as u64,
+            patient,
+        }
+    }
+
+    fn word(&self) -> Word {
+        Word(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Something was put into a queue (steps P2 to P4).
+    #[inline]
+    pub(crate) fn submitted(&self) -> Heard {
+        full_fence(order::SUBMIT);
+        let now = self.word();
+        if now.is(ENDED) {
+            return Heard::Ended;
+        }
+        if !self.wants_call(now) {
+            return Heard::Quiet;
+        }
+        if self.call_one() { Heard::Called } else { Heard::Quiet }
+    }
+
+    fn wants_call(&self, now: Word) -> bool {
+        now.sleepers() > 0 && (now.searchers() == 0 || !self.patient)
+    }
+
+    /// Wakes one sleeper as a searcher, unless somebody is searching by now (step P4).
+    #[cold]
+    #[inline(never)]
+    fn call_one(&self) -> bool {
+        let mut asleep = lock(&self.asleep);
+        if !self.wants_call(self.word()) {
+            return false;
+        }
+        let Some(listener) = asleep.pop() else { return false };
+        self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
+        listener.berth().call();
+        drop(asleep);
+        listener.tell();
+        true
+    }
+
+    /// May one more search? At most half of the workers do, and always one may.
+    pub(crate) fn start_search(&self) -> bool {
+        let most = (self.workers / 2).max(1);
+        let mut now = self.word();
+        loop {
+            if !self.patient || now.searchers() >= most {
+                return false;
+            }
+            let more = self.word.compare_exchange_weak(
+                now.0,
+                now.0 + SEARCHER,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match more {
+                Ok(_) => return true,
+                Err(found) => now = Word(found),
+            }
+        }
+    }
+
+    /// A searcher has found something, or has better things to do (steps F1 to F3). Has it called
+    /// another one?
+    pub(crate) fn leave_search(&self, any: impl FnOnce() -> bool) -> bool {
+        let before = Word(self.word.fetch_sub(SEARCHER, Ordering::Relaxed));
+        if before.searchers() > 1 || before.sleepers() == 0 {
+            return false;
+        }
+        full_fence(order::FOUND);
+        any() && self.call_one()
+    }
+
+    /// Sleeps until called, until the end, or until `done` (of which `me` is told by others), unless
+    /// there is `any` work. A searcher is none any more (steps S1 to S5).
+    pub(crate) fn sleep(
+        &self,
+        me: &Arc<Listener>,
+        searching: bool,
+        any: impl Fn() -> bool,
+        done: impl Fn() -> bool,
+        parking: impl FnOnce(),
+    ) -> Rise {
+        let berth = me.berth();
+        {
+            let mut asleep = lock(&self.asleep);
+            if self.word().is(ENDED) {
+                return Rise::Ended;
+            }
+            berth.lie_down();
+            asleep.push(Arc::clone(me));
+            let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
+            self.word.fetch_add(change, Ordering::Relaxed);
+        }
+        full_fence(order::SLEEP);
+        if any() || done() {
+            return self.rise(me);
+        }
+        if self.word().is(STOPPING) && self.end_if_all_sleep(&any) {
+            return Rise::EndedHere;
+        }
+        parking();
+        while !berth.is_called() {
+            if done() {
+                return self.rise(me);
+            }
+            berth.park();
+        }
+        self.called()
+    }
+
+    /// Gets up without having been called, unless somebody has just done so (step S4).
+    fn rise(&self, me: &Arc<Listener>) -> Rise {
+        let mut asleep = lock(&self.asleep);
+        match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
+            Some(place) => {
+                asleep.remove(place);
+                self.word.fetch_sub(SLEEPER, Ordering::Relaxed);
+                Rise::Early
+            }
+            None => self.called(),
+        }
+    }
+
+    fn called(&self) -> Rise {
+        if self.word().is(ENDED) { Rise::Ended } else { Rise::Called }
+    }
+
+    /// A thread with unfinished tasks on its stack is going to sleep, or to give its seat away.
+    pub(crate) fn step_aside(&self) {
+        self.word.fetch_add(AWAY, Ordering::Relaxed);
+    }
+
+    /// The opposite, for a thread that has its seat.
+    pub(crate) fn step_back(&self) {
+        self.word.fetch_sub(AWAY, Ordering::Relaxed);
+    }
+
+    /// The opposite, for a thread that has finished its tasks and has no seat (step E2). `true`: the
+    /// pool has come to its end, and the caller must sweep.
+    pub(crate) fn retire(&self, any: impl FnOnce() -> bool) -> bool {
+        let mut asleep = lock(&self.asleep);
+        self.word.fetch_sub(AWAY, Ordering::Relaxed);
+        self.end(&mut asleep, any)
+    }
+
+    /// So many workers will never come: for the end they count as asleep.
+    pub(crate) fn absent(&self, workers: usize) {
+        let _asleep = lock(&self.asleep);
+        self.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);
+    }
+
+    /// From now on nothing is taken in from outside (step E1). `true`: the pool has come to its
+    /// end, and the caller must sweep.
+    pub(crate) fn stop(&self, any: impl FnOnce() -> bool) -> bool {
+        let mut asleep = lock(&self.asleep);
+        self.word.fetch_or(STOPPING, Ordering::Relaxed);
+        self.end(&mut asleep, any)
+    }
+
+    fn end_if_all_sleep(&self, any: impl FnOnce() -> bool) -> bool {
+        let mut asleep = lock(&self.asleep);
+        self.end(&mut asleep, any)
+    }
+
+    /// Under the lock: is this the end? Then everybody is called (step E3).
+    fn end(&self, asleep: &mut Vec<Arc<Listener>>, any: impl FnOnce() -> bool) -> bool {
+        let now = self.word();
+        let all_sleep = now.sleepers() == self.workers && now.away() == 0;
+        if !now.is(STOPPING) || now.is(ENDED) || !all_sleep || any() {
+            return false;
+        }
+        self.word.fetch_or(ENDED, Ordering::Relaxed);
+        full_fence(order::END);
+        for listener in asleep.drain(..) {
+            listener.berth().call();
+            listener.tell();
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.word().is(STOPPING)
+    }
+}

@@ -1,0 +1,62 @@
+//! Work-stealing parallelism.
+//!
+//! A [`Pool`] runs closures on its workers. Each worker keeps its own tasks in a deque of its own;
+//! one that has nothing to do takes the oldest from another. [`Pool::spawn`] gives a [`JoinHandle`],
+//! to be joined or awaited; [`Pool::install`] runs a closure that borrows and returns its value.
+//!
+//! ```
+//! let pool = heist::Pool::builder().workers(2).build()?;
+//! let handle = pool.spawn(|| (1..=100).sum::<u32>());
+//! assert_eq!(handle.join().unwrap(), 5050);
+//!
+//! pool.stop();
+//! let stats = pool.stats();
+//! assert_eq!(stats.tasks_submitted, stats.tasks_completed);
+//! # Ok::<(), heist::BuildError>(())
+//! ```
+//!
+//! # What holds, whatever the [`Strategy`]
+//!
+//! * A task runs at most once. It completes, panics, or is cancelled by a stop, and is counted as
+//!   one of these.
+//! * A panic goes to whoever waits, else to [`Builder::on_panic`]; the worker lives on.
+//! * A worker that waits for a task does not keep others from running.
+//! * An idle pool uses no processor time: nothing polls, nothing ticks. No wake-up is lost.
+//! * [`Pool::stop`] waits for everything; no thread is left behind.
+
+// In the order in which a task meets them.
+mod sync;
+mod order;
+
+mod error;
+mod panic;
+mod listener;
+mod stats;
+
+mod task;
+mod queues;
+mod idle;
+
+mod seat;
+mod relief;
+mod core;
+mod find;
+mod member;
+mod worker;
+
+mod wait;
+mod handle;
+mod batch;
+
+mod pool;
+mod builder;
+mod global;
+
+pub use builder::Builder;
+pub use error::{BuildError, JoinError};
+pub use global::spawn;
+pub use handle::JoinHandle;
+pub use panic::Panic;
+pub use pool::Pool;
+pub use queues::Strategy;
+pub use stats::{Counters, Stats};

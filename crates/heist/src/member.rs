@@ -1,0 +1,155 @@
+//! A thread of a pool: how code that runs on it finds its pool, and what it spawns and runs.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+
+use crate::core::Core;
+use crate::listener::Listener;
+use crate::queues::Queues;
+use crate::seat::Seat;
+use crate::stats::Tally;
+use crate::sync::{Arc, thread_local};
+use crate::task::{Awaited, End, Refusal, Task};
+
+/// A thread of the pool, from its start to its end.
+pub(crate) struct Member<Q: Queues> {
+    pub(crate) core: Arc<Core<Q>>,
+    /// `None` after the thread has given it away. Never borrowed while a task runs.
+    pub(crate) seat: RefCell<Option<Box<Seat<Q>>>>,
+    /// Where this thread sleeps.
+    pub(crate) listener: Arc<Listener>,
+    /// An address near the beginning of the thread's stack.
+    stack: usize,
+}
+
+/// What a thread is, as seen by code that does not know the strategy.
+pub(crate) trait Host {
+    /// Takes in what this thread has spawned: `count` new tasks.
+    fn submit(&self, task: Task, count: u64);
+
+    /// Returns when it is done; `pool` is where it was spawned.
+    fn wait(&self, awaited: &dyn Awaited, pool: usize);
+}
+
+/// The member that a thread is.
+#[derive(Clone, Copy)]
+struct Current {
+    /// `Core::id`, zero for none.
+    pool: usize,
+    /// Points to the `Member` on the stack of this thread.
+    host: Option<NonNull<dyn Host>>,
+}
+
+thread_local! {
+    static CURRENT: Cell<Current> = const { Cell::new(Current { pool: 0, host: None }) };
+}
+
+/// The pool that this thread belongs to, zero for none.
+#[inline]
+pub(crate) fn current_pool() -> usize {
+    CURRENT.with(|current| current.get().pool)
+}
+
+/// Calls `f` with what this thread is to its pool, if it belongs to one.
+pub(crate) fn with_host<R>(f: impl FnOnce(&dyn Host) -> R) -> Option<R> {
+    let host = CURRENT.with(|current| current.get().host)?;
+    // SAFETY: `enter` keeps the member alive for as long as it is current, on this thread.
+    Some(f(unsafe { host.as_ref() }))
+}
+
+/// Calls `f` with the member that this thread is, if it belongs to that pool.
+#[inline]
+pub(crate) fn with_member<Q: Queues, R>(
+    core: &Core<Q>,
+    f: impl FnOnce(&Member<Q>) -> R,
+) -> Option<R> {
+    let current = CURRENT.with(Cell::get);
+    if current.pool != core.id() {
+        return None;
+    }
+    let member = current.host?.cast::<Member<Q>>();
+    // SAFETY: alive, as in `with_host`. The member of a pool has the type of its core, and no two
+    // cores that are alive have the same id; this one is: the member holds it.
+    Some(f(unsafe { member.as_ref() }))
+}
+
+impl<Q: Queues> Member<Q> {
+    /// For the thread that calls.
+    pub(crate) fn new(core: Arc<Core<Q>>) -> Self {
+        let here = 0_u8;
+        let stack = (&raw const here).addr();
+        Self { core, seat: RefCell::new(None), listener: Arc::new(Listener::thread()), stack }
+    }
+
+    /// Makes this the member that the thread is, while `f` runs.
+    pub(crate) fn enter(&self, f: impl FnOnce()) {
+        struct Leave;
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(Current { pool: 0, host: None }));
+            }
+        }
+        let host: &dyn Host = self;
+        let host = Some(NonNull::from(host));
+        CURRENT.with(|current| current.set(Current { pool: self.core.id(), host }));
+        let _leave = Leave;
+        f();
+    }
+
+    /// Where this thread counts just now.
+    #[inline]
+    pub(crate) fn with_tally<R>(&self, f: impl FnOnce(Tally<'_>) -> R) -> R {
+        match &*self.seat.borrow() {
+            Some(seat) => f(seat.tally(&self.core.ledger)),
+            None => f(self.core.ledger.of_others()),
+        }
+    }
+
+    /// What this thread has spawned: `count` new tasks.
+    #[inline]
+    pub(crate) fn push(&self, task: Task, count: u64) {
+        let core = &*self.core;
+        let seat = self.seat.borrow();
+        let Some(seat) = &*seat else {
+            return core.inject(task, count);
+        };
+        let tally = seat.tally(&core.ledger);
+        tally.add(|block| &block.tasks_submitted, count);
+        core.queues.push(&seat.own, task, tally);
+        // Alone, it will come to it itself.
+        if core.config.workers > 1 {
+            core.announce(tally);
+        }
+    }
+
+    /// Runs a task that came out of a queue.
+    #[inline]
+    pub(crate) fn run(&self, task: Task) {
+        let core = &*self.core;
+        let Some(started) = task.start() else { return };
+        let hook = &core.config.on_panic;
+        if core.is_cancelling() {
+            let (count, ended) = started.refuse(Refusal::Cancelled);
+            self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
+            return ended.publish(Some(hook));
+        }
+        let (end, ended) = started.execute(hook);
+        self.count(end);
+        ended.publish(Some(hook));
+    }
+
+    /// Before the outcome is published, so that whoever has seen it sees it counted.
+    #[inline]
+    pub(crate) fn count(&self, end: End) {
+        self.with_tally(|tally| match end {
+            End::Completed => tally.one(|block| &block.tasks_completed),
+            End::Panicked => tally.one(|block| &block.panics),
+        });
+    }
+
+    /// How much of its stack the thread has used.
+    pub(crate) fn stack_used(&self) -> usize {
+        let here = 0_u8;
+        (&raw const here).addr().abs_diff(self.stack)
+    }
+}

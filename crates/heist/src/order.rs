@@ -1,0 +1,55 @@
+//! Every ordering that a protocol of this crate relies on, by name.
+//!
+//! A site that is not here is `Relaxed`, and says why where it stands. `docs/ORDERINGS.md` has the
+//! table: the partner of each, what breaks without it, and the model that shows it. Under loom
+//! each can be weakened by its name; the fences are in the list as well, and are taken away.
+
+use crate::sync::{Ordering, site};
+
+macro_rules! orderings {
+    ($($(#[$doc:meta])* $name:ident = $ordering:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[inline(always)]
+            pub(crate) fn $name() -> Ordering {
+                site(stringify!($name), Ordering::$ordering)
+            }
+        )*
+
+        /// Their names.
+        #[cfg(loom)]
+        #[allow(missing_docs, reason = "not part of the crate outside of a model")]
+        pub const ORDERINGS: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+orderings! {
+    /// Runner finds the handle gone: what was done through it is done (`handle_leaves`).
+    start_alone = Acquire;
+    /// The queue's side lets go: the outcome is there to see, and the handle's side is done with
+    /// the slot if it went first (`outcome_read`, `handle_leaves`).
+    queue_leaves = AcqRel;
+    /// The handle lets go, likewise (`queue_leaves`, `start_alone`).
+    handle_leaves = AcqRel;
+    /// Handle sees that the task is done: it sees the outcome (`queue_leaves`).
+    outcome_read = Acquire;
+    /// Handle leaves word where to be told: the runner sees the listener (`queue_leaves`).
+    listener_publish = Release;
+
+    /// Entries of a batch have their outcomes: the last one to say so sees them all (itself).
+    batch_done = AcqRel;
+}
+
+/// Fences, by name: see `idle/README.md`.
+#[cfg(loom)]
+#[allow(missing_docs, reason = "not part of the crate outside of a model")]
+pub const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END];
+
+/// Between a push and the look for sleepers (`SLEEP`, `END`).
+pub(crate) const SUBMIT: &str = "submit_fence";
+/// Between the announcement of sleep and the last look for work (`SUBMIT`).
+pub(crate) const SLEEP: &str = "sleep_fence";
+/// Between a searcher's leaving and its look for more work (`SUBMIT`).
+pub(crate) const FOUND: &str = "found_fence";
+/// Between the announcement of the end and the sweep of what came too late (`SUBMIT`).
+pub(crate) const END: &str = "end_fence";

@@ -1,0 +1,124 @@
+//! What becomes of a panic in code that is not ours.
+
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// What a task that panicked left behind.
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(1).build()?;
+/// let failed = pool.spawn(|| panic!("no such file")).join();
+/// let Err(heist::JoinError::Panicked(panic)) = failed else { unreachable!() };
+/// assert_eq!(panic.message(), "no such file");
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+pub struct Panic {
+    message: Box<str>,
+    payload: Exclusive<Box<dyn Any + Send>>,
+}
+
+/// A value that is reached only by moving it out, and may then be shared for what it is: nothing.
+struct Exclusive<T>(T);
+
+// SAFETY: no method gives out a reference to the value.
+unsafe impl<T: Send> Sync for Exclusive<T> {}
+
+impl Panic {
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
+        let message = match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
+            (Some(text), _) => (*text).into(),
+            (None, Some(text)) => text.as_str().into(),
+            (None, None) => "a panic whose payload is not a text".into(),
+        };
+        Self { message, payload: Exclusive(payload) }
+    }
+
+    /// The text of the panic, where it has one.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// match pool.spawn(|| std::panic::panic_any(7)).join() {
+    ///     Err(heist::JoinError::Panicked(panic)) => assert!(panic.message().contains("not a text")),
+    ///     _ => unreachable!(),
+    /// }
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// What the panic was raised with.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// match pool.spawn(|| std::panic::panic_any(7_u8)).join() {
+    ///     Err(heist::JoinError::Panicked(panic)) => assert_eq!(*panic.into_payload().downcast::<u8>().unwrap(), 7),
+    ///     _ => unreachable!(),
+    /// }
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload.0
+    }
+
+    /// Goes on with the panic, on this thread.
+    ///
+    /// ```should_panic
+    /// let pool = heist::Pool::builder().workers(1).build().unwrap();
+    /// match pool.spawn(|| panic!("passed on")).join() {
+    ///     Err(heist::JoinError::Panicked(panic)) => panic.resume(),
+    ///     _ => unreachable!(),
+    /// }
+    /// ```
+    pub fn resume(self) -> ! {
+        resume_unwind(self.payload.0)
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic").field(&self.message).finish()
+    }
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Who is told of a panic that nobody waits for.
+pub(crate) struct PanicHook(Box<dyn Fn(Panic) + Send + Sync>);
+
+impl PanicHook {
+    pub(crate) fn new(hook: impl Fn(Panic) + Send + Sync + 'static) -> Self {
+        Self(Box::new(hook))
+    }
+
+    pub(crate) fn call(&self, panic: Panic) {
+        contain(|| (self.0)(panic));
+    }
+}
+
+impl Default for PanicHook {
+    fn default() -> Self {
+        Self::new(|panic| eprintln!("heist: a task that nobody waits for panicked: {panic}"))
+    }
+}
+
+/// Runs code of the user's whose panic has nowhere to go: it ends here, and the standard library's
+/// panic hook has told of it.
+pub(crate) fn contain(code: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
+        abandon(payload);
+    }
+}
+
+/// Drops the payload of a panic. If that panics in turn, what is left of it is leaked: there is no
+/// end to panics that bring forth panics.
+fn abandon(payload: Box<dyn Any + Send>) {
+    if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(next);
+    }
+}

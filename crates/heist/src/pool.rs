@@ -1,0 +1,296 @@
+//! What the user holds: a pool, whatever its strategy.
+
+use std::fmt;
+
+use crate::batch;
+use crate::builder::Builder;
+use crate::core::Core;
+use crate::error::JoinError;
+use crate::handle::JoinHandle;
+use crate::member::{current_pool, with_member};
+use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
+use crate::stats::Stats;
+use crate::sync::Arc;
+use crate::task::Task;
+
+/// Worker threads that run tasks.
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(4).build()?;
+/// let squares: Vec<_> = (0..10).map(|n| pool.spawn(move || n * n)).collect();
+/// let sum: i32 = squares.into_iter().map(|handle| handle.join().unwrap()).sum();
+/// assert_eq!(sum, 285);
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+///
+/// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting
+/// for the end would wait for ever, a drop only asks for the stop.
+pub struct Pool(Engine);
+
+/// The pool's shared part. The strategy is known here once; everything behind it is generic.
+pub(crate) enum Engine {
+    Stealing(Arc<Core<Stealing>>),
+    Locked(Arc<Core<Locked>>),
+    Global(Arc<Core<Global>>),
+}
+
+/// The same expression for each strategy.
+macro_rules! with_core {
+    ($pool:expr, $core:ident => $body:expr) => {
+        match &$pool.0 {
+            Engine::Stealing($core) => $body,
+            Engine::Locked($core) => $body,
+            Engine::Global($core) => $body,
+        }
+    };
+}
+
+impl Pool {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self(engine)
+    }
+
+    /// Sets out to build a pool.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// assert_eq!(pool.workers(), 2);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    /// Runs a closure on the pool.
+    ///
+    /// From a task of the pool, the new task goes to the worker's own deque; from elsewhere it goes through
+    /// the injector. After a [`stop`](Self::stop) it is dropped, and the handle says so.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let handle = pool.spawn(|| 6 * 7);
+    /// assert_eq!(handle.join().unwrap(), 42);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        with_core!(self, core => spawn_on(core, f))
+    }
+
+    /// Runs many closures on the pool, for less than as many calls of [`spawn`](Self::spawn). Each is
+    /// a task of its own: it can be stolen, it is counted, and its panic is its own.
+    ///
+    /// The results come in the order of the closures. If some of them failed, the first failure in
+    /// that order is the error.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let squares = pool.spawn_batch((0..5).map(|n| move || n * n));
+    /// assert_eq!(squares.join().unwrap(), [0, 1, 4, 9, 16]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn spawn_batch<I, F, T>(&self, tasks: I) -> JoinHandle<Vec<T>>
+    where
+        I: IntoIterator<Item = F>,
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let tasks = tasks.into_iter();
+        with_core!(self, core => {
+            let (errand, receipt, count) = batch::new(tasks, &core.config.on_panic);
+            if let Some(errand) = errand {
+                submit(core, errand, count);
+            }
+            JoinHandle::new(receipt, core.id())
+        })
+    }
+
+    /// Runs a closure on the pool, waits for it, and returns its value. It may borrow.
+    ///
+    /// On a thread of the pool the closure is just called.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let mut numbers = [3, 1, 2];
+    /// pool.install(|| numbers.sort());
+    /// assert_eq!(numbers, [1, 2, 3]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// With the panic of the closure; and if the pool has stopped.
+    pub fn install<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce() -> R + Send,
+        R: Send,
+    {
+        with_core!(self, core => {
+            if current_pool() == core.id() {
+                return f();
+            }
+            // SAFETY: what it borrows outlives this call, which does not return or unwind before the
+            // task is done: nothing between here and the end of `join` panics.
+            let (task, receipt) = unsafe { Task::new(f) };
+            core.submit(task, 1);
+            match JoinHandle::new(receipt, core.id()).join() {
+                Ok(value) => value,
+                Err(JoinError::Panicked(panic)) => panic.resume(),
+                Err(JoinError::Cancelled | JoinError::Stopped) => {
+                    panic!("Pool::install: the pool has stopped; install before the stop, or on another pool")
+                }
+            }
+        })
+    }
+
+    /// How many workers there are.
+    ///
+    /// ```
+    /// assert_eq!(heist::Pool::builder().workers(3).build()?.workers(), 3);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn workers(&self) -> usize {
+        with_core!(self, core => core.config.workers)
+    }
+
+    /// How the pool keeps its tasks.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// assert_eq!(pool.strategy(), heist::Strategy::WorkStealing);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn strategy(&self) -> Strategy {
+        fn of<Q: Queues>(_: &Core<Q>) -> Strategy {
+            Q::STRATEGY
+        }
+        with_core!(self, core => of(core))
+    }
+
+    /// What the pool has done so far.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// pool.spawn(|| ());
+    /// pool.stop();
+    /// assert_eq!(pool.stats().tasks_completed, 1);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        with_core!(self, core => core.ledger.read())
+    }
+
+    /// Stops the pool when everything that was submitted is done, and what that spawns, and waits
+    /// for it. The threads are gone when this returns.
+    ///
+    /// A pool that has stopped stays so; stopping it again does nothing. Several threads may call
+    /// this at once: all of them wait.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let handle = pool.spawn(|| 1);
+    /// pool.stop();
+    /// assert_eq!(handle.join().unwrap(), 1);
+    /// assert!(pool.spawn(|| 2).join().is_err());
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// On a thread of the pool itself, which would wait for its own end.
+    pub fn stop(&self) {
+        self.must_be_elsewhere("stop");
+        with_core!(self, core => {
+            core.close();
+            core.join_threads();
+        });
+    }
+
+    /// Stops the pool as soon as what is running is done, and waits for it. What has not started is
+    /// cancelled: its closure is dropped, and its handle yields [`JoinError::Cancelled`].
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (gate, opened) = std::sync::mpsc::channel::<()>();
+    /// let running = pool.spawn(move || opened.recv().is_err());
+    /// let waiting = pool.spawn(|| ());
+    /// while pool.stats().per_worker[0].injector_pops == 0 {
+    ///     std::thread::yield_now();
+    /// }
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| pool.stop_now());
+    ///     while !pool.spawn(|| ()).is_finished() {} // until it is refused
+    ///     drop(gate);
+    /// });
+    /// assert!(running.join().unwrap());
+    /// assert!(matches!(waiting.join(), Err(heist::JoinError::Cancelled)));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// On a thread of the pool itself, which would wait for its own end.
+    pub fn stop_now(&self) {
+        self.must_be_elsewhere("stop_now");
+        with_core!(self, core => {
+            core.cancel();
+            core.close();
+            core.join_threads();
+        });
+    }
+
+    fn must_be_elsewhere(&self, what: &str) {
+        let here = with_core!(self, core => current_pool() == core.id());
+        assert!(
+            !here,
+            "Pool::{what} was called by a task of the same pool, and would wait for itself: call it \
+             from a thread outside of the pool"
+        );
+    }
+}
+
+#[inline]
+fn spawn_on<Q: Queues, F, T>(core: &Core<Q>, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    // SAFETY: it borrows nothing.
+    let (task, receipt) = unsafe { Task::new(f) };
+    submit(core, task, 1);
+    JoinHandle::new(receipt, core.id())
+}
+
+/// To the worker's own deque, or through the injector.
+#[inline]
+fn submit<Q: Queues>(core: &Core<Q>, task: Task, count: u64) {
+    let mut task = Some(task);
+    with_member(core, |member| member.push(task.take().expect("once"), count));
+    if let Some(task) = task {
+        core.submit(task, count);
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("workers", &self.workers())
+            .field("strategy", &self.strategy())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        with_core!(self, core => {
+            core.close();
+            if current_pool() != core.id() {
+                core.join_threads();
+            }
+        });
+    }
+}

@@ -1,0 +1,86 @@
+//! The global queue: one mutex, first in, first out, for everybody.
+
+use std::collections::VecDeque;
+
+use super::{Haul, Queues, Strategy};
+use crate::stats::Tally;
+use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
+use crate::task::Task;
+
+/// A queue with a mutex that knows when it was contended.
+pub(super) struct Queue(Mutex<VecDeque<Task>>);
+
+impl Queue {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    fn lock(&self, tally: Tally<'_>) -> MutexGuard<'_, VecDeque<Task>> {
+        match self.0.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                tally.one(|block| &block.lock_contention);
+                lock(&self.0)
+            }
+        }
+    }
+
+    pub(super) fn push(&self, task: Task, tally: Tally<'_>) {
+        self.lock(tally).push_back(task);
+    }
+
+    pub(super) fn pop(&self, tally: Tally<'_>) -> Option<Task> {
+        self.lock(tally).pop_front()
+    }
+
+    pub(super) fn withdraw(&self) -> Option<Task> {
+        lock(&self.0).pop_front()
+    }
+
+    pub(super) fn any(&self) -> bool {
+        !lock(&self.0).is_empty()
+    }
+}
+
+pub(crate) struct Global(Queue);
+
+impl Queues for Global {
+    type Own = ();
+
+    const STRATEGY: Strategy = Strategy::GlobalQueue;
+    const STEALS: bool = false;
+    const PATIENT: bool = false;
+
+    fn new(workers: usize) -> (Self, Vec<()>) {
+        (Self(Queue::new()), vec![(); workers])
+    }
+
+    fn push(&self, _: &(), task: Task, tally: Tally<'_>) {
+        self.0.push(task, tally);
+    }
+
+    fn inject(&self, task: Task, tally: Tally<'_>) {
+        self.0.push(task, tally);
+    }
+
+    fn pop(&self, _: &(), _: Tally<'_>) -> Option<Task> {
+        None
+    }
+
+    fn draw(&self, _: &(), tally: Tally<'_>) -> Haul {
+        self.0.pop(tally).map_or(Haul::Nothing, |task| Haul::Task(task, 0))
+    }
+
+    fn steal(&self, _: &(), _: usize, _: Tally<'_>) -> Haul {
+        Haul::Nothing
+    }
+
+    fn withdraw(&self) -> Option<Task> {
+        self.0.withdraw()
+    }
+
+    fn any(&self) -> bool {
+        self.0.any()
+    }
+}

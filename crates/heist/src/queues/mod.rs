@@ -1,0 +1,106 @@
+//! Where tasks wait: three strategies behind one trait, so that the rest is written once.
+
+mod global;
+mod locked;
+mod stealing;
+
+use std::fmt;
+
+use crate::stats::Tally;
+use crate::task::Task;
+pub(crate) use global::Global;
+pub(crate) use locked::Locked;
+pub(crate) use stealing::Stealing;
+
+/// How a pool keeps its tasks.
+///
+/// All three keep every promise of the pool; switch by one word to compare them, or to settle a
+/// doubt.
+///
+/// ```
+/// use heist::{Pool, Strategy};
+///
+/// for strategy in Strategy::ALL {
+///     let pool = Pool::builder().workers(2).strategy(strategy).build()?;
+///     assert_eq!(pool.spawn(|| 6 * 7).join().unwrap(), 42);
+/// }
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// A lock-free deque for each worker, from which the others steal: the one to use.
+    #[default]
+    WorkStealing,
+    /// A deque with a mutex for each worker; thieves only try the lock.
+    LockedDeques,
+    /// One queue with one mutex for all: the baseline.
+    GlobalQueue,
+}
+
+impl Strategy {
+    /// All of them, the best first.
+    ///
+    /// ```
+    /// assert_eq!(heist::Strategy::ALL[0], heist::Strategy::default());
+    /// ```
+    pub const ALL: [Self; 3] = [Self::WorkStealing, Self::LockedDeques, Self::GlobalQueue];
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::WorkStealing => "work stealing",
+            Self::LockedDeques => "locked deques",
+            Self::GlobalQueue => "global queue",
+        })
+    }
+}
+
+/// What one look for a task brought.
+pub(crate) enum Haul {
+    /// The task, and how many more came along, into the worker's own deque.
+    Task(Task, usize),
+    Nothing,
+    /// Somebody was in the way. There may be something.
+    Contended,
+}
+
+/// All queues of a pool.
+pub(crate) trait Queues: Send + Sync + Sized + 'static {
+    /// What the worker in one seat has to itself.
+    type Own: Send + 'static;
+
+    const STRATEGY: Strategy;
+
+    /// Is there anything to steal from other workers?
+    const STEALS: bool;
+
+    /// Does a worker that finds nothing look again for a while before it sleeps, and does a
+    /// submitter leave it at one that does? Otherwise every submission wakes a sleeper, as a condition
+    /// variable would.
+    const PATIENT: bool;
+
+    /// For that many workers.
+    fn new(workers: usize) -> (Self, Vec<Self::Own>);
+
+    /// From inside: a worker's new task.
+    fn push(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
+
+    /// From outside.
+    fn inject(&self, task: Task, tally: Tally<'_>);
+
+    /// The worker's own newest.
+    fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
+
+    /// From outside, oldest first.
+    fn draw(&self, own: &Self::Own, tally: Tally<'_>) -> Haul;
+
+    /// From another worker, its oldest.
+    fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Haul;
+
+    /// From outside, for somebody without a seat: one that will not be run.
+    fn withdraw(&self) -> Option<Task>;
+
+    /// Is there something anywhere? The last look before sleep.
+    fn any(&self) -> bool;
+}

@@ -1,0 +1,113 @@
+//! Threads in waiting, for the seats of those who must wait in the middle of a task.
+//!
+//! A worker that waits for a task which is running elsewhere must not run others on top of its
+//! stack: one of those might in turn wait for something that lies beneath it, and would wait for
+//! ever. So it gives its seat, with the task that it has found, to another thread, and sleeps.
+
+use crate::listener::Listener;
+use crate::queues::Queues;
+use crate::seat::Seat;
+use crate::sync::{Arc, Mutex, lock};
+use crate::task::Task;
+
+/// The most threads beyond the workers that a pool ever has. A guess: far more than a program that
+/// waits inside tasks with some sense, far fewer than a system refuses. At the limit a waiting worker
+/// keeps its seat and sleeps with it.
+const LIMIT: usize = 512;
+
+/// What a thread does next: take this seat and run this task first.
+pub(crate) struct Shift<Q: Queues> {
+    pub(crate) seat: Box<Seat<Q>>,
+    pub(crate) first: Option<Task>,
+}
+
+/// Where a thread waits for its next shift.
+pub(crate) struct Post<Q: Queues> {
+    shift: Mutex<Option<Shift<Q>>>,
+    listener: Arc<Listener>,
+}
+
+/// The threads in waiting.
+pub(crate) struct Relief<Q: Queues>(Mutex<Spares<Q>>);
+
+struct Spares<Q: Queues> {
+    waiting: Vec<Arc<Post<Q>>>,
+    /// Threads beyond the workers.
+    extra: usize,
+    /// How many there ever were: the next one's number.
+    born: usize,
+    /// Has the pool come to its end?
+    closed: bool,
+}
+
+/// Who takes a shift.
+#[must_use]
+pub(crate) enum Taken<Q: Queues> {
+    /// A thread that was waiting.
+    Waiting,
+    /// Nobody yet: a thread is to be started for it, with this number.
+    Start(Shift<Q>, usize),
+    /// Nobody: there are too many threads.
+    Refused(Shift<Q>),
+}
+
+impl<Q: Queues> Relief<Q> {
+    pub(crate) fn new() -> Self {
+        let spares = Spares { waiting: Vec::new(), extra: 0, born: 0, closed: false };
+        Self(Mutex::new(spares))
+    }
+
+    pub(crate) fn hand_over(&self, shift: Shift<Q>) -> Taken<Q> {
+        let mut spares = lock(&self.0);
+        if let Some(post) = spares.waiting.pop() {
+            drop(spares);
+            *lock(&post.shift) = Some(shift);
+            post.listener.tell();
+            return Taken::Waiting;
+        }
+        if spares.extra == LIMIT {
+            return Taken::Refused(shift);
+        }
+        spares.extra += 1;
+        spares.born += 1;
+        Taken::Start(shift, spares.born)
+    }
+
+    /// The thread that was to be started could not be.
+    pub(crate) fn not_started(&self) {
+        lock(&self.0).extra -= 1;
+    }
+
+    /// For a thread that has lost its seat and finished its tasks: waits for another shift. `None`:
+    /// the thread should end, because the pool does, or because there are enough (`keep`).
+    pub(crate) fn wait(&self, listener: &Arc<Listener>, keep: usize) -> Option<Shift<Q>> {
+        let post = Arc::new(Post { shift: Mutex::new(None), listener: Arc::clone(listener) });
+        {
+            let mut spares = lock(&self.0);
+            if spares.closed || spares.waiting.len() >= keep {
+                // A thread less, be it this one or the one that has its seat.
+                spares.extra = spares.extra.saturating_sub(1);
+                return None;
+            }
+            spares.waiting.push(Arc::clone(&post));
+        }
+        loop {
+            if let Some(shift) = lock(&post.shift).take() {
+                return Some(shift);
+            }
+            if lock(&self.0).closed {
+                return None;
+            }
+            post.listener.berth().park();
+        }
+    }
+
+    /// The pool has come to its end: nobody will need them.
+    pub(crate) fn close(&self) {
+        let mut spares = lock(&self.0);
+        spares.closed = true;
+        for post in std::mem::take(&mut spares.waiting) {
+            post.listener.tell();
+        }
+    }
+}

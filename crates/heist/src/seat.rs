@@ -1,0 +1,49 @@
+//! What makes a thread a worker: the owner's end of a deque, and a block of counters.
+//!
+//! There are as many seats as workers. A thread that has to wait in the middle of a task gives its
+//! seat to another (`relief`), and goes on without one.
+
+use std::cell::Cell;
+
+use crate::queues::Queues;
+use crate::stats::{Ledger, Tally};
+
+pub(crate) struct Seat<Q: Queues> {
+    pub(crate) index: usize,
+    pub(crate) own: Q::Own,
+    /// Counts looks for a task, so that the injector gets its turn.
+    turn: Cell<u32>,
+    /// For the choice of victims. Never zero.
+    random: Cell<u64>,
+}
+
+impl<Q: Queues> Seat<Q> {
+    pub(crate) fn new(index: usize, own: Q::Own) -> Self {
+        // Odd, and different from seat to seat.
+        let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        Self { index, own, turn: Cell::new(0), random: Cell::new(seed) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn tally<'l>(&self, ledger: &'l Ledger) -> Tally<'l> {
+        ledger.of_seat(self.index)
+    }
+
+    /// Is it the injector's turn? Once in `interval` calls.
+    #[inline(always)]
+    pub(crate) fn is_turn(&self, interval: u32) -> bool {
+        let turn = self.turn.get() + 1;
+        self.turn.set(if turn == interval { 0 } else { turn });
+        turn == interval
+    }
+
+    /// A number below `bound`, by Marsaglia's xorshift: it need not be good, it must be cheap.
+    pub(crate) fn pick(&self, bound: usize) -> usize {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        self.random.set(x);
+        ((u128::from(x) * bound as u128) >> 64) as usize
+    }
+}

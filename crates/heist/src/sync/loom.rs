@@ -1,0 +1,52 @@
+//! The loom model checker: every interleaving, and every value that the memory model allows.
+
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use loom::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
+pub(crate) use loom::thread_local;
+pub(crate) use std::sync::{Arc, TryLockError};
+
+use super::site;
+
+/// Nothing is reaped in a model.
+pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
+    false
+}
+
+/// Left out where a model says so.
+pub(crate) fn full_fence(name: &str) {
+    if site(name, Ordering::SeqCst) == Ordering::SeqCst {
+        loom::sync::atomic::fence(Ordering::SeqCst);
+    }
+}
+
+/// Loom needs to know that another thread must run first.
+pub(crate) fn pause() {
+    yield_now();
+}
+
+/// Made of a lock, because loom's `unpark` also ends a wait for a lock.
+#[derive(Debug)]
+pub(crate) struct Parker {
+    woken: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Self { woken: Mutex::new(false), bell: Condvar::new() }
+    }
+
+    pub(crate) fn park(&self) {
+        let mut woken = super::lock(&self.woken);
+        while !*woken {
+            woken = self.bell.wait(woken).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        *woken = false;
+    }
+
+    pub(crate) fn wake(&self) {
+        *super::lock(&self.woken) = true;
+        self.bell.notify_one();
+    }
+}

@@ -1,0 +1,28 @@
+//! The only door to atomics, locks, parking and threads.
+//!
+//! The rest of the crate does not know whether it runs on the real machine or inside a model
+//! checker: `--cfg loom` and `--cfg shuttle` swap this module's contents, never the logic. What the
+//! queues' crate has already is taken from there.
+
+pub(crate) use heist_deque::facade::{Padded, UnsafeCell, site};
+
+#[cfg(not(any(loom, shuttle)))]
+mod native;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use native::*;
+
+#[cfg(loom)]
+mod loom;
+#[cfg(loom)]
+pub(crate) use self::loom::*;
+
+#[cfg(shuttle)]
+mod shuttle;
+#[cfg(shuttle)]
+pub(crate) use self::shuttle::*;
+
+/// Locks, whatever happened under the lock before: nothing of the user's runs under any lock of
+/// this crate, so a panic there (no memory) leaves what it guards whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,45 @@
+//! The real machine.
+
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
+pub(crate) use std::thread_local;
+
+/// Would joining it take no time?
+pub(crate) fn is_finished<T>(thread: &ThreadHandle<T>) -> bool {
+    thread.is_finished()
+}
+
+/// The fence of a store-load protocol, by the name under which a model checker can take it away.
+#[inline(always)]
+pub(crate) fn full_fence(_name: &str) {
+    std::sync::atomic::fence(Ordering::SeqCst);
+}
+
+/// A moment of waiting that keeps the core.
+#[inline(always)]
+pub(crate) fn pause() {
+    std::hint::spin_loop();
+}
+
+/// Puts a thread to sleep, and wakes it: the standard library's, which is a futex where there is
+/// one.
+#[derive(Debug)]
+pub(crate) struct Parker(std::thread::Thread);
+
+impl Parker {
+    /// Of the thread that calls.
+    pub(crate) fn new() -> Self {
+        Self(std::thread::current())
+    }
+
+    /// Sleeps until [`wake`](Self::wake), which may have come before; now and then for no reason.
+    /// Only for the thread that made the parker.
+    pub(crate) fn park(&self) {
+        std::thread::park();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,37 @@
+//! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
+
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
+pub(crate) use shuttle::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
+pub(crate) use shuttle::thread_local;
+pub(crate) use std::sync::Arc;
+
+/// Nothing is reaped in a model.
+pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
+    false
+}
+
+pub(crate) fn full_fence(_name: &str) {
+    shuttle::sync::atomic::fence(Ordering::SeqCst);
+}
+
+pub(crate) fn pause() {
+    yield_now();
+}
+
+#[derive(Debug)]
+pub(crate) struct Parker(shuttle::thread::Thread);
+
+impl Parker {
+    pub(crate) fn new() -> Self {
+        Self(shuttle::thread::current())
+    }
+
+    pub(crate) fn park(&self) {
+        shuttle::thread::park();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.0.unpark();
+    }
+}

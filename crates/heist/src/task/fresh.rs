@@ -1,0 +1,27 @@
+//! Slots straight from the allocator and back.
+
+use std::alloc::Layout;
+use std::ptr::NonNull;
+
+use super::slot::Slot;
+
+pub(super) fn take() -> NonNull<Slot> {
+    let layout = Layout::new::<Slot>();
+    // SAFETY: a slot is not zero-sized.
+    let memory = unsafe { std::alloc::alloc(layout) };
+    NonNull::new(memory.cast()).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+}
+
+/// # Safety
+///
+/// From [`take`], written, the caller's alone, and its room is empty.
+pub(super) unsafe fn give(slot: NonNull<Slot>) {
+    // SAFETY: as the caller says; a checker's atomics have something to drop.
+    unsafe { slot.drop_in_place() };
+    // SAFETY: from `take`, with the same layout.
+    unsafe { std::alloc::dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
+}
+
+pub(crate) fn pool_opened() {}
+
+pub(crate) fn pool_closed() {}
