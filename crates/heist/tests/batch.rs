@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 
 use common::{
     Gate, Kind, Ledger, WORKERS, assert_balanced, assert_counts, block_on, eventually,
-    for_every_strategy, stop_now_before, text,
+    for_every_strategy, in_child, stop_now_before, text,
 };
 use heist::{JoinError, Pool};
 
@@ -33,6 +33,7 @@ for_every_strategy! {
     cancelled,
     partly_cancelled,
     stopped,
+    results_whose_drop_panics,
     sloppy_iterators,
     iterator_that_panics,
     iterator_that_spawns,
@@ -273,6 +274,37 @@ fn stopped<S: Kind>() {
     assert!(matches!(batch.join(), Err(JoinError::Stopped)));
     ledger.assert_each_once();
     assert_counts(&pool, 0, 0, 0);
+}
+
+/// Several of them, with nobody to take them: a failure makes them useless, or the handle is gone.
+/// In a process of its own, for it might not survive.
+fn results_whose_drop_panics<S: Kind>() {
+    in_child("drop", &[], || {
+        for workers in WORKERS {
+            let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+            let ledger = Arc::new(Ledger::new(20));
+            let batch = |first: usize, fails: bool| {
+                pool.spawn_batch((first..first + 10).map(|n| {
+                    let ledger = Arc::clone(&ledger);
+                    move || {
+                        let result = ledger.bomb(n);
+                        if fails && n % 10 == 5 {
+                            drop(result.defuse());
+                            panic!("planned: {n}");
+                        }
+                        result
+                    }
+                }))
+            };
+            assert!(matches!(batch(0, true).join(), Err(JoinError::Panicked(_))));
+            let gate = Gate::close(&pool);
+            drop(batch(10, false));
+            gate.open();
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            assert_counts(&pool, 9 + 10 + 1 + workers as u64, 1, 0);
+            ledger.assert_each_once();
+        }
+    });
 }
 
 /// The number of items is what comes, not what was announced.

@@ -5,14 +5,16 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{
     Alarm, Die, Gate, Kind, Ledger, WORKERS, assert_counts, block_on, eventually,
-    for_every_strategy, poll_once,
+    for_every_strategy, in_child, poll_once,
 };
-use heist::{JoinError, JoinHandle};
+use heist::{JoinError, JoinHandle, Pool};
 
 for_every_strategy! {
     join,
@@ -24,6 +26,7 @@ for_every_strategy! {
     shared,
     outlives_the_pool,
     hasty,
+    joined_on_exit,
 }
 
 fn join<S: Kind>() {
@@ -194,4 +197,39 @@ fn hasty<S: Kind>() {
         assert_counts(&pool, 5000, 0, 0);
         eventually("no waker is kept", || alarm.wakers() == 0);
     }
+}
+
+/// A thread that ends with handles in its hands, and waits for them on its way out. In a process of
+/// its own: a panic there would be the end of it.
+fn joined_on_exit<S: Kind>() {
+    #[derive(Default)]
+    struct Exit(Vec<JoinHandle<usize>>, Option<Arc<Pool>>, Option<mpsc::Sender<usize>>);
+    impl Drop for Exit {
+        fn drop(&mut self) {
+            let sum =
+                self.0.drain(..).map(|handle| handle.join().expect("a result")).sum::<usize>();
+            let pool = self.1.take().expect("a pool");
+            let installed = pool.install(|| sum + 1);
+            let sent = self.2.take().expect("a channel").send(installed);
+            sent.expect("a test that listens");
+        }
+    }
+    thread_local! {
+        static EXIT: RefCell<Exit> = RefCell::default();
+    }
+    in_child("exit", &[], || {
+        let pool = Arc::new(S::pool(1));
+        let (tell, told) = mpsc::channel();
+        let gate = Gate::close(&pool);
+        let inner = Arc::clone(&pool);
+        let thread = thread::spawn(move || {
+            let handles = (0..10).map(|n| inner.spawn(move || n)).collect();
+            EXIT.set(Exit(handles, Some(Arc::clone(&inner)), Some(tell)));
+            // What the thread needs for waiting is made here, and so ends before.
+            drop(gate);
+            (0..10).for_each(|_| inner.install(|| thread::sleep(Duration::from_millis(1))));
+        });
+        thread.join().expect("no panic");
+        assert_eq!(told.recv().expect("a sum"), 46);
+    });
 }

@@ -6,8 +6,10 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{Crew, Gate, Kind, Ledger, WORKERS, assert_balanced, for_every_strategy, text};
 use heist::Pool;
@@ -24,6 +26,7 @@ for_every_strategy! {
     outsiders,
     spawns_inside,
     while_busy,
+    never_left_early,
 }
 
 fn smoke<S: Kind>() {
@@ -214,4 +217,31 @@ fn while_busy<S: Kind>() {
             assert_eq!(caller.join().expect("no panic"), 1);
         });
     }
+}
+
+/// A worker of another pool waits here, and nobody can step in for it: that thread has no name.
+/// Whatever else happens, what was lent to the closure is not taken back before it has run.
+fn never_left_early<S: Kind>() {
+    let named = S::builder(1).thread_name(|n| {
+        assert!(n < 1, "planned: no name for {n}");
+        format!("heist-{n}")
+    });
+    let (ours, theirs) = (named.build().expect("a pool"), Arc::new(S::pool(1)));
+    let gate = Gate::close(&theirs);
+    let (start, started) = mpsc::channel();
+    let waiter = ours.spawn(move || {
+        let done = Arc::new(AtomicBool::new(false));
+        start.send(()).expect("a test that listens");
+        // It owns what it could as well borrow, so that a failure is no more than one.
+        let set = Arc::clone(&done);
+        let install = || theirs.install(move || set.store(true, Ordering::Relaxed));
+        let _ = catch_unwind(AssertUnwindSafe(install));
+        done.load(Ordering::Relaxed)
+    });
+    started.recv().expect("a start");
+    let other = ours.spawn(|| ());
+    thread::sleep(Duration::from_millis(20));
+    gate.open();
+    assert!(waiter.join().expect("a result"), "the closure has not run");
+    other.join().expect("a result");
 }

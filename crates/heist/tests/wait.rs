@@ -7,13 +7,17 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use common::{Crew, Gate, Kind, WORKERS, assert_counts, eventually, for_every_strategy};
 use heist::{JoinHandle, Pool};
 
 for_every_strategy! {
     smoke,
+    several_times,
     descending_chain,
+    descending_chain_of_large_frames,
     chain_from_outside,
     chain_behind_a_gate,
     chain_from_inside,
@@ -28,6 +32,7 @@ for_every_strategy! {
     fib,
     many_waiters,
     waiters_come_and_go,
+    nobody_to_step_in,
     while_stopping,
 }
 
@@ -45,6 +50,36 @@ fn smoke<S: Kind>() {
     }
 }
 
+/// A task that has lost its place to another while it waited, waits again and again.
+fn several_times<S: Kind>() {
+    for workers in WORKERS {
+        let (here, there) = (S::pool(workers), S::pool(1));
+        for _ in 0..20 {
+            let gates = [(); 3].map(|()| mpsc::channel::<()>());
+            let (open, slow): (Vec<_>, Vec<_>) = gates
+                .into_iter()
+                .map(|(open, opened)| (open, there.spawn(move || _ = opened.recv())))
+                .unzip();
+            let (tick, ticks) = mpsc::channel();
+            let waiter = here.spawn(move || {
+                for handle in slow {
+                    tick.send(()).expect("a test that listens");
+                    handle.join().expect("a result");
+                }
+            });
+            for open in open {
+                ticks.recv().expect("a task that is about to wait");
+                // While it waits, others take turns in its place.
+                let others = (0..workers).map(|_| here.spawn(|| ())).collect::<Vec<_>>();
+                others.into_iter().for_each(|other| other.join().expect("a result"));
+                drop(open);
+            }
+            waiter.join().expect("a result");
+        }
+        assert_counts(&here, 20 * (1 + 3 * workers as u64), 0, 0);
+    }
+}
+
 /// Each task submits the next and waits for it.
 fn descending_chain<S: Kind>() {
     fn descend(length: u64) -> u64 {
@@ -59,6 +94,23 @@ fn descending_chain<S: Kind>() {
         assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
         assert_counts(&pool, LENGTH + 1, 0, 0);
         crew.assert_gone();
+    }
+}
+
+/// A few of these fill a stack.
+fn descending_chain_of_large_frames<S: Kind>() {
+    fn descend(length: u64) -> u64 {
+        let frame = std::hint::black_box([length as u8; 128 << 10]);
+        if length == 0 {
+            return 0;
+        }
+        let below = heist::spawn(move || descend(length - 1)).join().expect("a result");
+        assert_eq!(std::hint::black_box(frame)[4096], length as u8);
+        below + 1
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
     }
 }
 
@@ -262,7 +314,7 @@ fn pools_in_turn<S: Kind>() {
     for workers in WORKERS {
         let (one, two) = (S::pool(workers), S::pool(workers));
         assert_eq!(bounce(&one, &two, 50), 50);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for n in 0..4 {
                 let (one, two) = if n % 2 == 0 { (&one, &two) } else { (&two, &one) };
                 scope.spawn(move || assert_eq!(bounce(one, two, 20), 20));
@@ -348,7 +400,7 @@ fn waiters_come_and_go<S: Kind>() {
     let mut most = 0;
     for _ in 0..500 {
         let waiters = [(); 2].map(|()| {
-            let slow = there.spawn(std::thread::yield_now);
+            let slow = there.spawn(thread::yield_now);
             here.spawn(move || slow.join().expect("a result"))
         });
         waiters.into_iter().for_each(|waiter| waiter.join().expect("a result"));
@@ -357,6 +409,36 @@ fn waiters_come_and_go<S: Kind>() {
     assert!(most < 50, "{most} threads for two that wait");
     here.stop();
     crew.assert_gone();
+}
+
+/// The name of a thread that is to step in cannot be had. The wait itself must not suffer: not from
+/// the panic, and not by an end before its time.
+fn nobody_to_step_in<S: Kind>() {
+    for workers in WORKERS {
+        let named = S::builder(workers).thread_name(move |n| {
+            assert!(n < workers, "planned: no name for {n}");
+            format!("heist-{n}")
+        });
+        let (here, there) = (named.build().expect("a pool"), S::pool(1));
+        let gate = Gate::close(&there);
+        let waiters: Vec<_> = (0..2 * workers)
+            .map(|n| {
+                let slow = there.spawn(move || n);
+                here.spawn(move || slow.join().expect("a result"))
+            })
+            .collect();
+        let others: Vec<_> = (0..100).map(|n| here.spawn(move || n)).collect();
+        // Some time for all of them to get stuck.
+        thread::sleep(Duration::from_millis(20));
+        gate.open();
+        for (n, waiter) in waiters.into_iter().enumerate() {
+            assert_eq!(waiter.join().expect("a result"), n);
+        }
+        for (n, other) in others.into_iter().enumerate() {
+            assert_eq!(other.join().expect("a result"), n);
+        }
+        assert_counts(&here, 2 * workers as u64 + 100, 0, 0);
+    }
 }
 
 /// The pool stops while tasks wait for each other.
