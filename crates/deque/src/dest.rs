@@ -27,6 +27,25 @@ pub trait Destination<T>: sealed::Sealed {
     fn put(&self, item: T);
 }
 
+/// A destination that looks at each item on its way. For the other crates of the house.
+#[derive(Debug)]
+pub struct Watched<'d, D, F>(pub &'d D, pub F);
+
+impl<D, F> sealed::Sealed for Watched<'_, D, F> {}
+
+impl<T, D: Destination<T>, F: Fn(&T)> Destination<T> for Watched<'_, D, F> {
+    #[inline]
+    fn has_room(&self, ahead: usize) -> bool {
+        self.0.has_room(ahead)
+    }
+
+    #[inline]
+    fn put(&self, item: T) {
+        (self.1)(&item);
+        self.0.put(item);
+    }
+}
+
 pub(crate) mod sealed {
     #[allow(missing_docs, reason = "sealed")]
     pub trait Sealed {}

@@ -105,6 +105,7 @@ struct Readme;
 /// checkers. Not for others: it changes without notice.
 #[doc(hidden)]
 pub mod facade {
+    pub use crate::dest::Watched;
     pub use crate::pad::Padded;
     pub use crate::sync::{UnsafeCell, site};
 }

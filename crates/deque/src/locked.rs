@@ -16,7 +16,6 @@
 use alloc::collections::VecDeque;
 use core::cell::Cell;
 use core::fmt;
-use core::marker::PhantomData;
 
 use crate::dest::{Destination, sealed};
 use crate::shared::Shared;
@@ -65,7 +64,7 @@ pub fn new<T>() -> (Worker<T>, Stealer<T>) {
         alloc::alloc::handle_alloc_error(core::alloc::Layout::new::<Body<T>>())
     };
     let stealer = Stealer { shared: shared.clone() };
-    (Worker { shared, one_thread: PhantomData }, stealer)
+    (Worker { shared, waits: Cell::new(0) }, stealer)
 }
 
 /// The owner's end of a locked deque: newest first. It moves between threads, but is used by one
@@ -79,8 +78,9 @@ pub fn new<T>() -> (Worker<T>, Stealer<T>) {
 /// ```
 pub struct Worker<T> {
     shared: Shared<Body<T>>,
-    /// The mutex would allow sharing; the other flavours do not, and this one stands in for them.
-    one_thread: PhantomData<Cell<()>>,
+    /// How often the owner has waited for the lock. A cell, because the owner alone counts. It also
+    /// keeps the worker to one thread, as those of the other flavours are, for which this one stands in.
+    waits: Cell<usize>,
 }
 
 impl<T> Worker<T> {
@@ -92,7 +92,7 @@ impl<T> Worker<T> {
     /// assert_eq!(worker.len(), 1);
     /// ```
     pub fn push(&self, item: T) {
-        self.shared.lock().push_back(item);
+        self.lock().push_back(item);
     }
 
     /// Takes the newest item. `None` is final until the next push.
@@ -103,7 +103,7 @@ impl<T> Worker<T> {
     /// assert_eq!((worker.pop(), worker.pop()), (Some('a'), None));
     /// ```
     pub fn pop(&self) -> Option<T> {
-        self.shared.lock().pop_back()
+        self.lock().pop_back()
     }
 
     /// How many items there are.
@@ -112,7 +112,7 @@ impl<T> Worker<T> {
     /// assert_eq!(heist_deque::locked::new::<u8>().0.len(), 0);
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.lock().len()
+        self.lock().len()
     }
 
     /// Would a pop find nothing?
@@ -132,7 +132,19 @@ impl<T> Worker<T> {
     /// assert!(worker.capacity() >= 1);
     /// ```
     pub fn capacity(&self) -> usize {
-        self.shared.lock().capacity()
+        self.lock().capacity()
+    }
+
+    /// How often the owner has found the lock taken and had to wait for it, in whatever it did with
+    /// this worker, being the destination of a batch included. For a scheduler's counters.
+    ///
+    /// ```
+    /// let (worker, _stealer) = heist_deque::locked::new();
+    /// worker.push('a');
+    /// assert_eq!(worker.lock_waits(), 0, "nobody else was there");
+    /// ```
+    pub fn lock_waits(&self) -> usize {
+        self.waits.get()
     }
 
     /// A handle for a thief.
@@ -144,6 +156,14 @@ impl<T> Worker<T> {
     /// ```
     pub fn stealer(&self) -> Stealer<T> {
         Stealer { shared: self.shared.clone() }
+    }
+
+    /// As the thieves do at first; waits only if that fails, and counts it.
+    fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
+        self.shared.try_lock().unwrap_or_else(|| {
+            self.waits.set(self.waits.get().wrapping_add(1));
+            self.shared.lock()
+        })
     }
 }
 
@@ -210,7 +230,7 @@ impl<T> Stealer<T> {
         }
         // The lock of the thief's own deque first, waiting for it; then the victim's, without. Two
         // workers that rob each other cannot each hold one lock and wait for the other.
-        let mut into = dest.shared.lock();
+        let mut into = dest.lock();
         let Some(mut from) = self.shared.try_lock() else {
             return Steal::Retry;
         };

@@ -64,15 +64,19 @@ orderings! { SHOWN:
     cell_read = Acquire;
     /// Thief is done with its cells of a segment (`segment_last`).
     segment_leave = Release;
-    /// The thief that leaves last frees the segment (`segment_leave`).
+    /// The thief that leaves last has the segment to itself (`segment_leave`).
     segment_last = Acquire;
+    /// Who comes to the stash of segments sees what the one before has done there (`stash_leave`).
+    stash_enter = Acquire;
+    /// Who leaves the stash is done with it, and with the segment that stays there (`stash_enter`).
+    stash_leave = Release;
 }
 
 // Against load buffering: a load that takes effect after a later store of the same thread. The
 // memory model allows it and so do ARM and RISC-V processors, but no checker that runs the code
 // explores it. The argument is in `docs/ORDERINGS.md`.
 orderings! { ARGUED:
-    /// Pusher claims a cell: it has read the tail's segment before others move it (`tail_follow`).
+    /// Pusher claims cells: it has read the tail's segment before others move it (`tail_follow`).
     tail_claim = Release;
     /// Thief claims cells: it has read the head's segment before others move it (`head_follow`).
     head_claim = Release;

@@ -10,6 +10,7 @@
 mod common;
 
 use std::cell::Cell;
+use std::panic::RefUnwindSafe;
 use std::path::Path;
 use std::process::Command;
 
@@ -27,6 +28,7 @@ type Sendable = Cell<u8>;
 fn is_send<T: Send>() {}
 fn is_send_and_sync<T: Send + Sync>() {}
 fn is_clone<T: Clone>() {}
+fn is_ref_unwind_safe<T: RefUnwindSafe>() {}
 
 fn worker<F: Flavour>() {
     is_send::<F::Worker<Sendable>>();
@@ -40,6 +42,7 @@ fn stealer<F: Flavour>() {
 #[test]
 fn injector() {
     is_send_and_sync::<Injector<Sendable>>();
+    is_ref_unwind_safe::<Injector<Sendable>>();
 }
 
 /// What carries items is as good as they are.

@@ -210,6 +210,51 @@ fn panics_while_panicking<K: Keeper>() {
     ledger.assert_each_once();
 }
 
+/// An iterator that panics at `end`; the items that it gives before are bombs where `explodes` says.
+fn cut_short<'a>(
+    ledger: &'a Ledger,
+    end: usize,
+    explodes: impl Fn(usize) -> bool + 'a,
+) -> impl Iterator<Item = Tracked> + 'a {
+    (0..).map(move |n| match n {
+        n if n == end => std::panic::panic_any(1000_usize),
+        n if explodes(n) => ledger.bomb(n),
+        n => ledger.item(n),
+    })
+}
+
+/// What the iterator has given is pushed or dropped, and the injector is none the worse.
+#[test]
+fn push_batch_cut_short() {
+    for end in SIZES {
+        let ledger = Ledger::new(end + 100);
+        let injector = Injector::new();
+        let number = blast(|| injector.push_batch(cut_short(&ledger, end, |_| false)));
+        assert_eq!(number, Some(1000));
+        let pushed = injector.len();
+        assert_eq!(pushed + ledger.dropped(), end);
+        (0..pushed).for_each(|n| assert_eq!(injector.steal().success().unwrap().number, n));
+        injector.push_batch((end..end + 100).map(|n| ledger.item(n)));
+        assert_eq!(injector.steal().success().map(|item| item.number), Some(end));
+        drop(injector);
+        ledger.assert_each_once();
+    }
+}
+
+/// Neither the iterator's panic nor the program ends when items that were not pushed panic as well.
+#[test]
+fn push_batch_cut_short_with_bombs() {
+    const END: usize = 100;
+    let ledger = Ledger::new(END);
+    let injector = Injector::new();
+    // Those that are pushed are no bombs.
+    let number = blast(|| injector.push_batch(cut_short(&ledger, END, |n| n > 63)));
+    assert_eq!(number, Some(1000));
+    assert_eq!((injector.len(), ledger.dropped()), (63, END - 63));
+    drop(injector);
+    ledger.assert_each_once();
+}
+
 /// What the owner leaves behind is the thieves', and dropped by the last of them.
 fn worker_first<F: Flavour>() {
     let ledger = Ledger::new(100);

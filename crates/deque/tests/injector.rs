@@ -75,6 +75,48 @@ fn many_segments() {
     assert_eq!(injector.steal(), Steal::Empty);
 }
 
+/// Batches of every length, from every place in a segment.
+#[test]
+fn push_batch_fifo() {
+    for before in 0..=SEGMENT {
+        for items in 0..=2 * SEGMENT + 2 {
+            let injector = filled(before);
+            injector.push_batch(before + 1..=before + items);
+            injector.push(before + items + 1);
+            assert_eq!(injector.len(), before + items + 1);
+            (1..=before + items + 1).for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+            assert_eq!(injector.steal(), Steal::Empty);
+        }
+    }
+}
+
+/// The iterator pushes to the injector and steals from it: nothing is claimed while it runs.
+#[test]
+fn push_batch_of_a_user_of_the_injector() {
+    const ITEMS: usize = 5 * SEGMENT;
+    let injector = Injector::new();
+    let mut stolen = Vec::new();
+    injector.push_batch((0..ITEMS).inspect(|n| {
+        injector.push(ITEMS + n);
+        stolen.extend(injector.steal().success());
+    }));
+    stolen.extend(std::iter::from_fn(|| injector.steal().success()));
+    let (batch, others): (Vec<_>, Vec<_>) = stolen.into_iter().partition(|&n| n < ITEMS);
+    assert!(batch.into_iter().eq(0..ITEMS));
+    assert!(others.into_iter().eq(ITEMS..2 * ITEMS));
+}
+
+/// An iterator that has ended is not asked again: it might begin anew.
+#[test]
+fn push_batch_ends_once() {
+    for items in 0..=2 * SEGMENT {
+        let injector = Injector::new();
+        let mut rounds = (0..items).map(Some).chain([None]).cycle();
+        injector.push_batch(std::iter::from_fn(|| rounds.next().flatten()));
+        assert_eq!(injector.len(), items);
+    }
+}
+
 #[test]
 fn is_empty() {
     let injector = Injector::new();
@@ -148,26 +190,47 @@ fn steal_until_none<T>(injector: &Injector<T>, remaining: &AtomicUsize) -> Vec<T
     stolen
 }
 
-/// Each thief sees the items of each pusher in the order in which they were pushed.
 #[test]
 fn mpmc() {
+    fifo_of_each_pusher(|injector, items| items.for_each(|item| injector.push(item)));
+}
+
+/// In batches of different lengths, some longer than a segment.
+#[test]
+fn mpmc_push_batch() {
+    fifo_of_each_pusher(|injector, items| {
+        for n in 0.. {
+            let mut batch = (&mut *items).take(1 + n % (SEGMENT + 7)).peekable();
+            if batch.peek().is_none() {
+                break;
+            }
+            injector.push_batch(batch);
+        }
+    });
+}
+
+/// A pusher, and the number of an item among the pusher's.
+type Numbered = (usize, usize);
+
+/// Each thief sees the items of each pusher in the order in which they were pushed.
+fn fifo_of_each_pusher(push: fn(&Injector<Numbered>, &mut dyn Iterator<Item = Numbered>)) {
     const PUSHERS: usize = 4;
     const THIEVES: usize = 4;
     const ITEMS: usize = 50_000;
     let injector = Injector::new();
     let remaining = AtomicUsize::new(PUSHERS * ITEMS);
-    let stolen: Vec<Vec<(usize, usize)>> = thread::scope(|scope| {
+    let stolen: Vec<Vec<Numbered>> = thread::scope(|scope| {
         let rob = || steal_until_none(&injector, &remaining);
         let thieves: Vec<_> = (0..THIEVES).map(|_| scope.spawn(rob)).collect();
         for pusher in 0..PUSHERS {
             let injector = &injector;
-            scope.spawn(move || (0..ITEMS).for_each(|n| injector.push((pusher, n))));
+            scope.spawn(move || push(injector, &mut (0..ITEMS).map(|n| (pusher, n))));
         }
         let stolen = thieves.into_iter().map(|thief| thief.join());
         stolen.map(|loot| loot.expect("a thief")).collect()
     });
     for pusher in 0..PUSHERS {
-        let of_pusher = |loot: &[(usize, usize)]| -> Vec<usize> {
+        let of_pusher = |loot: &[Numbered]| -> Vec<usize> {
             let theirs = loot.iter().filter(|item| item.0 == pusher);
             theirs.map(|item| item.1).collect()
         };
@@ -438,7 +501,8 @@ fn large_items<F: Flavour>() {
     let job = || {
         let injector = Injector::new();
         let (mine, stealer) = F::with_room(64);
-        (0..=100).for_each(|n| injector.push(Large([n; _])));
+        (0..50).for_each(|n| injector.push(Large([n; _])));
+        injector.push_batch((50..=100).map(|n| Large([n; _])));
         assert!(is_whole(|| injector.steal().success(), 0));
         let batch_and_pop = || injector.steal_batch_and_pop(&mine).success();
         assert!(is_whole(batch_and_pop, 1));
@@ -474,6 +538,18 @@ fn wrap_around<F: Flavour>() {
             }
         }
         assert_eq!(injector.len(), 6 * SEGMENT - next);
+    }
+}
+
+#[test]
+fn wrap_around_push_batch() {
+    for before in 0..=SEGMENT {
+        let injector = Injector::new_at(1);
+        injector.push_batch(0..before);
+        injector.push_batch(before..4 * SEGMENT);
+        assert_eq!(injector.len(), 4 * SEGMENT);
+        (0..4 * SEGMENT).for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+        assert!(injector.is_empty());
     }
 }
 

@@ -12,7 +12,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::{Bounded, Flag, Flavour, Growable, Locked, Owner, Thief, for_every_flavour, persist};
+use common::{
+    Bounded, Die, Flag, Flavour, Growable, Locked, Owner, Thief, for_every_flavour, persist,
+};
 use heist_deque::growable::FIRST_CAPACITY;
 use heist_deque::{CapacityError, Injector, Steal};
 
@@ -240,25 +242,32 @@ fn growable_bounds_with_thieves() {
 /// An injector of small items: 63 to the segment, 16 bytes each, and a header.
 const SEGMENT: isize = 63 * 16 + 64;
 
-/// A burst of a million items comes and goes: an empty injector has one segment.
+/// The segments that an injector keeps to use them again, as the documentation says.
+const KEPT: isize = 1024;
+
+/// A burst of a million items comes and goes: an empty injector has one segment and those that it
+/// keeps, which are no more than it ever needed.
 #[test]
 fn injector_after_a_burst() {
     let (injector, mut bill) = metered(Injector::new);
     assert!(bill.bytes <= SEGMENT);
     // Up to a border, over it, and to somewhere within a segment.
-    for items in [63, 1, 62, 63_000, 1_000_000] {
+    for items in [63, 1, 62, 6300, 63_000, 1_000_000] {
         let push = || (0..items).for_each(|n: u64| injector.push(n));
         bill.bytes += metered(push).1.bytes;
         let drain = || while injector.steal().is_success() {};
         bill.bytes += metered(drain).1.bytes;
         assert!(injector.is_empty());
-        assert!(bill.bytes <= SEGMENT, "{bill:?} after {items}");
+        // One more for the place where the burst began, and one that is always there.
+        let needed = items.div_ceil(63) as isize + 2;
+        assert!(bill.bytes <= needed.min(1 + KEPT) * SEGMENT, "{bill:?} after {items}");
     }
+    assert!(bill.bytes > KEPT * 63 * 16, "{bill:?}: it keeps what it says");
     bill.bytes += metered(|| drop(injector)).1.bytes;
     assert_eq!(bill.bytes, 0);
 }
 
-/// As above, the segments made by some threads and freed by others.
+/// As above, the segments made by some threads and freed or kept by others.
 #[test]
 fn injector_after_a_burst_of_threads() {
     const ITEMS: u64 = 300_000;
@@ -287,8 +296,55 @@ fn injector_after_a_burst_of_threads() {
         }
     });
     assert!(injector.is_empty());
-    assert!(bill.bytes <= SEGMENT, "{bill:?}");
+    assert!(bill.bytes <= (1 + KEPT) * SEGMENT, "{bill:?}");
     bill.bytes += metered(|| drop(injector)).1.bytes;
+    assert_eq!(bill.bytes, 0);
+}
+
+/// Once it has had as many items as it will ever have, an injector needs no more memory.
+#[test]
+fn injector_in_a_steady_state() {
+    const ITEMS: usize = 1_000_000;
+    const OUTSTANDING: usize = 10_000;
+    let injector = Injector::new();
+    let (mine, _my_stealer) = Bounded::at(64, 0);
+    let mut die = Die::new(1);
+    let mut wave = |most: usize| {
+        let items = 1 + die.roll(most);
+        let in_batch = die.roll(items);
+        injector.push_batch(0..in_batch);
+        (in_batch..items).for_each(|n| injector.push(n));
+        let rob = |in_batches| match in_batches {
+            true => injector.steal_batch(&mine).is_success(),
+            false => injector.steal().is_success(),
+        };
+        while rob(die.roll(2) == 0) {
+            while mine.pop().is_some() {}
+        }
+        items
+    };
+    // A segment more, for a wave may begin anywhere within one.
+    (0..OUTSTANDING + 63).for_each(|n| injector.push(n));
+    while injector.steal().is_success() {}
+    let life = || {
+        let mut items = 0;
+        while items < ITEMS {
+            items += wave(OUTSTANDING);
+        }
+    };
+    assert_eq!(metered(life).1, NOTHING);
+}
+
+/// What is kept goes with the injector, also if an item panics then.
+#[test]
+fn injector_with_kept_segments_and_a_panic() {
+    let (_, bill) = metered(|| {
+        let injector = Injector::new();
+        injector.push_batch((0..1000).map(|n| Boxed::new(n, false)));
+        while injector.steal().is_success() {}
+        injector.push(Boxed::new(0, true));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(injector))).is_err());
+    });
     assert_eq!(bill.bytes, 0);
 }
 
@@ -365,6 +421,45 @@ fn locked_retry() {
     });
     assert_eq!(answers, (Steal::Retry, Steal::Retry, Steal::Retry));
     assert_eq!(stealer.steal_batch_and_pop(&mine), Steal::Success(1));
+}
+
+/// The owner of a locked deque counts how often it waits, and counts nothing else.
+#[test]
+fn locked_lock_waits() {
+    /// Far more than it takes: in each round the owner is about to ask for a lock that is taken.
+    static GATES: [Gate; 1000] = [const { Gate::new() }; 1000];
+    let (mut worker, stealer) = Locked::with_room(1);
+    for (round, gate) in GATES.iter().enumerate() {
+        let asks = AtomicBool::new(false);
+        worker.push(round);
+        let before = worker.lock_waits();
+        worker = thread::scope(|scope| {
+            // The thief's deque needs memory for the first batch, and gets it under both locks.
+            scope.spawn(|| {
+                let (mine, _) = Locked::with_room(1);
+                let batch = || stealer.steal_batch(&mine);
+                assert!(with_event(Event::Pause(gate), 1, batch).is_success());
+                assert_eq!(mine.lock_waits(), 0);
+            });
+            let owner = gate.meanwhile(|| {
+                let owner = scope.spawn(|| {
+                    asks.store(true, Ordering::Release);
+                    assert_eq!(worker.pop(), None, "it was stolen");
+                    worker
+                });
+                wait_for(&asks);
+                (0..round).for_each(|_| thread::yield_now());
+                owner
+            });
+            owner.join().expect("the owner")
+        });
+        match worker.lock_waits() - before {
+            0 => {}
+            1 => return,
+            waits => panic!("{waits} waits for one lock"),
+        }
+    }
+    panic!("the owner never waited");
 }
 
 /// An owner that waits for a larger ring is in no thief's way: all memory is there before the first

@@ -163,7 +163,12 @@ fn injector_pushers_and_thieves() {
         let pushers: Vec<_> = (0..2)
             .map(|part| {
                 let injector = Arc::clone(&injector);
-                thread::spawn(move || (0..EACH).for_each(|n| injector.push(part * EACH + n)))
+                thread::spawn(move || {
+                    // Half of them one by one, the others as a batch.
+                    let (singles, batch) = (0..EACH / 2, EACH / 2..EACH);
+                    singles.for_each(|n| injector.push(part * EACH + n));
+                    injector.push_batch(batch.map(|n| part * EACH + n));
+                })
             })
             .collect();
         pushers.into_iter().for_each(|pusher| pusher.join().unwrap());

@@ -86,7 +86,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn run(mut self, hook: &Arc<PanicHook>) -> End {
+    fn run(mut self) -> End {
         while self.range.len() > 1 {
             let middle = self.range.start + self.range.len() / 2;
             let upper = Self { batch: Arc::clone(&self.batch), range: middle..self.range.end };
@@ -98,7 +98,7 @@ where
         };
         let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
             Ok(value) => (Ok(value), End::Completed),
-            Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
+            Err(payload) => (Err(Failure::panicked(payload, &self.batch.hook)), End::Panicked),
         };
         self.exchange(self.range.start, Entry::Outcome(outcome));
         self.batch.done(&self.range);

@@ -208,9 +208,9 @@ fn start<Q: Queues>(config: Config) -> Result<Arc<Core<Q>>, BuildError> {
     let asked = config.workers;
     let (core, own) = Core::<Q>::new(config);
     let core = Arc::new(core);
-    let mut seats = own.into_iter().enumerate();
-    while let Some((index, own)) = seats.next() {
-        let shift = Shift { seat: Box::new(Seat::new(index, own)), first: None };
+    for (index, own) in own.into_iter().enumerate() {
+        let seat = Seat::new(index, own, core.ledger.of_seat(index));
+        let shift = Shift { seat: Box::new(seat), first: None };
         if let Err((_, source)) = worker::start(&core, index, shift) {
             core.give_up(asked - index);
             return Err(BuildError::Thread { started: index, asked, source });

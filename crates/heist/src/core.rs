@@ -6,7 +6,7 @@ use crate::queues::Queues;
 use crate::relief::Relief;
 use crate::stats::{Ledger, Tally};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, ThreadHandle, is_finished, lock};
-use crate::task::{Refusal, Task};
+use crate::task::{Refusal, Season, Task};
 
 /// What the builder was told.
 pub(crate) struct Config {
@@ -30,6 +30,8 @@ pub(crate) struct Core<Q: Queues> {
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Held by whoever joins the threads, so that nobody returns from a stop before they are gone.
     stopper: Mutex<()>,
+    /// Slots are kept while there is a pool. The last field: the queues may hold some.
+    _season: Season,
 }
 
 impl<Q: Queues> Core<Q> {
@@ -37,7 +39,6 @@ impl<Q: Queues> Core<Q> {
     pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
         let workers = config.workers;
         let (queues, own) = Q::new(workers);
-        crate::task::pool_opened();
         let core = Self {
             queues,
             idle: Idle::new(workers, Q::PATIENT),
@@ -47,6 +48,7 @@ impl<Q: Queues> Core<Q> {
             cancelling: AtomicBool::new(false),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
+            _season: Season::begin(),
         };
         (core, own)
     }
@@ -150,11 +152,5 @@ impl<Q: Queues> Core<Q> {
         for thread in ended {
             let _ = thread.join();
         }
-    }
-}
-
-impl<Q: Queues> Drop for Core<Q> {
-    fn drop(&mut self) {
-        crate::task::pool_closed();
     }
 }

@@ -20,7 +20,7 @@ impl<Q: Queues> Seat<Q> {
     /// What is at hand: no other worker is troubled.
     #[inline]
     pub(crate) fn next(&self, core: &Core<Q>) -> Option<Task> {
-        let tally = self.tally(&core.ledger);
+        let tally = self.tally();
         if self.is_turn(INJECTOR_INTERVAL)
             && let Some(task) = core.queues.withdraw()
         {
@@ -42,7 +42,7 @@ impl<Q: Queues> Seat<Q> {
         if !Q::STEALS || workers == 1 {
             return None;
         }
-        let tally = self.tally(&core.ledger);
+        let tally = self.tally();
         for _ in 0..ROUNDS {
             let first = self.pick(workers);
             let victims = (first..workers).chain(0..first).filter(|&seat| seat != self.index);
@@ -68,7 +68,7 @@ impl<Q: Queues> Seat<Q> {
     }
 
     fn draw(&self, core: &Core<Q>) -> Option<Task> {
-        let tally = self.tally(&core.ledger);
+        let tally = self.tally();
         for _ in 0..DRAWS {
             match core.queues.draw(&self.own, tally) {
                 Haul::Task(task, more) => {
@@ -86,7 +86,7 @@ impl<Q: Queues> Seat<Q> {
     /// More came along than this worker can run at once: it is a source now, as in ignition.
     fn share(&self, core: &Core<Q>, more: usize) {
         if more > 0 && core.config.workers > 1 {
-            core.announce(self.tally(&core.ledger));
+            core.announce(self.tally());
         }
     }
 }

@@ -100,7 +100,7 @@ impl<Q: Queues> Member<Q> {
     #[inline]
     pub(crate) fn with_tally<R>(&self, f: impl FnOnce(Tally<'_>) -> R) -> R {
         match &*self.seat.borrow() {
-            Some(seat) => f(seat.tally(&self.core.ledger)),
+            Some(seat) => f(seat.tally()),
             None => f(self.core.ledger.of_others()),
         }
     }
@@ -113,7 +113,7 @@ impl<Q: Queues> Member<Q> {
         let Some(seat) = &*seat else {
             return core.inject(task, count);
         };
-        let tally = seat.tally(&core.ledger);
+        let tally = seat.tally();
         tally.add(|block| &block.tasks_submitted, count);
         core.queues.push(&seat.own, task, tally);
         // Alone, it will come to it itself.

@@ -6,11 +6,12 @@
 use std::cell::Cell;
 
 use crate::queues::Queues;
-use crate::stats::{Ledger, Tally};
+use crate::stats::{OwnBlock, Tally};
 
 pub(crate) struct Seat<Q: Queues> {
     pub(crate) index: usize,
     pub(crate) own: Q::Own,
+    block: OwnBlock,
     /// Counts looks for a task, so that the injector gets its turn.
     turn: Cell<u32>,
     /// For the choice of victims. Never zero.
@@ -18,15 +19,15 @@ pub(crate) struct Seat<Q: Queues> {
 }
 
 impl<Q: Queues> Seat<Q> {
-    pub(crate) fn new(index: usize, own: Q::Own) -> Self {
+    pub(crate) fn new(index: usize, own: Q::Own, block: OwnBlock) -> Self {
         // Odd, and different from seat to seat.
         let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        Self { index, own, turn: Cell::new(0), random: Cell::new(seed) }
+        Self { index, own, block, turn: Cell::new(0), random: Cell::new(seed) }
     }
 
     #[inline(always)]
-    pub(crate) fn tally<'l>(&self, ledger: &'l Ledger) -> Tally<'l> {
-        ledger.of_seat(self.index)
+    pub(crate) fn tally(&self) -> Tally<'_> {
+        self.block.tally()
     }
 
     /// Is it the injector's turn? Once in `interval` calls.

@@ -5,7 +5,7 @@
 
 use std::ops::{AddAssign, Deref};
 
-use crate::sync::{AtomicU64, Ordering, Padded};
+use crate::sync::{Arc, AtomicU64, Ordering, Padded};
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident)*) => {
@@ -92,7 +92,7 @@ const COUNT: Ordering = Ordering::Release;
 /// All counters of a pool.
 pub(crate) struct Ledger {
     /// One for each worker, and one for everybody else.
-    blocks: Box<[Padded<Block>]>,
+    blocks: Box<[Arc<Padded<Block>>]>,
 }
 
 /// Where a thread counts just now.
@@ -101,6 +101,16 @@ pub(crate) struct Tally<'l> {
     block: &'l Block,
     /// Is there no other writer?
     own: bool,
+}
+
+/// A worker's own block, which it alone writes.
+pub(crate) struct OwnBlock(Arc<Padded<Block>>);
+
+impl OwnBlock {
+    #[inline(always)]
+    pub(crate) fn tally(&self) -> Tally<'_> {
+        Tally { block: &self.0, own: true }
+    }
 }
 
 impl Tally<'_> {
@@ -123,13 +133,12 @@ impl Tally<'_> {
 
 impl Ledger {
     pub(crate) fn new(workers: usize) -> Self {
-        Self { blocks: (0..=workers).map(|_| Padded::default()).collect() }
+        Self { blocks: (0..=workers).map(|_| Arc::default()).collect() }
     }
 
-    /// Of the worker in that seat.
-    #[inline(always)]
-    pub(crate) fn of_seat(&self, seat: usize) -> Tally<'_> {
-        Tally { block: &self.blocks[seat], own: true }
+    /// For the worker in that seat.
+    pub(crate) fn of_seat(&self, seat: usize) -> OwnBlock {
+        OwnBlock(Arc::clone(&self.blocks[seat]))
     }
 
     /// Of everybody who has no seat.

@@ -43,9 +43,6 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
 }
 
 fn wait_outside(awaited: &dyn Awaited) {
-    if watch(awaited) {
-        return;
-    }
     let listener = LISTENER.with(Arc::clone);
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {

@@ -100,7 +100,7 @@ impl<Q: Queues> Member<Q> {
     #[inline(never)]
     fn idle(&self, seat: &crate::seat::Seat<Q>) -> Next {
         let core = &*self.core;
-        let tally = seat.tally(&core.ledger);
+        let tally = seat.tally();
         let mut searching = core.idle.start_search();
         let mut called = false;
         loop {
@@ -141,7 +141,7 @@ impl<Q: Queues> Member<Q> {
             if let Some(task) = seat.hunt(core) {
                 return Some(task);
             }
-            seat.tally(&core.ledger).one(|block| &block.idle_spins);
+            seat.tally().one(|block| &block.idle_spins);
             if round < SPINS {
                 (0..1_u32 << round).for_each(|_| pause());
             } else {

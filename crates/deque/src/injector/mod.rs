@@ -2,12 +2,15 @@
 //!
 //! A list of segments with an index at either end. A thread claims a position by moving an index,
 //! and looks into the segment only afterwards; so a segment is used by those alone who hold a
-//! claim on one of its cells, and the thief that empties the last cell frees it, with no epoch and
-//! no hazard pointer. The thread that claims a segment's last cell moves its end of the queue over
-//! the border; pushers that see the index stand there wait these few instructions, thieves say `Retry`.
+//! claim on one of its cells, and the thief that empties the last cell has it to itself, to keep or
+//! to free, with no epoch and no hazard pointer. The thread that claims a segment's last cell moves
+//! its end of the queue over the border; pushers that see the index stand there wait these few
+//! instructions, thieves say `Retry`.
 
+mod hand;
 mod run;
 mod segment;
+mod stash;
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,8 +21,10 @@ use crate::pad::Padded;
 use crate::sync::{AtomicPtr, AtomicUsize, Backoff, Ordering};
 use crate::teardown::drop_all;
 use crate::{BATCH_LIMIT, Steal};
+use hand::Hand;
 use run::{Batch, Run};
 use segment::{CELLS, Cell, LAP, Segment};
+use stash::Stash;
 
 /// One end of the queue.
 struct End<T> {
@@ -34,8 +39,14 @@ struct End<T> {
 /// A shared queue that anyone may push to and anyone may steal from, oldest first.
 ///
 /// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is
-/// still moving the item in; a push can wait, at the border of two segments (once in 63), for the one
-/// that moves the tail across; neither wait includes any code of the caller's or an allocation. Memory comes and goes in segments of 63 items; an empty injector holds one.
+/// still moving the item in (or the items, if they are a batch); a push can wait, at the border of two
+/// segments (once in 63), for the one that moves the tail across; neither wait includes any code of the
+/// caller's or an allocation.
+///
+/// Memory comes in segments of 63 items. An empty injector holds one, and keeps up to 1024 that it has
+/// used before (about 1 MiB if the items are words) until it goes. So where steals keep pace with pushes
+/// nothing is allocated, but for a thread that comes for a segment or with one while another does: it
+/// does not wait, and goes to the allocator.
 ///
 /// ```
 /// use heist_deque::{Injector, Steal};
@@ -52,6 +63,7 @@ struct End<T> {
 pub struct Injector<T> {
     head: Padded<Head<T>>,
     tail: Padded<End<T>>,
+    stash: Padded<Stash<T>>,
 }
 
 /// The thieves' end.
@@ -85,7 +97,7 @@ impl<T> Injector<T> {
         let first = Segment::allocate().as_ptr();
         let end = || End { index: AtomicUsize::new(start), segment: AtomicPtr::new(first) };
         let head = Head { end: end(), reached: AtomicUsize::new(start) };
-        Self { head: Padded(head), tail: Padded(end()) }
+        Self { head: Padded(head), tail: Padded(end()), stash: Padded(Stash::new()) }
     }
 
     /// Adds an item.
@@ -96,9 +108,77 @@ impl<T> Injector<T> {
     /// assert_eq!(injector.len(), 1);
     /// ```
     pub fn push(&self, item: T) {
-        let mut backoff = Backoff::new();
-        // Made before the last cell is claimed, so that nobody waits for the allocator.
         let mut spare = None;
+        let run = self.reserve(1, &mut spare);
+        // SAFETY: a run has a cell.
+        let cell = unsafe { run.cell(0) };
+        // SAFETY: claimed above, and not yet written.
+        unsafe { Cell::write(NonNull::from_ref(cell), item) };
+        self.give_up(spare);
+    }
+
+    /// Adds many items, in their order. Takes one claim for the items of a segment, where
+    /// [`push`](Self::push) takes one for each; the items of other pushers may come between claims.
+    ///
+    /// The iterator may take its time, panic, or use this injector: up to 63 items are taken from it
+    /// before the first of them is pushed. If it panics, the items that it has given are pushed or
+    /// dropped. (Items of more than about 250 bytes are pushed one by one.)
+    ///
+    /// ```
+    /// use heist_deque::{Injector, Steal};
+    ///
+    /// let injector = Injector::new();
+    /// injector.push_batch(1..=100);
+    /// assert_eq!(injector.len(), 100);
+    /// assert_eq!(injector.steal(), Steal::Success(1));
+    /// assert_eq!(injector.steal(), Steal::Success(2));
+    /// ```
+    pub fn push_batch(&self, items: impl IntoIterator<Item = T>) {
+        let items = items.into_iter();
+        if Hand::<T>::FITS {
+            self.push_by_hand(items);
+        } else {
+            items.for_each(|item| self.push(item));
+        }
+    }
+
+    /// As `push_batch`; apart from it, so that a hand that is too large is on no stack.
+    fn push_by_hand(&self, mut items: impl Iterator<Item = T>) {
+        let mut hand = Hand::new();
+        loop {
+            // The caller's code runs here, while nothing is claimed, and nowhere else.
+            let more = hand.fill(&mut items, self.room());
+            self.push_hand(&mut hand);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Pushes all that is in hand.
+    fn push_hand(&self, hand: &mut Hand<T>) {
+        let mut spare = None;
+        while hand.len() > 0 {
+            let run = self.reserve(hand.len(), &mut spare);
+            for n in 0..run.count {
+                let item = hand.take_oldest().expect("a run is no longer than was asked for");
+                // SAFETY: below the count. The segment is live: this cell is not written.
+                let cell = unsafe { run.cell(n) };
+                // SAFETY: claimed above, and not yet written.
+                unsafe { Cell::write(NonNull::from_ref(cell), item) };
+            }
+        }
+        self.give_up(spare);
+    }
+
+    /// Claims cells at the tail, at least one, at most `most`, of one segment. The caller writes all of
+    /// them, with nothing in between that others should not wait for.
+    ///
+    /// `spare` is the segment to come after, taken if the last cell may be claimed and left there if it
+    /// was not: the caller gives it up when the cells are written.
+    #[inline(always)]
+    fn reserve(&self, most: usize, spare: &mut Option<NonNull<Segment<T>>>) -> Run<T> {
+        let mut backoff = Backoff::new();
         loop {
             let index = self.tail.index.load(order::tail_follow());
             let offset = index % LAP;
@@ -106,8 +186,10 @@ impl<T> Injector<T> {
                 backoff.wait();
                 continue;
             }
-            if offset + 1 == CELLS && spare.is_none() {
-                spare = Some(Segment::allocate());
+            let count = most.min(CELLS - offset);
+            if offset + count == CELLS && spare.is_none() {
+                // Before the last cell is claimed, so that nobody waits for the allocator.
+                *spare = Some(self.stash.take());
             }
             // Ordering: relaxed. `tail_follow` on the index has brought the segment with it. A later
             // segment is not seen here if the claim below succeeds: whoever stores it has acquired
@@ -115,7 +197,7 @@ impl<T> Injector<T> {
             let segment = self.tail.segment.load(Ordering::Relaxed);
             let claim = self.tail.index.compare_exchange_weak(
                 index,
-                index.wrapping_add(1),
+                index.wrapping_add(count),
                 order::tail_claim(),
                 Ordering::Relaxed,
             );
@@ -123,22 +205,33 @@ impl<T> Injector<T> {
                 backoff.yield_line();
                 continue;
             }
-            // SAFETY: the claimed cell is not written, so its segment is live.
-            let segment = unsafe { &*segment };
-            if offset + 1 == CELLS {
-                let next = spare.take().expect("made above");
-                segment.link(next);
-                self.tail.cross(next, index, order::tail_advance());
+            // SAFETY: an end's segment is never null.
+            let segment = unsafe { NonNull::new_unchecked(segment) };
+            let run = Run { segment, offset, count };
+            if offset + count == CELLS {
+                let next = spare.take().expect("taken above");
+                run.segment().link(next);
+                self.tail.cross(next, index.wrapping_add(count - 1), order::tail_advance());
             }
-            // SAFETY: an offset short of the border is within the segment.
-            let cell = unsafe { segment.cell(offset) };
-            // SAFETY: claimed above, and not yet written.
-            unsafe { Cell::write(NonNull::from_ref(cell), item) };
-            break;
+            return run;
         }
+    }
+
+    /// A spare segment that was not needed.
+    #[inline]
+    fn give_up(&self, spare: Option<NonNull<Segment<T>>>) {
         if let Some(spare) = spare {
             // SAFETY: nobody else has seen it.
-            unsafe { Segment::free(spare) };
+            unsafe { self.stash.give(spare) };
+        }
+    }
+
+    /// How many cells the tail's segment has left, as it looks; on the border, those of the next.
+    fn room(&self) -> usize {
+        // Ordering: relaxed. It is a guess at what a claim can have; the claim decides.
+        match CELLS - self.tail.index.load(Ordering::Relaxed) % LAP {
+            0 => CELLS,
+            left => left,
         }
     }
 
@@ -160,7 +253,7 @@ impl<T> Injector<T> {
             // SAFETY: claimed, waited for, and read once.
             let item = unsafe { cell.take() };
             // SAFETY: all of the run was read.
-            unsafe { run.leave() };
+            unsafe { run.leave(&self.stash) };
             item
         })
     }
@@ -179,7 +272,7 @@ impl<T> Injector<T> {
     pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
         let room = room(dest, BATCH_LIMIT);
         self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run);
+            let mut batch = Batch::begin(run, &self.stash);
             while let Some(item) = batch.take_newest() {
                 dest.put(item);
             }
@@ -200,7 +293,7 @@ impl<T> Injector<T> {
     pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
         let room = 1 + room(dest, BATCH_LIMIT - 1);
         self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run);
+            let mut batch = Batch::begin(run, &self.stash);
             while batch.len() > 1
                 && let Some(item) = batch.take_newest()
             {

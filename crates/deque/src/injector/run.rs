@@ -1,14 +1,15 @@
-//! What a thief has claimed, and how it reads it.
+//! What a pusher or a thief has claimed, and how a thief reads it.
 
 use core::ptr::NonNull;
 
 use super::segment::{Cell, Segment};
+use super::stash::Stash;
 use crate::teardown::drop_all;
 
-/// Cells of one segment, side by side, that one thief has claimed.
+/// Cells of one segment, side by side, that one pusher or one thief has claimed.
 #[must_use]
 pub(super) struct Run<T> {
-    /// Live until the run is left.
+    /// Live until the pusher has written all cells of the run, or the thief has left it.
     pub(super) segment: NonNull<Segment<T>>,
     /// The oldest cell.
     pub(super) offset: usize,
@@ -18,7 +19,7 @@ pub(super) struct Run<T> {
 impl<T> Run<T> {
     #[inline(always)]
     pub(super) fn segment(&self) -> &Segment<T> {
-        // SAFETY: claimed cells keep their segment alive until they are left.
+        // SAFETY: claimed cells keep their segment alive until they are written, or left.
         unsafe { self.segment.as_ref() }
     }
 
@@ -33,33 +34,40 @@ impl<T> Run<T> {
         unsafe { self.segment().cell(self.offset + n) }
     }
 
+    /// Thief: is done with it. The last of a segment takes the segment to the stash.
+    ///
     /// # Safety
     ///
     /// All cells of the run were read; it is not used again.
     #[inline(always)]
-    pub(super) unsafe fn leave(&self) {
+    pub(super) unsafe fn leave(&self, stash: &Stash<T>) {
         // SAFETY: as the caller says.
-        unsafe { Segment::leave(self.segment, self.count) };
+        if unsafe { Segment::leave(self.segment, self.count) } {
+            // SAFETY: we were the last.
+            unsafe { stash.give(self.segment) };
+        }
     }
 }
 
 /// A run that is being moved elsewhere, from the newest on. What has not been moved when it ends,
 /// because the destination panicked, is dropped.
-pub(super) struct Batch<T> {
+pub(super) struct Batch<'a, T> {
     run: Run<T>,
+    /// Where the segment goes if the run is the last of it.
+    stash: &'a Stash<T>,
     /// How many cells are still to be read: the oldest.
     unread: usize,
 }
 
-impl<T> Batch<T> {
+impl<'a, T> Batch<'a, T> {
     /// Waits for the pushers of all cells first, in the order in which they came, so that the cache
     /// lines come as the cache expects them.
-    pub(super) fn begin(run: Run<T>) -> Self {
+    pub(super) fn begin(run: Run<T>, stash: &'a Stash<T>) -> Self {
         for n in 0..run.count {
             // SAFETY: below the count.
             unsafe { run.cell(n) }.wait();
         }
-        Self { unread: run.count, run }
+        Self { unread: run.count, run, stash }
     }
 
     /// How many items are still to be read.
@@ -79,12 +87,12 @@ impl<T> Batch<T> {
     }
 }
 
-impl<T> Drop for Batch<T> {
+impl<T> Drop for Batch<'_, T> {
     fn drop(&mut self) {
         if self.unread > 0 {
             drop_all(|| self.take_newest().is_some());
         }
         // SAFETY: all was read, and the batch ends here.
-        unsafe { self.run.leave() };
+        unsafe { self.run.leave(self.stash) };
     }
 }

@@ -1,4 +1,4 @@
-//! A run of an injector's cells, and who frees it.
+//! A run of an injector's cells, and who has it last.
 
 use core::alloc::Layout;
 use core::mem::MaybeUninit;
@@ -81,12 +81,13 @@ impl<T> Cell<T> {
 }
 
 pub(super) struct Segment<T> {
-    /// The segment after this one; null until the pusher of the last cell links it.
+    /// The segment after this one; null until the pusher of the last cell links it. In the stash, the
+    /// one below.
     next: AtomicPtr<Self>,
-    /// How many cells have been read. The thief that completes it frees the segment.
+    /// How many cells have been read. The thief that completes it has the segment to itself.
     left: AtomicUsize,
-    /// Stands for the segment's memory, so that a model sees its making, its use and its end. It
-    /// takes no space.
+    /// Stands for the segment's memory, so that a model sees its making, its use and its end, and
+    /// where one life of it ends and the next begins. It takes no space.
     memory: UnsafeCell<()>,
     cells: [Cell<T>; CELLS],
 }
@@ -155,22 +156,57 @@ impl<T> Segment<T> {
         }
     }
 
-    /// Thief: has read `cells` of the cells. Frees the segment if they were the last.
+    /// Thief: has read `cells` of the cells. Were they the last? Then nobody else uses the segment, and
+    /// it is the caller's.
     ///
     /// # Safety
     ///
     /// `segment` is live, the caller has read that many cells of it, tells so once, and does not
-    /// use it afterwards.
+    /// use it afterwards, unless it is the last.
     #[inline]
-    pub(super) unsafe fn leave(segment: NonNull<Self>, cells: usize) {
+    #[must_use]
+    pub(super) unsafe fn leave(segment: NonNull<Self>, cells: usize) -> bool {
         // SAFETY: live until all cells are left, and these are not yet.
         let left = unsafe { &(*segment.as_ptr()).left };
-        if left.fetch_add(cells, order::segment_leave()) + cells == CELLS {
+        // All cells read: every pusher and every other thief is done with the segment. A pusher's last
+        // act is `written`, a thief's is this count.
+        let last = left.fetch_add(cells, order::segment_leave()) + cells == CELLS;
+        if last {
             // As in `Shared`: an acquire load of what the other thieves released.
             left.load(order::segment_last());
-            // SAFETY: all cells were read, so every pusher and every other thief is done with the
-            // segment: a pusher's last act is `written`, a thief's is this count.
-            unsafe { Self::free(segment) };
+        }
+        last
+    }
+
+    /// Puts the segment away, on top of another one. What is left in its cells is forgotten.
+    ///
+    /// # Safety
+    ///
+    /// Live, and nobody else uses it.
+    pub(super) unsafe fn retire(segment: NonNull<Self>, below: Option<NonNull<Self>>) {
+        // SAFETY: live, as the caller says.
+        let segment = unsafe { segment.as_ref() };
+        segment.memory.with_mut(|_| ());
+        let below = below.map_or(ptr::null_mut(), NonNull::as_ptr);
+        // Ordering: relaxed. Nobody else looks before the stash is left.
+        segment.next.store(below, Ordering::Relaxed);
+    }
+
+    /// Makes a segment that was put away as good as new.
+    ///
+    /// # Safety
+    ///
+    /// Live, and nobody else uses it.
+    pub(super) unsafe fn renew(segment: NonNull<Self>) {
+        // SAFETY: live, as the caller says.
+        let segment = unsafe { segment.as_ref() };
+        segment.memory.with_mut(|_| ());
+        // Ordering: relaxed, for all of these. Nobody else looks before the segment is linked, or the
+        // tail moves into it: `next_publish` and `tail_advance` bring them along.
+        segment.next.store(ptr::null_mut(), Ordering::Relaxed);
+        segment.left.store(0, Ordering::Relaxed);
+        for cell in &segment.cells {
+            cell.written.store(false, Ordering::Relaxed);
         }
     }
 
@@ -188,7 +224,7 @@ impl<T> Segment<T> {
         unsafe { dealloc(segment.as_ptr().cast(), Layout::new::<Self>()) };
     }
 
-    /// The link, for the last owner.
+    /// The link, for one who has the segment alone.
     pub(super) fn next(&self) -> Option<NonNull<Self>> {
         // Ordering: relaxed. Exclusive access came with an ordering of its own.
         NonNull::new(self.next.load(Ordering::Relaxed))

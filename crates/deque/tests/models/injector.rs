@@ -109,6 +109,82 @@ fn batch() {
     complete(&[0, 1, 2], out);
 }
 
+/// A thief puts a segment away while a pusher needs one, and follows the pusher into it.
+fn reuse() {
+    let injector = loom::sync::Arc::new(Injector::new_at(2));
+    (0..5).for_each(|n| injector.push(n));
+    (0..2).for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+    let other = injector.clone();
+    let thief = thread::spawn(move || Vec::from_iter(other.steal().success()));
+    injector.push(5);
+    injector.push(6);
+    let mut out = thief.join().unwrap();
+    out.extend(drain(&injector));
+    assert_eq!(out, [2, 3, 4, 5, 6], "first in, first out");
+}
+
+/// A pusher crosses the border of a segment that is used again, and a thief follows it: nothing of the
+/// segment's first life is seen, nor of its time in the stash, and it ends as the first time.
+fn second_life() {
+    let injector = loom::sync::Arc::new(Injector::new_at(2));
+    // Puts two segments away, one on the other; then uses one of them up to its last cell.
+    for part in [0..8, 8..11] {
+        part.clone().for_each(|n| injector.push(n));
+        part.for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+    }
+    let other = injector.clone();
+    let thief =
+        thread::spawn(move || Vec::from_iter((0..2).filter_map(|_| other.steal().success())));
+    injector.push(11);
+    injector.push(12);
+    let mut out = thief.join().unwrap();
+    out.extend(drain(&injector));
+    assert_eq!(out, [11, 12], "first in, first out");
+}
+
+/// Two thieves put two segments away, and there is room for one.
+fn stash_is_full() {
+    let injector = loom::sync::Arc::new(Injector::new_at(2));
+    (0..9).for_each(|n| injector.push(n));
+    (0..5).for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+    let other = injector.clone();
+    let thief =
+        thread::spawn(move || Vec::from_iter((0..3).filter_map(|_| other.steal().success())));
+    let mut out = Vec::from_iter(injector.steal().success());
+    out.extend(thief.join().unwrap());
+    out.extend(drain(&injector));
+    complete(&[5, 6, 7, 8], out);
+}
+
+/// A batch is pushed over the border while a thief follows it.
+fn push_batch() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    injector.push(0);
+    assert_eq!(injector.steal(), Steal::Success(0));
+    let other = injector.clone();
+    let thief =
+        thread::spawn(move || Vec::from_iter((0..2).filter_map(|_| other.steal().success())));
+    injector.push_batch([10, 11, 12]);
+    let mut out = thief.join().unwrap();
+    out.extend(drain(&injector));
+    assert_eq!(out, [10, 11, 12], "first in, first out");
+}
+
+/// A batch is pushed over the border, where another pusher may come between its claims.
+fn push_batch_two_pushers() {
+    let injector = loom::sync::Arc::new(Injector::new_at(1));
+    injector.push(0);
+    assert_eq!(injector.steal(), Steal::Success(0));
+    let other = injector.clone();
+    let pusher = thread::spawn(move || other.push(20));
+    injector.push_batch([10, 11, 12]);
+    pusher.join().unwrap();
+    let mut out = drain(&injector);
+    assert_eq!(out.len(), 4, "lost or doubled");
+    out.retain(|&item| item != 20);
+    assert_eq!(out, [10, 11, 12], "the items of a batch are in order");
+}
+
 /// Counts its drops.
 struct Counted(Arc<AtomicUsize>);
 
@@ -134,10 +210,15 @@ fn teardown() {
 
 models! {
     injector_border: border, None, 2_400;
-    injector_two_pushers: two_pushers, None, 100;
+    injector_two_pushers: two_pushers, None, 1_150;
     injector_two_thieves: two_thieves, None, 580;
     injector_leave_together: leave_together, None, 16;
     injector_batch: batch, None, 1_300;
-    injector_teardown: teardown, None, 16_000;
+    injector_reuse: reuse, None, 14;
+    injector_second_life: second_life, None, 2_400;
+    injector_stash_is_full: stash_is_full, None, 310;
+    injector_push_batch: push_batch, None, 400;
+    injector_push_batch_two_pushers: push_batch_two_pushers, None, 1_050;
+    injector_teardown: teardown, None, 165_000;
     injector_border_two_thieves: border_two_thieves, Some(3), 180_000;
 }

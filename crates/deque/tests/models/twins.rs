@@ -47,7 +47,7 @@ fn fails(model: &Model, site: &str) -> bool {
 /// Saves the time to explore what cannot fail: the injector's sites in the deques' models, and the
 /// other way round.
 fn concerns(model: &Model, site: &str) -> bool {
-    let injectors = ["tail_", "head_", "next_", "cell_", "segment_"];
+    let injectors = ["tail_", "head_", "next_", "cell_", "segment_", "stash_"];
     let of_injector = injectors.iter().any(|prefix| site.starts_with(prefix));
     model.name.starts_with("injector") == of_injector
 }

@@ -25,16 +25,16 @@ impl Queues for Locked {
         (Self { injector: Queue::new(), stealers: stealers.into() }, own)
     }
 
-    fn push(&self, own: &Worker<Task>, task: Task, _: Tally<'_>) {
-        own.push(task);
+    fn push(&self, own: &Worker<Task>, task: Task, tally: Tally<'_>) {
+        counted(own, tally, || own.push(task));
     }
 
     fn inject(&self, task: Task, tally: Tally<'_>) {
         self.injector.push(task, tally);
     }
 
-    fn pop(&self, own: &Worker<Task>, _: Tally<'_>) -> Option<Task> {
-        own.pop()
+    fn pop(&self, own: &Worker<Task>, tally: Tally<'_>) -> Option<Task> {
+        counted(own, tally, || own.pop())
     }
 
     fn draw(&self, _: &Worker<Task>, tally: Tally<'_>) -> Haul {
@@ -59,4 +59,14 @@ impl Queues for Locked {
     fn any(&self) -> bool {
         self.injector.any() || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
+}
+
+/// Counts if the owner has to wait for its own lock.
+fn counted<R>(own: &Worker<Task>, tally: Tally<'_>, f: impl FnOnce() -> R) -> R {
+    let before = own.lock_waits();
+    let result = f();
+    if own.lock_waits() != before {
+        tally.one(|block| &block.lock_contention);
+    }
+    result
 }

@@ -1,6 +1,7 @@
 //! Work stealing: a lock-free deque for each worker, and an injector for work from outside.
 
 use heist_deque::bounded::{self, Stealer, Worker};
+use heist_deque::facade::Watched;
 use heist_deque::{BATCH_LIMIT, Full, Injector, Steal};
 
 use super::{Haul, Queues, Strategy};
@@ -62,7 +63,7 @@ impl Queues for Stealing {
     }
 
     fn draw(&self, own: &Own, tally: Tally<'_>) -> Haul {
-        let drawn = self.injector.steal_batch_and_pop(&own.deque);
+        let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
         haul(drawn, own, tally)
     }
 
@@ -99,9 +100,7 @@ impl Stealing {
                 Steal::Retry => {}
             }
         };
-        for task in std::iter::from_fn(oldest).take(CAPACITY / 2) {
-            self.injector.push(task);
-        }
+        self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
             // A thief is still reading out of the slot that is next.
             self.injector.push(task);

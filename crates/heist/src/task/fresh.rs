@@ -22,6 +22,11 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
     unsafe { std::alloc::dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
 }
 
-pub(crate) fn pool_opened() {}
+/// Nothing is kept.
+pub(crate) struct Season(());
 
-pub(crate) fn pool_closed() {}
+impl Season {
+    pub(crate) fn begin() -> Self {
+        Self(())
+    }
+}

@@ -21,8 +21,8 @@ use std::ptr::NonNull;
 use crate::error::JoinError;
 use crate::listener::Listener;
 use crate::panic::{Panic, PanicHook, contain};
-use crate::sync::{Arc, UnsafeCell};
-pub(crate) use recycle::{pool_closed, pool_opened};
+use crate::sync::{Arc, UnsafeCell, prefetch};
+pub(crate) use recycle::Season;
 pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::{Left, Start, State};
@@ -91,7 +91,14 @@ pub(crate) struct Promise<T> {
 unsafe impl<T: Send> Send for Promise<T> {}
 
 fn kind_of_task<F: FnOnce() -> T, T>() -> &'static Kind {
-    const { &Kind { execute: execute::<F, T>, refuse: refuse::<F, T>, discard: discard::<T> } }
+    const {
+        &Kind {
+            execute: execute::<F, T>,
+            execute_alone: execute_alone::<F, T>,
+            refuse: refuse::<F, T>,
+            discard: discard::<T>,
+        }
+    }
 }
 
 /// See [`Kind::execute`].
@@ -105,6 +112,35 @@ unsafe fn execute<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
     // SAFETY: the closure was taken out.
     unsafe { Slot::put(slot, outcome) };
     end
+}
+
+/// See [`Kind::execute_alone`].
+unsafe fn execute_alone<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &PanicHook) -> End {
+    // SAFETY: as in `execute`.
+    let closure: F = unsafe { Slot::take(slot) };
+    match catch_unwind(AssertUnwindSafe(closure)) {
+        Ok(value) => {
+            drop_result(value, Some(hook));
+            End::Completed
+        }
+        Err(payload) => {
+            hook.call(Panic::new(payload));
+            End::Panicked
+        }
+    }
+}
+
+/// Drops a result that nobody wants; if that panics, the hook is told.
+#[inline]
+fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
+    if mem::needs_drop::<T>()
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+    {
+        match hook {
+            Some(hook) => hook.call(Panic::new(payload)),
+            None => contain(|| drop(payload)),
+        }
+    }
 }
 
 /// See [`Kind::refuse`].
@@ -121,16 +157,7 @@ unsafe fn refuse<F: FnOnce() -> T, T>(slot: NonNull<Slot>, refusal: Refusal) -> 
 unsafe fn discard<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
     // SAFETY: an outcome that is the caller's.
     match unsafe { Slot::take::<Outcome<T>>(slot) } {
-        Ok(value) => {
-            if mem::needs_drop::<T>()
-                && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
-            {
-                match hook {
-                    Some(hook) => hook.call(Panic::new(payload)),
-                    None => contain(|| drop(payload)),
-                }
-            }
-        }
+        Ok(value) => drop_result(value, hook),
         Err(failure) => failure.report(),
     }
 }
@@ -157,12 +184,23 @@ impl Task {
     #[inline]
     pub(crate) fn errand<E: Errand>(errand: E) -> Self {
         let kind = const {
-            &Kind { execute: run_errand::<E>, refuse: refuse_errand::<E>, discard: nothing_left }
+            &Kind {
+                execute: never_run,
+                execute_alone: run_errand::<E>,
+                refuse: refuse_errand::<E>,
+                discard: nothing_left,
+            }
         };
         let slot = make(kind, State::alone());
         // SAFETY: just made, and empty.
         unsafe { Slot::put(slot, errand) };
         Self(slot)
+    }
+
+    /// It will be run soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.0.as_ptr());
     }
 
     /// Takes the task out of a queue's hands, to be run or refused; `None` if the handle's side was
@@ -184,16 +222,16 @@ impl Task {
 
 /// A task that looks after its own outcome.
 pub(crate) trait Errand: Send + 'static {
-    fn run(self, hook: &Arc<PanicHook>) -> End;
+    fn run(self) -> End;
 
     /// It will not be run. How many tasks were in it?
     fn refuse(self, refusal: Refusal) -> u64;
 }
 
-/// See [`Kind::execute`].
-unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+/// See [`Kind::execute_alone`].
+unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, _: &PanicHook) -> End {
     // SAFETY: started by the caller, so the errand is there and the caller's.
-    unsafe { Slot::take::<E>(slot) }.run(hook)
+    unsafe { Slot::take::<E>(slot) }.run()
 }
 
 /// See [`Kind::refuse`].
@@ -224,7 +262,7 @@ impl Drop for Task {
     }
 }
 
-/// A task that this thread is to run, on the queue's side.
+/// A task that this thread is to run or to refuse, on the queue's side.
 #[must_use]
 pub(crate) struct Started {
     slot: NonNull<Slot>,
@@ -235,6 +273,7 @@ pub(crate) struct Started {
 #[must_use]
 pub(crate) struct Ended {
     slot: NonNull<Slot>,
+    /// Whose outcome is gone already.
     alone: bool,
 }
 
@@ -244,8 +283,13 @@ impl Started {
         let Self { slot, alone } = self;
         // SAFETY: live.
         let kind = unsafe { Slot::kind(slot) };
-        // SAFETY: started, by us.
-        let end = unsafe { (kind.execute)(slot, hook) };
+        let end = if alone {
+            // SAFETY: started, by us, and nobody else looks.
+            unsafe { (kind.execute_alone)(slot, hook) }
+        } else {
+            // SAFETY: started, by us.
+            unsafe { (kind.execute)(slot, hook) }
+        };
         (end, Ended { slot, alone })
     }
 
@@ -256,6 +300,10 @@ impl Started {
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started, by us.
         let count = unsafe { (kind.refuse)(slot, refusal) };
+        if alone {
+            // SAFETY: ours alone, with an outcome.
+            unsafe { (kind.discard)(slot, None) };
+        }
         (count, Ended { slot, alone })
     }
 }
@@ -266,8 +314,8 @@ impl Ended {
     pub(crate) fn publish(self, hook: Option<&PanicHook>) {
         let Self { slot, alone } = self;
         if alone {
-            // SAFETY: ours alone, with an outcome.
-            return unsafe { dispose(slot, hook) };
+            // SAFETY: ours alone, and its outcome is gone.
+            return unsafe { recycle::give(slot) };
         }
         // SAFETY: live until the queue's side lets go.
         let (left, listener) = unsafe { Slot::state(slot) }.finish();
@@ -397,8 +445,14 @@ impl Claimed<'_> {
 impl<T: Send> Promise<T> {
     /// A promise, and who waits for it.
     pub(crate) fn new() -> (Self, Receipt<T>) {
-        let kind =
-            const { &Kind { execute: never_run, refuse: never_refused, discard: discard::<T> } };
+        let kind = const {
+            &Kind {
+                execute: never_run,
+                execute_alone: never_run_alone,
+                refuse: never_refused,
+                discard: discard::<T>,
+            }
+        };
         let slot = make(kind, State::promised());
         (Self { slot, result: PhantomData }, Receipt { slot, result: PhantomData })
     }
@@ -420,8 +474,14 @@ impl<T> Drop for Promise<T> {
     }
 }
 
-/// A promise is never in a queue and never claimed: it has been started from the beginning.
+/// A promise is never in a queue and never claimed: it has been started from the beginning. And an
+/// errand has no handle.
 unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
+    unreachable!("a promise is kept, an errand is run alone")
+}
+
+/// Likewise.
+unsafe fn never_run_alone(_: NonNull<Slot>, _: &PanicHook) -> End {
     unreachable!("a promise is kept, not run")
 }
 

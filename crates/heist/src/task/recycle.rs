@@ -1,169 +1,187 @@
-//! Where slots come from and go to: small stacks of free slots per thread, and a depot between them.
+//! Where slots come from and go to: a stack of free slots per thread, and a depot between threads.
 //!
 //! A slot is made on one thread and given back on another as often as not, so a thread that only
-//! gives would collect what a thread that only takes must allocate. Each thread has two stacks, or
-//! *magazines*: the one in use and one that is full or empty; a full one too many goes to the
-//! depot, and a thread that has run out fetches one there. The depot's lock is taken once in
-//! `MAGAZINE` tasks at most.
+//! gives would collect what a thread that only takes must allocate. So they trade, by the *crate* of
+//! slots: a thread with two crates of free slots gives one to the depot, one that has run out fetches
+//! one there. The depot's lock is taken once in `CRATE` tasks at most.
+//!
+//! Memory comes in slabs of a page, a crate each, so that slots that are used one after the other lie
+//! side by side. What the depot has no use for goes back to its slab, and a slab that is whole again
+//! goes back to the allocator.
 
 use std::alloc::Layout;
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use super::slot::Slot;
 use crate::sync::{Mutex, lock};
 
-/// Slots in a full magazine. A guess: 4 KiB, and the depot's lock is out of the picture.
-const MAGAZINE: usize = 64;
+/// Slots in a crate, and in a slab: a page, less a slot for the slab's own use.
+const CRATE: usize = 63;
 
-/// The most magazines that the depot keeps: slots for a million tasks, 64 MiB. What a larger burst
-/// needed goes back to the allocator. A guess at what one would rather keep than fetch again.
-const DEPOT: usize = 1 << 14;
+/// The most crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
+/// would rather keep than fetch again.
+const DEPOT: usize = (1 << 20) / CRATE;
 
-/// A free slot: where the next one is.
-struct Free {
-    next: *mut Free,
+type Crate = [NonNull<Slot>; CRATE];
+
+/// A page of slots. Aligned to its size, so that a slot's address tells its slab's.
+#[repr(C, align(4096))]
+struct Slab {
+    /// How many of its slots nobody has. Touched under the depot's lock.
+    home: usize,
+    slots: [MaybeUninit<Slot>; CRATE],
 }
 
-/// A stack of free slots, linked through them.
-struct Magazine {
-    top: *mut Free,
-    len: usize,
-}
+const _: () = assert!(size_of::<Slab>() == 4096, "a page");
 
-// SAFETY: it owns the free slots that it links, and nothing else points to them.
-unsafe impl Send for Magazine {}
-
-impl Magazine {
-    const EMPTY: Self = Self { top: ptr::null_mut(), len: 0 };
-
-    #[inline]
-    fn pop(&mut self) -> Option<NonNull<Slot>> {
-        let top = NonNull::new(self.top)?;
-        // SAFETY: a slot in a magazine is free memory that starts with a link.
-        self.top = unsafe { (*top.as_ptr()).next };
-        self.len -= 1;
-        Some(top.cast())
+impl Slab {
+    /// Memory for a crate.
+    #[cold]
+    fn allocate() -> Crate {
+        let layout = Layout::new::<Self>();
+        // SAFETY: a slab is not zero-sized.
+        let memory = unsafe { std::alloc::alloc(layout) };
+        let Some(slab) = NonNull::new(memory.cast::<Self>()) else {
+            std::alloc::handle_alloc_error(layout)
+        };
+        // SAFETY: fresh memory for a slab.
+        let home = unsafe { &raw mut (*slab.as_ptr()).home };
+        // SAFETY: likewise.
+        unsafe { home.write(0) };
+        std::array::from_fn(|n| {
+            // SAFETY: within the array; an address, and no more.
+            let slot = unsafe { &raw mut (*slab.as_ptr()).slots[n] };
+            // SAFETY: not null: within the allocation.
+            unsafe { NonNull::new_unchecked(slot.cast()) }
+        })
     }
 
-    #[inline]
-    fn push(&mut self, slot: NonNull<Slot>) {
-        let free = slot.cast::<Free>();
-        // SAFETY: the slot is free, so its memory is ours, and it is larger than a link.
-        unsafe { free.write(Free { next: self.top }) };
-        self.top = free.as_ptr();
-        self.len += 1;
-    }
-
-    fn release(mut self) {
-        while let Some(slot) = self.pop() {
-            // SAFETY: from the allocator, with this layout; a slot has nothing to drop.
-            unsafe { std::alloc::dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
+    /// Takes back a slot, and is gone if it was the last one.
+    ///
+    /// # Safety
+    ///
+    /// The slot is free and from a slab, nobody uses it afterwards, and the depot is locked.
+    unsafe fn take_back(slot: NonNull<Slot>) {
+        let slab =
+            slot.as_ptr().map_addr(|address| address & !(size_of::<Self>() - 1)).cast::<Self>();
+        // SAFETY: a slab is alive while a slot of it is out, and its count is the depot's.
+        let home = unsafe { &mut (*slab).home };
+        *home += 1;
+        if *home == CRATE {
+            // SAFETY: from the allocator, with this layout, and nobody has a slot of it any more.
+            unsafe { std::alloc::dealloc(slab.cast(), Layout::new::<Self>()) };
         }
     }
 }
 
 /// What threads pass on to each other.
 struct Depot {
-    full: Vec<Magazine>,
+    crates: Vec<Crate>,
     /// How many pools there are. With the last one, the depot is emptied.
     pools: usize,
 }
 
-static DEPOT_OF_ALL: Mutex<Depot> = Mutex::new(Depot { full: Vec::new(), pools: 0 });
+// SAFETY: the slots in its crates are free, and nobody else knows them.
+unsafe impl Send for Depot {}
 
-/// A thread's own.
+static DEPOT_OF_ALL: Mutex<Depot> = Mutex::new(Depot { crates: Vec::new(), pools: 0 });
+
+/// A thread's own: two crates at most.
 struct Local {
-    in_use: Cell<Magazine>,
-    /// Full or empty.
-    other: Cell<Magazine>,
+    slots: [Cell<*mut Slot>; 2 * CRATE],
+    len: Cell<usize>,
 }
 
 std::thread_local! {
     static LOCAL: Local = const {
-        Local { in_use: Cell::new(Magazine::EMPTY), other: Cell::new(Magazine::EMPTY) }
+        Local { slots: [const { Cell::new(ptr::null_mut()) }; 2 * CRATE], len: Cell::new(0) }
     };
 }
 
 impl Local {
     #[inline]
-    fn take(&self) -> Option<NonNull<Slot>> {
-        let mut magazine = self.in_use.replace(Magazine::EMPTY);
-        if magazine.len == 0 {
-            magazine = self.refill();
+    fn take(&self) -> NonNull<Slot> {
+        if self.len.get() == 0 {
+            self.fetch();
         }
-        let slot = magazine.pop();
-        self.in_use.set(magazine);
-        slot
-    }
-
-    #[cold]
-    fn refill(&self) -> Magazine {
-        let other = self.other.replace(Magazine::EMPTY);
-        if other.len > 0 {
-            return other;
-        }
-        lock(&DEPOT_OF_ALL).full.pop().unwrap_or(Magazine::EMPTY)
+        let len = self.len.get() - 1;
+        self.len.set(len);
+        // SAFETY: below `len` there are slots.
+        unsafe { NonNull::new_unchecked(self.slots[len].get()) }
     }
 
     #[inline]
     fn give(&self, slot: NonNull<Slot>) {
-        let mut magazine = self.in_use.replace(Magazine::EMPTY);
-        if magazine.len == MAGAZINE {
-            self.put_away(magazine);
-            magazine = Magazine::EMPTY;
+        if self.len.get() == 2 * CRATE {
+            self.put_away();
         }
-        magazine.push(slot);
-        self.in_use.set(magazine);
+        let len = self.len.get();
+        self.slots[len].set(slot.as_ptr());
+        self.len.set(len + 1);
     }
 
+    /// There is none: a crate from the depot, or a new one.
     #[cold]
-    fn put_away(&self, full: Magazine) {
-        let other = self.other.replace(full);
-        if other.len > 0 {
-            store(other);
+    #[inline(never)]
+    fn fetch(&self) {
+        let fetched = lock(&DEPOT_OF_ALL).crates.pop();
+        let fetched = fetched.unwrap_or_else(Slab::allocate);
+        for (place, slot) in self.slots.iter().zip(fetched) {
+            place.set(slot.as_ptr());
         }
+        self.len.set(CRATE);
     }
-}
 
-/// Into the depot, if it has room.
-fn store(magazine: Magazine) {
-    let mut depot = lock(&DEPOT_OF_ALL);
-    if depot.full.len() < DEPOT && depot.pools > 0 {
-        depot.full.push(magazine);
-    } else {
-        drop(depot);
-        magazine.release();
+    /// There are too many: the older half goes to the depot.
+    #[cold]
+    #[inline(never)]
+    fn put_away(&self) {
+        let (older, newer) = self.slots.split_at(CRATE);
+        // SAFETY: both halves are full.
+        let full = std::array::from_fn(|n| unsafe { NonNull::new_unchecked(older[n].get()) });
+        for (to, from) in older.iter().zip(newer) {
+            to.set(from.get());
+        }
+        self.len.set(CRATE);
+        let mut depot = lock(&DEPOT_OF_ALL);
+        if depot.crates.len() < DEPOT {
+            depot.crates.push(full);
+        } else {
+            release(&depot, full);
+        }
     }
 }
 
 impl Drop for Local {
     fn drop(&mut self) {
-        for cell in [&self.in_use, &self.other] {
-            let magazine = cell.replace(Magazine::EMPTY);
-            if magazine.len > 0 {
-                store(magazine);
-            }
-        }
+        let slots = self.slots[..self.len.get()].iter().filter_map(|slot| NonNull::new(slot.get()));
+        release(&lock(&DEPOT_OF_ALL), slots);
+    }
+}
+
+/// Gives free slots back to their slabs.
+fn release(_locked: &Depot, slots: impl IntoIterator<Item = NonNull<Slot>>) {
+    for slot in slots {
+        // SAFETY: free, from a slab, and dropped here; the depot is locked.
+        unsafe { Slab::take_back(slot) };
     }
 }
 
 /// Memory for a slot, not initialized.
 #[inline]
 pub(super) fn take() -> NonNull<Slot> {
-    // A thread that is being torn down has no magazines any more.
-    match LOCAL.try_with(Local::take) {
-        Ok(Some(slot)) => slot,
-        _ => allocate(),
-    }
+    // A thread that is being torn down has no stack of slots any more.
+    LOCAL.try_with(Local::take).unwrap_or_else(|_| take_one())
 }
 
 #[cold]
-fn allocate() -> NonNull<Slot> {
-    let layout = Layout::new::<Slot>();
-    // SAFETY: a slot is not zero-sized.
-    let memory = unsafe { std::alloc::alloc(layout) };
-    NonNull::new(memory.cast()).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+fn take_one() -> NonNull<Slot> {
+    let mut depot = lock(&DEPOT_OF_ALL);
+    let [slot, rest @ ..] = depot.crates.pop().unwrap_or_else(Slab::allocate);
+    release(&depot, rest);
+    slot
 }
 
 /// # Safety
@@ -172,24 +190,29 @@ fn allocate() -> NonNull<Slot> {
 #[inline]
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
     if LOCAL.try_with(|local| local.give(slot)).is_err() {
-        // SAFETY: from the allocator, with this layout; a slot has nothing to drop.
-        unsafe { std::alloc::dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
+        release(&lock(&DEPOT_OF_ALL), [slot]);
     }
 }
 
-/// There is a pool more, and slots are worth keeping.
-pub(crate) fn pool_opened() {
-    lock(&DEPOT_OF_ALL).pools += 1;
+/// Says that there is a pool, and that slots are worth keeping, until it is dropped.
+pub(crate) struct Season(());
+
+impl Season {
+    pub(crate) fn begin() -> Self {
+        lock(&DEPOT_OF_ALL).pools += 1;
+        Self(())
+    }
 }
 
-/// There is a pool less. With the last one the memory goes back; what threads still have is theirs
-/// until they end.
-pub(crate) fn pool_closed() {
-    let mut depot = lock(&DEPOT_OF_ALL);
-    depot.pools -= 1;
-    if depot.pools == 0 {
-        let full = std::mem::take(&mut depot.full);
-        drop(depot);
-        full.into_iter().for_each(Magazine::release);
+impl Drop for Season {
+    /// With the last pool the memory goes back; what threads have on their stacks is theirs until
+    /// they end.
+    fn drop(&mut self) {
+        let mut depot = lock(&DEPOT_OF_ALL);
+        depot.pools -= 1;
+        if depot.pools == 0 {
+            let crates = std::mem::take(&mut depot.crates);
+            release(&depot, crates.into_iter().flatten());
+        }
     }
 }

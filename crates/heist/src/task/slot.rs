@@ -50,6 +50,9 @@ pub(crate) enum Refusal {
 pub(super) struct Kind {
     /// Runs the closure and leaves the outcome. Needs: started, by the caller.
     pub(super) execute: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
+    /// Runs the closure and drops the result, or tells the hook of the panic. Needs: started, by the
+    /// caller, and nobody else will ever look.
+    pub(super) execute_alone: unsafe fn(NonNull<Slot>, &PanicHook) -> End,
     /// Drops the closure and leaves a refusal as the outcome. How many tasks were in it? Needs:
     /// started, by the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
