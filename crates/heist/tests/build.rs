@@ -13,6 +13,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use common::{Crew, Gate, Kind, WORKERS, for_every_strategy, text};
 use heist::{BuildError, Pool, Strategy};
@@ -130,6 +131,7 @@ fn name_that_panics<S: Kind>() {
         Ok(Err(error)) => assert!(!error.to_string().is_empty()),
         Err(payload) => assert!(text(&*payload).contains("planned")),
     }
+    let_them_start();
     crew.assert_gone();
     assert_eq!(stops.load(Ordering::Relaxed), 0, "starts less stops");
 }
@@ -143,7 +145,13 @@ fn name_with_zero<S: Kind>() {
     if let Ok(Ok(pool)) = catch_unwind(AssertUnwindSafe(|| named.build())) {
         assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
     }
+    let_them_start();
     crew.assert_gone();
+}
+
+/// A thread gets its name when it first runs, and is not to be missed for that.
+fn let_them_start() {
+    thread::sleep(Duration::from_millis(20));
 }
 
 /// Once for each worker, on its own thread, with its own number.

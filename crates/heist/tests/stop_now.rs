@@ -104,24 +104,29 @@ fn nested_spawns<S: Kind>() {
 fn during_stop<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
-        let gate = Gate::close(&pool);
+        let (start, started) = mpsc::channel();
+        for _ in 0..workers {
+            let start = start.clone();
+            // Holds its worker up until nothing may start any more; from outside one cannot see it.
+            pool.spawn(move || {
+                start.send(()).expect("a test that waits");
+                while heist::spawn(|| ()).join().is_ok() {
+                    thread::yield_now();
+                }
+            });
+        }
+        (0..workers).for_each(|_| started.recv().expect("a start"));
         let handles: Vec<_> = (0..100).map(|_| pool.spawn(|| ())).collect();
         thread::scope(|scope| {
             let patient = scope.spawn(|| pool.stop());
-            let mut probes = 0;
-            eventually("the pool refuses tasks", || {
-                let refused = pool.spawn(|| ()).is_finished();
-                probes += u64::from(!refused);
-                refused
-            });
-            let held = gate.tasks();
-            assert_eq!(gate.stop_now(&pool), 0);
+            eventually("the pool refuses tasks", || pool.spawn(|| ()).is_finished());
+            pool.stop_now();
             patient.join().expect("no panic");
-            for handle in handles {
-                assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
-            }
-            assert_counts(&pool, held, 0, 100 + probes);
         });
+        for handle in handles {
+            assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+        }
+        assert_balanced(&pool.stats());
     }
 }
 
