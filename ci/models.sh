@@ -5,7 +5,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Each checker has a target directory of its own: its cfg rebuilds everything.
-RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" \
-    cargo test --profile model -p heist-deque --test models --target-dir target/loom -- --nocapture "$@"
-RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" \
-    cargo test --profile model -p heist-deque --test shuttle --target-dir target/shuttle -- "$@"
+loom() { RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/loom "$@"; }
+shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/shuttle "$@"; }
+
+loom -p heist-deque --test models -- --nocapture "$@"
+loom -p heist --lib -- --nocapture "$@"
+shuttle -p heist-deque --test shuttle -- "$@"
+shuttle -p heist --test shuttle -- "$@"

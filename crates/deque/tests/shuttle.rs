@@ -9,23 +9,17 @@
 use std::sync::Arc;
 
 use heist_deque::{BATCH_LIMIT, Injector, Steal, bounded, growable, locked};
-use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::sync::atomic::{AtomicBool, Ordering};
-use shuttle::{Config, Runner, thread};
+use shuttle::thread;
+
+#[path = "common/schedules.rs"]
+mod schedules;
 
 /// Schedules of each kind.
 const SCHEDULES: usize = 10_000;
 
-/// Runs a scenario under random schedules and under PCT of two depths, or replays one schedule.
 fn check(scenario: fn()) {
-    if let Ok(schedule) = std::env::var("HEIST_REPLAY") {
-        shuttle::replay(scenario, &schedule);
-        return;
-    }
-    let random = Runner::new(RandomScheduler::new(SCHEDULES), Config::new()).run(scenario);
-    let shallow = Runner::new(PctScheduler::new(5, SCHEDULES), Config::new()).run(scenario);
-    let deep = Runner::new(PctScheduler::new(10, SCHEDULES), Config::new()).run(scenario);
-    assert_eq!([random, shallow, deep], [SCHEDULES; 3], "all schedules were run");
+    schedules::check(SCHEDULES, scenario);
 }
 
 /// All of `0..items` came out, each once.

@@ -17,7 +17,11 @@ use crate::task::{End, Errand, Failure, Promise, Receipt, Refusal, Task};
 
 /// Closures that share a counter of those that are left. Neighbours mostly run on the same worker,
 /// so that a counter mostly stays in its cache; a guess.
+#[cfg(not(any(loom, shuttle)))]
 const GROUP: usize = 64;
+/// Small, so that a checker sees several.
+#[cfg(any(loom, shuttle))]
+const GROUP: usize = 2;
 
 /// One closure, and then what it came to.
 enum Entry<F, T> {

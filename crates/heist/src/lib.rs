@@ -52,6 +52,9 @@ mod pool;
 mod builder;
 mod global;
 
+#[cfg(all(test, loom))]
+mod models;
+
 pub use builder::Builder;
 pub use error::{BuildError, JoinError};
 pub use global::spawn;

@@ -8,7 +8,7 @@ use crate::listener::Listener;
 use crate::queues::Queues;
 use crate::seat::Seat;
 use crate::stats::Tally;
-use crate::sync::{Arc, thread_local};
+use crate::sync::{Arc, per_thread};
 use crate::task::{Awaited, End, Refusal, Task};
 
 /// A thread of the pool, from its start to its end.
@@ -40,8 +40,8 @@ struct Current {
     host: Option<NonNull<dyn Host>>,
 }
 
-thread_local! {
-    static CURRENT: Cell<Current> = const { Cell::new(Current { pool: 0, host: None }) };
+per_thread! {
+    static CURRENT: Cell<Current> = Cell::new(Current { pool: 0, host: None });
 }
 
 /// The pool that this thread belongs to, zero for none.
@@ -53,7 +53,7 @@ pub(crate) fn current_pool() -> usize {
 /// Calls `f` with what this thread is to its pool, if it belongs to one.
 pub(crate) fn with_host<R>(f: impl FnOnce(&dyn Host) -> R) -> Option<R> {
     let host = CURRENT.with(|current| current.get().host)?;
-    // SAFETY: `enter` keeps the member alive for as long as it is current, on this thread.
+    // SAFETY: `enter` borrows the host for as long as it is current, on this thread.
     Some(f(unsafe { host.as_ref() }))
 }
 
@@ -73,27 +73,27 @@ pub(crate) fn with_member<Q: Queues, R>(
     Some(f(unsafe { member.as_ref() }))
 }
 
+/// Makes that what the thread is, while `f` runs.
+pub(crate) fn enter(pool: usize, host: &dyn Host, f: impl FnOnce()) {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.set(Current { pool: 0, host: None }));
+        }
+    }
+    // SAFETY: only the lifetime changes, and it is current for no longer than this call.
+    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
+    CURRENT.with(|current| current.set(Current { pool, host: Some(NonNull::from(host)) }));
+    let _leave = Leave;
+    f();
+}
+
 impl<Q: Queues> Member<Q> {
     /// For the thread that calls.
     pub(crate) fn new(core: Arc<Core<Q>>) -> Self {
         let here = 0_u8;
         let stack = (&raw const here).addr();
         Self { core, seat: RefCell::new(None), listener: Arc::new(Listener::thread()), stack }
-    }
-
-    /// Makes this the member that the thread is, while `f` runs.
-    pub(crate) fn enter(&self, f: impl FnOnce()) {
-        struct Leave;
-        impl Drop for Leave {
-            fn drop(&mut self) {
-                CURRENT.with(|current| current.set(Current { pool: 0, host: None }));
-            }
-        }
-        let host: &dyn Host = self;
-        let host = Some(NonNull::from(host));
-        CURRENT.with(|current| current.set(Current { pool: self.core.id(), host }));
-        let _leave = Leave;
-        f();
     }
 
     /// Where this thread counts just now.

@@ -17,9 +17,8 @@ macro_rules! orderings {
         )*
 
         /// Their names.
-        #[cfg(loom)]
-        #[allow(missing_docs, reason = "not part of the crate outside of a model")]
-        pub const ORDERINGS: &[&str] = &[$(stringify!($name)),*];
+        #[cfg(all(test, loom))]
+        pub(crate) const ORDERINGS: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
@@ -41,9 +40,8 @@ orderings! {
 }
 
 /// Fences, by name: see `idle/README.md`.
-#[cfg(loom)]
-#[allow(missing_docs, reason = "not part of the crate outside of a model")]
-pub const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END];
+#[cfg(all(test, loom))]
+pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";

@@ -149,11 +149,11 @@ impl<Q: Queues> Member<Q> {
                 || awaited.is_done(),
                 || self.with_tally(|tally| tally.one(|block| &block.parks)),
             );
-            searching = rise == Rise::Called;
             debug_assert!(
                 matches!(rise, Rise::Early | Rise::Called),
                 "no end while a thread is away"
             );
+            searching = true;
         }
     }
 

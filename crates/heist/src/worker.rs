@@ -2,7 +2,7 @@
 
 use crate::core::Core;
 use crate::idle::Rise;
-use crate::member::Member;
+use crate::member::{Member, enter};
 use crate::panic::contain;
 use crate::queues::Queues;
 use crate::relief::{Shift, Taken};
@@ -56,7 +56,7 @@ pub(crate) fn start<Q: Queues>(
 fn live<Q: Queues>(core: Arc<Core<Q>>, number: usize, mut shift: Option<Shift<Q>>) {
     contain(|| (core.config.on_thread_start)(number));
     let member = Member::new(core);
-    member.enter(|| {
+    enter(member.core.id(), &member, || {
         while let Some(next) = shift.take() {
             shift = member.serve(next);
         }
@@ -121,15 +121,14 @@ impl<Q: Queues> Member<Q> {
                 || tally.one(|block| &block.parks),
             );
             called = rise == Rise::Called;
-            searching = match rise {
-                Rise::Early => core.idle.start_search(),
-                Rise::Called => true,
+            match rise {
+                Rise::Early | Rise::Called => searching = true,
                 Rise::Ended => return Next::Ended,
                 Rise::EndedHere => {
                     core.wind_up();
                     return Next::Ended;
                 }
-            };
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heist_deque::{Steal, bounded, growable, locked};
 use loom::thread;
 
-use crate::explore::models;
+use crate::explore::{Model, models};
 
 /// The verbs that the models need of an owner's end.
 pub(crate) trait Owner<T>: Send + 'static {

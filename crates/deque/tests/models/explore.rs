@@ -1,7 +1,10 @@
 //! How a model is run, and what it must have seen.
 
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use heist_deque::twin::weaken;
 
 /// A scenario to explore.
 #[derive(Clone, Copy)]
@@ -43,11 +46,43 @@ impl Model {
     }
 }
 
+/// Names the model that a child process is to explore.
+const MODEL: &str = "HEIST_TWIN_MODEL";
+/// Names the ordering that it is to weaken; empty for none.
+const SITE: &str = "HEIST_TWIN_SITE";
+
+/// Does an execution of this model fail with this site weakened?
+///
+/// A model that fails may bring down its process (destructors run outside of loom's world), so it is
+/// explored in a process of its own: this test binary, called again for the test `child`.
+pub(crate) fn fails(child: &str, model: &Model, site: &str) -> bool {
+    let this = std::env::current_exe().expect("the path of this test");
+    let child = Command::new(this)
+        .args(["--exact", child, "--ignored"])
+        .env(MODEL, model.name)
+        .env(SITE, site)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    !child.expect("a process for the twin").success()
+}
+
+/// What `child` does: explores what the environment names.
+pub(crate) fn explore_as_child(
+    mut models: impl Iterator<Item = &'static Model>,
+    sites: &[&'static str],
+) {
+    let name = std::env::var(MODEL).expect("only called by the other tests");
+    let site = std::env::var(SITE).unwrap_or_default();
+    weaken(sites.iter().copied().find(|&known| known == site).unwrap_or(""));
+    models.find(|model| model.name == name).expect("a known model").explore();
+}
+
 /// A list of models and a test for each: name, scenario, preemptions, floor.
 macro_rules! models {
     ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {
         /// All models of this file.
-        pub(crate) const MODELS: &[$crate::explore::Model] = &[$($crate::explore::Model {
+        pub(crate) const MODELS: &[Model] = &[$(Model {
             name: stringify!($name),
             run: $run,
             preemptions: $preemptions,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use heist_deque::{Injector, Steal, growable};
 use loom::thread;
 
-use crate::explore::models;
+use crate::explore::{Model, models};
 
 /// An injector with two of the first segment's three cells used up.
 fn near_the_border() -> loom::sync::Arc<Injector<usize>> {

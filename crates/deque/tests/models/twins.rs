@@ -1,20 +1,13 @@
 //! Negative twins: each ordering of the real code weakened, one at a time, and each classic mistake,
 //! must be noticed by a model.
-//!
-//! A model that fails may bring down its process (destructors run outside of loom's world), so each
-//! twin is explored in a process of its own: this test binary, called again.
 
-use std::process::{Command, Stdio};
+use heist_deque::twin::{ARGUED, SHOWN};
 
-use heist_deque::twin::{ARGUED, SHOWN, weaken};
-
-use crate::explore::Model;
+use crate::explore::{self, Model};
 use crate::{beam, deques, injector};
 
-/// Names the model that a child process is to explore.
-const MODEL: &str = "HEIST_TWIN_MODEL";
-/// Names the ordering that it is to weaken; empty for none.
-const SITE: &str = "HEIST_TWIN_SITE";
+/// The test below that a child process runs.
+const CHILD: &str = "twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
     let beams = beam::TWINS.iter().flat_map(|(wrong, mended)| [wrong, mended]);
@@ -25,23 +18,12 @@ fn all() -> impl Iterator<Item = &'static Model> {
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {
-    let name = std::env::var(MODEL).expect("only called by the other tests");
-    let site = std::env::var(SITE).unwrap_or_default();
-    weaken(SHOWN.iter().chain(ARGUED).copied().find(|&known| known == site).unwrap_or(""));
-    all().find(|model| model.name == name).expect("a known model").explore();
+    let sites: Vec<_> = SHOWN.iter().chain(ARGUED).copied().collect();
+    explore::explore_as_child(all(), &sites);
 }
 
-/// Does an execution of this model fail with this site weakened?
 fn fails(model: &Model, site: &str) -> bool {
-    let this = std::env::current_exe().expect("the path of this test");
-    let child = Command::new(this)
-        .args(["--exact", "twins::child", "--ignored"])
-        .env(MODEL, model.name)
-        .env(SITE, site)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    !child.expect("a process for the twin").success()
+    explore::fails(CHILD, model, site)
 }
 
 /// Saves the time to explore what cannot fail: the injector's sites in the deques' models, and the

@@ -60,9 +60,9 @@ pub(crate) struct Idle {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rise {
-    /// There was something to do after all; it is not a searcher.
+    /// There was something to do after all. It is a searcher.
     Early,
-    /// Somebody has called it, and it is a searcher.
+    /// Somebody has called it. It is a searcher.
     Called,
     /// The pool has come to its end.
     Ended,
@@ -201,13 +201,14 @@ impl Idle {
         self.called()
     }
 
-    /// Gets up without having been called, unless somebody has just done so (step S4).
+    /// Gets up without having been called, unless somebody has just done so (step S4). As a searcher
+    /// either way: somebody may have relied on the searcher that it was before.
     fn rise(&self, me: &Arc<Listener>) -> Rise {
         let mut asleep = lock(&self.asleep);
         match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
             Some(place) => {
                 asleep.remove(place);
-                self.word.fetch_sub(SLEEPER, Ordering::Relaxed);
+                self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
                 Rise::Early
             }
             None => self.called(),

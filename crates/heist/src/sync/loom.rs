@@ -1,5 +1,6 @@
 //! The loom model checker: every interleaving, and every value that the memory model allows.
 
+pub(crate) use loom::alloc::{alloc, dealloc};
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use loom::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
@@ -7,6 +8,15 @@ pub(crate) use loom::thread_local;
 pub(crate) use std::sync::{Arc, TryLockError};
 
 use super::site;
+
+macro_rules! per_thread {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
+        loom::thread_local! {
+            $(#[$attribute])* static $name: $type = $init;
+        }
+    };
+}
+pub(crate) use per_thread;
 
 /// Nothing is reaped in a model.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {

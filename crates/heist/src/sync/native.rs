@@ -5,6 +5,16 @@ pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use std::thread_local;
 
+/// A value for each thread, known when the program is compiled.
+macro_rules! per_thread {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
+        std::thread_local! {
+            $(#[$attribute])* static $name: $type = const { $init };
+        }
+    };
+}
+pub(crate) use per_thread;
+
 /// Would joining it take no time?
 pub(crate) fn is_finished<T>(thread: &ThreadHandle<T>) -> bool {
     thread.is_finished()

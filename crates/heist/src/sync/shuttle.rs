@@ -4,7 +4,17 @@ pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Order
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 pub(crate) use shuttle::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use shuttle::thread_local;
+pub(crate) use std::alloc::{alloc, dealloc};
 pub(crate) use std::sync::Arc;
+
+macro_rules! per_thread {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
+        shuttle::thread_local! {
+            $(#[$attribute])* static $name: $type = $init;
+        }
+    };
+}
+pub(crate) use per_thread;
 
 /// Nothing is reaped in a model.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {

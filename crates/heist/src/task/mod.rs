@@ -348,7 +348,14 @@ unsafe fn dispose(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 fn make(kind: &'static Kind, state: State) -> NonNull<Slot> {
     let slot = recycle::take();
     // SAFETY: fresh or recycled memory for a slot, which nobody else knows.
-    unsafe { slot.write(Slot { kind, state, room: UnsafeCell::new(Room::new()) }) };
+    unsafe {
+        slot.write(Slot {
+            kind,
+            state,
+            room: UnsafeCell::new(Room::new()),
+            memory: UnsafeCell::new(()),
+        });
+    }
     slot
 }
 

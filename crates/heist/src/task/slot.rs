@@ -20,6 +20,8 @@ pub(crate) struct Slot {
     /// The closure, until somebody has started it; then the outcome, from `DONE` on. Touched by the
     /// side that started the task, and after `DONE` by the handle's side or by the last one.
     pub(super) room: UnsafeCell<Room>,
+    /// Stands for the slot's memory, so that a model sees its use and its end. It takes no space.
+    pub(super) memory: UnsafeCell<()>,
 }
 
 #[repr(C, align(16))]
@@ -77,7 +79,9 @@ impl Slot {
     #[inline(always)]
     pub(super) unsafe fn state<'a>(slot: NonNull<Self>) -> &'a State {
         // SAFETY: as the caller says.
-        unsafe { &(*slot.as_ptr()).state }
+        let slot = unsafe { slot.as_ref() };
+        slot.memory.with(|_| ());
+        &slot.state
     }
 
     /// Puts a value into the room, or a box with it.

@@ -1,0 +1,24 @@
+//! How a scenario is run under shuttle.
+
+use shuttle::scheduler::{PctScheduler, RandomScheduler};
+use shuttle::{Config, Runner};
+
+/// Enough for a task on top of a task on top of a scheduler.
+const STACK: usize = 256 << 10;
+
+/// Runs a scenario under random schedules and under PCT of two depths, or replays one schedule.
+pub(crate) fn check(schedules: usize, scenario: fn()) {
+    if let Ok(schedule) = std::env::var("HEIST_REPLAY") {
+        shuttle::replay(scenario, &schedule);
+        return;
+    }
+    let config = || {
+        let mut config = Config::new();
+        config.stack_size = STACK;
+        config
+    };
+    let random = Runner::new(RandomScheduler::new(schedules), config()).run(scenario);
+    let shallow = Runner::new(PctScheduler::new(5, schedules), config()).run(scenario);
+    let deep = Runner::new(PctScheduler::new(10, schedules), config()).run(scenario);
+    assert_eq!([random, shallow, deep], [schedules; 3], "all schedules were run");
+}

@@ -1,0 +1,196 @@
+//! Who sleeps, who is called, and the end. A wake-up that is lost is a deadlock, which loom reports.
+//!
+//! The queue is a relaxed counter: the weakest that a queue could be.
+
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::idle::{Heard, Idle, Rise};
+use crate::listener::Listener;
+use crate::sync::Arc;
+
+struct Scene {
+    idle: Idle,
+    queue: AtomicUsize,
+}
+
+impl Scene {
+    fn new(workers: usize) -> Arc<Self> {
+        Arc::new(Self { idle: Idle::new(workers, true), queue: AtomicUsize::new(0) })
+    }
+
+    fn any(&self) -> bool {
+        self.queue.load(Relaxed) > 0
+    }
+
+    /// Takes one if there is one to be seen.
+    fn take(&self) -> bool {
+        self.any()
+            && self.queue.fetch_update(Relaxed, Relaxed, |waiting| waiting.checked_sub(1)).is_ok()
+    }
+
+    /// From outside, unless it is refused: steps P1 to P4.
+    fn submit(&self) {
+        if !self.idle.is_stopping() {
+            self.queue.fetch_add(1, Relaxed);
+            if self.idle.submitted() == Heard::Ended {
+                self.sweep();
+            }
+        }
+    }
+
+    fn sweep(&self) {
+        while self.take() {}
+    }
+
+    /// A worker until it has a task (`true`), or until the end (`false`).
+    fn work(&self) -> bool {
+        let me = Arc::new(Listener::thread());
+        let mut searching = false;
+        loop {
+            if self.take() {
+                if searching {
+                    self.idle.leave_search(|| self.any());
+                }
+                return true;
+            }
+            match self.idle.sleep(&me, searching, || self.any(), || false, || ()) {
+                Rise::Early | Rise::Called => searching = true,
+                Rise::Ended => return false,
+                Rise::EndedHere => {
+                    self.sweep();
+                    return false;
+                }
+            }
+        }
+    }
+}
+
+/// A worker goes to sleep while a task is submitted.
+fn submit_against_park() {
+    let scene = Scene::new(1);
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || assert!(worker.work(), "there is a task"));
+    scene.submit();
+    worker.join().unwrap();
+}
+
+/// The only searcher has found something and will be busy for ever; a task is submitted at the same
+/// time, and the other worker must get it.
+fn last_searcher_against_submit() {
+    let scene = Scene::new(2);
+    assert!(scene.idle.start_search());
+    let worker = Arc::clone(&scene);
+    let sleeper = thread::spawn(move || assert!(worker.work(), "there is a task"));
+    let submitter = Arc::clone(&scene);
+    let submitter = thread::spawn(move || submitter.submit());
+    scene.idle.leave_search(|| scene.any());
+    submitter.join().unwrap();
+    sleeper.join().unwrap();
+}
+
+/// A searcher gives up while a task is submitted.
+fn searcher_against_submit() {
+    let scene = Scene::new(1);
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || {
+        let me = Arc::new(Listener::thread());
+        let searching = worker.idle.start_search();
+        assert!(searching, "there is no other");
+        let rise = worker.idle.sleep(&me, searching, || worker.any(), || false, || ());
+        assert!(matches!(rise, Rise::Early | Rise::Called));
+        worker.idle.leave_search(|| worker.any());
+        assert!(worker.work(), "there is a task");
+    });
+    scene.submit();
+    worker.join().unwrap();
+}
+
+/// Two tasks are submitted one after the other, each worker takes one and is busy for ever. The
+/// second may be left to the searcher that the first has called.
+fn wake_chain() {
+    let scene = Scene::new(2);
+    let workers = [Arc::clone(&scene), Arc::clone(&scene)]
+        .map(|worker| thread::spawn(move || assert!(worker.work(), "there is a task for each")));
+    scene.submit();
+    scene.submit();
+    for worker in workers {
+        worker.join().unwrap();
+    }
+}
+
+/// The pool is stopped while its worker goes to sleep.
+fn stop_against_park() {
+    let scene = Scene::new(1);
+    scene.queue.fetch_add(1, Relaxed);
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || {
+        assert!(worker.work(), "submitted before the stop");
+        assert!(!worker.work(), "and nothing after it");
+    });
+    if scene.idle.stop(|| scene.any()) {
+        scene.sweep();
+    }
+    worker.join().unwrap();
+}
+
+/// A task comes from outside while the pool ends: it is run or swept away, and not left.
+fn submit_against_end() {
+    let scene = Scene::new(1);
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || while worker.work() {});
+    let submitter = Arc::clone(&scene);
+    let submitter = thread::spawn(move || submitter.submit());
+    if scene.idle.stop(|| scene.any()) {
+        scene.sweep();
+    }
+    worker.join().unwrap();
+    submitter.join().unwrap();
+    assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
+}
+
+/// A thread that has given its seat away retires while the one that has it goes to sleep, and the
+/// pool is stopping: one of the two finds that it is the end.
+fn retire_against_park() {
+    let scene = Scene::new(1);
+    scene.idle.step_aside();
+    assert!(!scene.idle.stop(|| scene.any()), "somebody is away");
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || while worker.work() {});
+    // What it did last was to spawn something, and as a thread of the pool it may.
+    scene.queue.fetch_add(1, Relaxed);
+    assert_ne!(scene.idle.submitted(), Heard::Ended, "while it is away");
+    if scene.idle.retire(|| scene.any()) {
+        scene.sweep();
+    }
+    worker.join().unwrap();
+    assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
+}
+
+/// A worker that waits for something is told of it while it goes to sleep.
+fn done_against_park() {
+    let scene = Scene::new(1);
+    let me = Arc::new(Listener::thread());
+    let done = Arc::new(AtomicUsize::new(0));
+    let (listener, tell) = (Arc::clone(&me), Arc::clone(&done));
+    let teller = thread::spawn(move || {
+        tell.store(1, Relaxed);
+        listener.tell();
+    });
+    let is_done = || done.load(Relaxed) == 1;
+    let rise = scene.idle.sleep(&me, false, || false, is_done, || ());
+    assert_eq!(rise, Rise::Early);
+    teller.join().unwrap();
+}
+
+models! {
+    idle_submit_against_park: submit_against_park, None, 290;
+    idle_searcher_against_submit: searcher_against_submit, None, 340;
+    idle_last_searcher_against_submit: last_searcher_against_submit, Some(3), 4_700;
+    idle_wake_chain: wake_chain, Some(2), 15_000;
+    idle_stop_against_park: stop_against_park, None, 88;
+    idle_submit_against_end: submit_against_end, Some(3), 7_000;
+    idle_retire_against_park: retire_against_park, Some(4), 700;
+    idle_done_against_park: done_against_park, None, 54;
+}

@@ -1,0 +1,175 @@
+//! Who runs a task, who has its outcome, who frees its slot.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Wake;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::batch;
+use crate::listener::Listener;
+use crate::member::{Host, enter};
+use crate::panic::PanicHook;
+use crate::sync::Arc;
+use crate::task::{Awaited, Receipt, Task};
+
+/// A closure's captured value or its result: counts its drops.
+struct Counted(Arc<AtomicUsize>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// A task that gives back what it has captured, and how often that was dropped.
+fn task() -> (Task, Receipt<Counted>, Arc<AtomicUsize>) {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let counted = Counted(Arc::clone(&drops));
+    // SAFETY: it borrows nothing.
+    let (task, receipt) = unsafe { Task::new(move || counted) };
+    (task, receipt, drops)
+}
+
+/// What a worker does with a task. Has it run it?
+fn run(task: Task) -> bool {
+    let hook = Arc::new(PanicHook::default());
+    let Some(started) = task.start() else { return false };
+    let (_, ended) = started.execute(&hook);
+    ended.publish(Some(&hook));
+    true
+}
+
+/// What a thread outside does. The outcome is there afterwards.
+fn wait<T>(receipt: &Receipt<T>) {
+    let listener = Arc::new(Listener::thread());
+    if receipt.listen(Arc::clone(&listener)) {
+        while !receipt.is_done() {
+            listener.berth().park();
+        }
+    }
+}
+
+/// A thread waits while the task runs.
+fn run_against_join() {
+    let (task, receipt, drops) = task();
+    let runner = thread::spawn(move || assert!(run(task)));
+    wait(&receipt);
+    let counted = receipt.take().expect("it does not panic");
+    assert_eq!(drops.load(Relaxed), 0);
+    drop(counted);
+    runner.join().unwrap();
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
+/// The handle is dropped while the task runs.
+fn run_against_detach() {
+    let (task, receipt, drops) = task();
+    let runner = thread::spawn(move || assert!(run(task)));
+    drop(receipt);
+    runner.join().unwrap();
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
+/// Whoever waits runs the task itself, while a worker takes it out of a queue.
+fn run_against_claim() {
+    let (task, receipt, drops) = task();
+    let runner = thread::spawn(move || run(task));
+    let claimed = match receipt.claim() {
+        Some(claimed) => {
+            let hook = Arc::new(PanicHook::default());
+            let _ = claimed.execute(&hook);
+            claimed.done();
+            true
+        }
+        None => {
+            wait(&receipt);
+            false
+        }
+    };
+    drop(receipt.take().expect("it does not panic"));
+    let ran = runner.join().unwrap();
+    assert!(claimed != ran, "one of the two runs it");
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
+/// A handle that has left a listener behind is dropped while the task runs.
+fn run_against_listener_left() {
+    let (task, receipt, drops) = task();
+    let runner = thread::spawn(move || assert!(run(task)));
+    let listener = Arc::new(Listener::thread());
+    receipt.listen(Arc::clone(&listener));
+    drop(receipt);
+    runner.join().unwrap();
+    assert_eq!(drops.load(Relaxed), 1);
+    assert_eq!(Arc::strong_count(&listener), 1, "nobody else has it any more");
+}
+
+/// Has a place that is written before anybody else knows of it.
+struct Probe(UnsafeCell<()>);
+
+// SAFETY: loom finds out if it is touched at the wrong time: that is what it is for.
+unsafe impl Sync for Probe {}
+// SAFETY: likewise.
+unsafe impl Send for Probe {}
+
+impl Wake for Probe {
+    fn wake(self: Arc<Self>) {
+        // A waker's panic is contained, and so would be what loom has to say.
+        if catch_unwind(AssertUnwindSafe(|| self.0.with(|_| ()))).is_err() {
+            std::process::abort();
+        }
+    }
+}
+
+/// A future leaves its waker while the task runs; whoever wakes it sees all of it.
+fn run_against_poll() {
+    let (task, receipt, drops) = task();
+    let runner = thread::spawn(move || assert!(run(task)));
+    let probe = Arc::new(Probe(UnsafeCell::new(())));
+    probe.0.with_mut(|_| ());
+    receipt.listen(Arc::new(Listener::future(&probe.into())));
+    runner.join().unwrap();
+    drop(receipt);
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
+/// Gives every task to a thread of its own.
+struct Threads(std::cell::RefCell<Vec<thread::JoinHandle<()>>>);
+
+impl Host for Threads {
+    fn submit(&self, task: Task, _: u64) {
+        let thread = thread::spawn(move || assert!(run(task)));
+        self.0.borrow_mut().push(thread);
+    }
+
+    fn wait(&self, _: &dyn Awaited, _: usize) {
+        unreachable!("nobody waits here")
+    }
+}
+
+/// The parts of a batch end on different threads; the last one sees all results.
+fn batch_of_two() {
+    let hook = Arc::new(PanicHook::default());
+    let closures = [10, 20].map(|n| move || Box::new(n));
+    let (task, receipt, count) = batch::new(closures.into_iter(), &hook);
+    assert_eq!(count, 2);
+    let threads = Threads(Default::default());
+    enter(1, &threads, || assert!(run(task.expect("not empty"))));
+    wait(&receipt);
+    assert_eq!(receipt.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
+    for thread in threads.0.into_inner() {
+        thread.join().unwrap();
+    }
+}
+
+models! {
+    task_join: run_against_join, None, 90;
+    task_detach: run_against_detach, None, 8;
+    task_claim: run_against_claim, None, 160;
+    task_poll: run_against_poll, None, 10;
+    task_listener_left: run_against_listener_left, None, 36;
+    task_batch: batch_of_two, Some(3), 50;
+}
