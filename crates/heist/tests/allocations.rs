@@ -1,0 +1,227 @@
+//! The contract of memory: once a pool is warm, small tasks allocate nothing, wherever they come
+//! from and wherever they run.
+
+#![cfg(not(any(loom, shuttle)))]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+
+use common::{Kind, eventually, for_every_strategy};
+use heist::{JoinHandle, Pool};
+
+for_every_strategy! {
+    counter_works,
+    inside_detached,
+    inside_joined,
+    one_by_one,
+    outside_detached,
+    outside_joined,
+    stolen_detached,
+    stolen_joined,
+    large_results,
+}
+
+/// The system's allocator, which counts for all threads together: a task may be made on one and end
+/// on another.
+struct Meter;
+
+#[global_allocator]
+static METER: Meter = Meter;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+/// Bytes that are allocated just now.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: memory comes from `System` and goes back there with the same layout; the counters
+// allocate nothing.
+unsafe impl GlobalAlloc for Meter {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise is the same as ours.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as above.
+        unsafe { System.dealloc(place, layout) }
+    }
+}
+
+/// The counter is everybody's: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How many tasks are outstanding at most.
+const WAVE: usize = 10_000;
+/// A million tasks in all; a build without optimizations makes do with fewer.
+const WAVES: usize = if cfg!(debug_assertions) { 20 } else { 100 };
+/// Until every queue and every store of memory has had its largest size.
+const WARM_UP: usize = 5;
+
+/// Allocations per task, as a person would read them.
+fn per_task(pool: &Pool, mut waves: impl FnMut(&Pool, usize)) -> String {
+    waves(pool, WARM_UP);
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    waves(pool, WAVES);
+    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    format!("{:.2}", allocations as f64 / (WAVES * WAVE) as f64)
+}
+
+/// What a small task does: its closure has the 48 bytes that fit where no memory is needed.
+fn small(sum: &Arc<AtomicUsize>) -> impl FnOnce() -> usize + Send + 'static {
+    let (sum, ballast) = (Arc::clone(sum), [1_usize; 5]);
+    move || {
+        sum.fetch_add(black_box(ballast)[4], Ordering::Relaxed);
+        ballast[0]
+    }
+}
+
+/// From inside, with nobody to wait for them: the last task of a wave begins the next.
+fn detached_inside(pool: &Pool, waves: usize) {
+    fn wave(left: usize, pending: Arc<AtomicUsize>, done: mpsc::Sender<()>) {
+        if left == 0 {
+            done.send(()).expect("a test that waits");
+            return;
+        }
+        pending.store(WAVE, Ordering::Relaxed);
+        for _ in 0..WAVE {
+            // 32 bytes.
+            let (pending, done) = (Arc::clone(&pending), done.clone());
+            heist::spawn(move || {
+                if pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+                    wave(left - 1, pending, done);
+                }
+            });
+        }
+    }
+    let (done, is_done) = mpsc::channel();
+    pool.spawn(move || wave(waves, Arc::default(), done));
+    is_done.recv().expect("an end");
+}
+
+fn joined_inside(pool: &Pool, waves: usize) {
+    let total = pool.spawn(move || {
+        let sum = Arc::default();
+        let mut handles = Vec::with_capacity(WAVE);
+        for _ in 0..waves {
+            handles.extend((0..WAVE).map(|_| heist::spawn(small(&sum))));
+            handles.drain(..).for_each(|handle| assert_eq!(handle.join().expect("a result"), 1));
+        }
+        sum.load(Ordering::Relaxed)
+    });
+    assert_eq!(total.join().expect("a result"), waves * WAVE);
+}
+
+fn detached_outside(pool: &Pool, waves: usize) {
+    let sum = Arc::default();
+    for wave in 1..=waves {
+        (0..WAVE).for_each(|_| drop(pool.spawn(small(&sum))));
+        eventually("the wave is over", || sum.load(Ordering::Relaxed) == wave * WAVE);
+    }
+}
+
+fn joined_outside(pool: &Pool, waves: usize) {
+    let sum = Arc::default();
+    let mut handles: Vec<JoinHandle<usize>> = Vec::with_capacity(WAVE);
+    for _ in 0..waves {
+        handles.extend((0..WAVE).map(|_| pool.spawn(small(&sum))));
+        handles.drain(..).for_each(|handle| assert_eq!(handle.join().expect("a result"), 1));
+    }
+    assert_eq!(sum.load(Ordering::Relaxed), waves * WAVE);
+}
+
+/// What does not fit allocates, and the counter sees it.
+fn counter_works<S: Kind>() {
+    let _alone = alone();
+    let pool = S::pool(1);
+    let per_task = per_task(&pool, |pool, waves| {
+        for _ in 0..waves {
+            for _ in 0..WAVE {
+                let ballast = [1_u8; 49];
+                pool.spawn(move || _ = black_box(ballast));
+            }
+            pool.spawn(|| ()).join().expect("a result");
+        }
+    });
+    assert!(per_task.parse::<f64>().expect("a number") >= 0.99, "{per_task}");
+}
+
+fn inside_detached<S: Kind>() {
+    let _alone = alone();
+    assert_eq!(per_task(&S::pool(1), detached_inside), "0.00");
+}
+
+fn inside_joined<S: Kind>() {
+    let _alone = alone();
+    assert_eq!(per_task(&S::pool(1), joined_inside), "0.00");
+}
+
+/// One task that submits and waits for as long as the program runs, on a pool with nobody else to
+/// tidy up: what it has waited for is gone, and not only when the task ends.
+fn one_by_one<S: Kind>() {
+    let _alone = alone();
+    let pool = S::pool(1);
+    let grown = pool.install(|| {
+        let sum = Arc::default();
+        let turns = |turns| {
+            (0..turns).for_each(|_| _ = heist::spawn(small(&sum)).join().expect("a result"));
+            LIVE.load(Ordering::Relaxed)
+        };
+        let warm = turns(WARM_UP * WAVE);
+        turns(WAVES * WAVE).saturating_sub(warm)
+    });
+    assert!(grown < 1 << 20, "{grown} bytes more after {} tasks, none outstanding", WAVES * WAVE);
+}
+
+fn outside_detached<S: Kind>() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        assert_eq!(per_task(&S::pool(workers), detached_outside), "0.00", "{workers} workers");
+    }
+}
+
+fn outside_joined<S: Kind>() {
+    let _alone = alone();
+    for workers in [1, 2] {
+        assert_eq!(per_task(&S::pool(workers), joined_outside), "0.00", "{workers} workers");
+    }
+}
+
+/// Memory that goes to another thread with its task comes back.
+fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
+    let _alone = alone();
+    let pool = S::pool(2);
+    assert_eq!(per_task(&pool, waves), "0.00");
+    if S::STEALS {
+        assert!(pool.stats().successful_steals > 0, "nothing was stolen");
+    }
+}
+
+fn stolen_detached<S: Kind>() {
+    stolen::<S>(detached_inside);
+}
+
+fn stolen_joined<S: Kind>() {
+    stolen::<S>(joined_inside);
+}
+
+/// A small closure may have a result that does not fit, at the price of one allocation at most.
+fn large_results<S: Kind>() {
+    let _alone = alone();
+    let pool = S::pool(1);
+    let per_task = per_task(&pool, |pool, waves| {
+        for _ in 0..waves {
+            (0..WAVE).for_each(|_| drop(pool.spawn(|| [1_u64; 100])));
+            pool.spawn(|| ()).join().expect("a result");
+        }
+    });
+    assert!(per_task.parse::<f64>().expect("a number") < 1.1, "{per_task}");
+}

@@ -1,0 +1,206 @@
+//! What the tests of all contracts share: the strategies as types, a watch over every test, gates
+//! that hold workers up, values that know how often they were dropped, and a small executor.
+
+#![allow(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "each test binary uses its own part of this module"
+)]
+
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use heist::{Builder, Counters, JoinHandle, Pool, Stats, Strategy};
+
+mod crew;
+mod executor;
+mod ledger;
+mod watch;
+
+pub(crate) use crew::Crew;
+pub(crate) use executor::{Alarm, block_on, poll_once};
+pub(crate) use ledger::{Ledger, Tracked, text};
+pub(crate) use watch::{in_child, watched};
+
+/// How many workers the pools of a test have, one after the other.
+pub(crate) const WORKERS: [usize; 3] = [1, 2, 4];
+
+/// A strategy as a type, so that a test can be a function of it.
+pub(crate) trait Kind: 'static {
+    const STRATEGY: Strategy;
+    /// Whether a worker has a queue of its own, from which others steal.
+    const STEALS: bool;
+
+    fn builder(workers: usize) -> Builder {
+        Pool::builder().workers(workers).strategy(Self::STRATEGY)
+    }
+
+    fn pool(workers: usize) -> Pool {
+        Self::builder(workers).build().expect("a pool")
+    }
+}
+
+macro_rules! kind {
+    ($name:ident, steals: $steals:literal) => {
+        pub(crate) struct $name;
+
+        impl Kind for $name {
+            const STRATEGY: Strategy = Strategy::$name;
+            const STEALS: bool = $steals;
+        }
+    };
+}
+
+kind!(WorkStealing, steals: true);
+kind!(LockedDeques, steals: true);
+kind!(GlobalQueue, steals: false);
+
+/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy, each test under
+/// the eyes of the watch.
+macro_rules! tests_for {
+    ($name:ident: $kind:ident, { $($test:ident),* $(,)? }) => {
+        mod $name {
+            $(
+                #[test]
+                fn $test() {
+                    let name = concat!(module_path!(), "::", stringify!($test));
+                    $crate::common::watched(name, super::$test::<$crate::common::$kind>);
+                }
+            )*
+        }
+    };
+}
+pub(crate) use tests_for;
+
+/// Runs each test, a function with one type parameter, for every strategy.
+macro_rules! for_every_strategy {
+    (@all $tests:tt) => {
+        $crate::common::tests_for!(work_stealing: WorkStealing, $tests);
+        $crate::common::tests_for!(locked_deques: LockedDeques, $tests);
+        $crate::common::tests_for!(global_queue: GlobalQueue, $tests);
+    };
+    ($($test:ident),* $(,)?) => {
+        $crate::common::for_every_strategy!(@all { $($test),* });
+    };
+}
+pub(crate) use for_every_strategy;
+
+/// Waits until something is so. What never is fails the test, with a name.
+pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
+    let patience = Instant::now() + watch::PATIENCE / 3;
+    while !is_so() {
+        assert!(Instant::now() < patience, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Keeps every worker of a pool busy until it is opened, or dropped.
+pub(crate) struct Gate {
+    held: Vec<Sender<()>>,
+}
+
+impl Gate {
+    /// Returns once no worker is free any more.
+    pub(crate) fn close(pool: &Pool) -> Self {
+        let (enter, entered) = mpsc::channel();
+        let mut held = Vec::new();
+        for _ in 0..pool.workers() {
+            let (open, opened) = mpsc::channel();
+            let enter = enter.clone();
+            held.push(open);
+            pool.spawn(move || {
+                enter.send(()).expect("a test that waits");
+                // An error is what this waits for: the gate is gone.
+                let _ = opened.recv();
+            });
+        }
+        held.iter().for_each(|_| entered.recv().expect("a worker that reaches the gate"));
+        Self { held }
+    }
+
+    /// How many tasks this has cost.
+    pub(crate) fn tasks(&self) -> u64 {
+        self.held.len() as u64
+    }
+
+    pub(crate) fn open(self) {}
+
+    /// Stops the pool at once while its workers are still here. Returns how many tasks were let in
+    /// to find out, all of them cancelled.
+    pub(crate) fn stop_now(self, pool: &Pool) -> u64 {
+        stop_now_before(pool, || self.open())
+    }
+}
+
+/// Stops the pool at once, and lets the running tasks go on when nothing else may start. Returns
+/// how many tasks were let in to find out, all of them cancelled.
+pub(crate) fn stop_now_before(pool: &Pool, let_go: impl FnOnce()) -> u64 {
+    thread::scope(|scope| {
+        let stopper = scope.spawn(|| pool.stop_now());
+        let mut admitted = 0;
+        eventually("the pool refuses tasks", || {
+            let refused = pool.spawn(|| ()).is_finished();
+            admitted += u64::from(!refused);
+            refused
+        });
+        // Refused and cancelled need not be one step: some time for the second.
+        thread::sleep(Duration::from_millis(20));
+        let_go();
+        stopper.join().expect("no panic");
+        admitted
+    })
+}
+
+/// The name and value of every counter.
+pub(crate) fn fields(counters: &Counters) -> [(&'static str, u64); 16] {
+    macro_rules! fields {
+        ($($field:ident)*) => { [$((stringify!($field), counters.$field)),*] };
+    }
+    fields! {
+        tasks_submitted tasks_completed panics cancellations steal_attempts successful_steals
+        failed_cas tasks_moved local_pops injector_pops overflows idle_spins parks wake_ups_sent
+        futile_wake_ups lock_contention
+    }
+}
+
+/// How many tasks have come to an end, good or bad.
+pub(crate) fn ended(counters: &Counters) -> u64 {
+    counters.tasks_completed + counters.panics + counters.cancellations
+}
+
+/// Panics unless these are the counters of a pool that has nothing left to do.
+pub(crate) fn assert_balanced(stats: &Stats) {
+    assert_eq!(stats.total.tasks_submitted, ended(&stats.total), "{:?}", stats.total);
+    for (index, (name, total)) in fields(&stats.total).into_iter().enumerate() {
+        let sum: u64 = stats.per_worker.iter().map(|worker| fields(worker)[index].1).sum();
+        assert!(sum <= total, "{name}: {sum} by workers, {total} in all");
+    }
+}
+
+/// Stops the pool, and panics unless so many tasks ended in each way.
+pub(crate) fn assert_counts(pool: &Pool, completed: u64, panics: u64, cancellations: u64) {
+    pool.stop();
+    let stats = pool.stats();
+    assert_balanced(&stats);
+    let ends = (stats.tasks_completed, stats.panics, stats.cancellations);
+    assert_eq!(ends, (completed, panics, cancellations));
+}
+
+/// A die for tests: xorshift, the same sequence every time.
+pub(crate) struct Die(u64);
+
+impl Die {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % sides
+    }
+}

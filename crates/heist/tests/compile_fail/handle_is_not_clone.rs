@@ -1,0 +1,15 @@
+//! A result is yielded once: there is no second handle. And a pool has one owner, who stops it.
+
+use heist::{JoinHandle, Pool};
+
+fn handle(handle: JoinHandle<u8>) {
+    let _second = handle.clone();
+}
+
+fn pool(pool: Pool) {
+    let _second = pool.clone();
+}
+
+fn main() {
+    let _ = (handle, pool);
+}

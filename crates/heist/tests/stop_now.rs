@@ -1,0 +1,203 @@
+//! The contract of an immediate stop, and of a race with any stop: nothing more starts, what runs is
+//! waited for, and every handle yields something.
+
+#![cfg(not(any(loom, shuttle)))]
+
+mod common;
+
+use std::sync::{Barrier, mpsc};
+use std::thread;
+
+use common::{
+    Crew, Die, Gate, Kind, Ledger, WORKERS, assert_balanced, assert_counts, eventually,
+    for_every_strategy, stop_now_before,
+};
+use heist::{JoinError, Pool};
+
+for_every_strategy! {
+    smoke,
+    idle_workers,
+    while_running,
+    nested_spawns,
+    during_stop,
+    stop_after_now,
+    racing_spawns,
+    racing_spawns_now,
+}
+
+fn smoke<S: Kind>() {
+    for workers in WORKERS {
+        let crew = Crew::new();
+        let pool = crew.builder::<S>(workers).build().expect("a pool");
+        let ledger = Ledger::new(100);
+        let gate = Gate::close(&pool);
+        let handles: Vec<_> = (0..100)
+            .map(|n| {
+                let captured = ledger.value(n);
+                pool.spawn(move || drop(captured))
+            })
+            .collect();
+        let completed = gate.tasks();
+        let probes = gate.stop_now(&pool);
+        crew.assert_gone();
+        ledger.assert_each_once();
+        for handle in handles {
+            assert!(handle.is_finished());
+            assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+        }
+        assert_counts(&pool, completed, 0, 100 + probes);
+    }
+}
+
+fn idle_workers<S: Kind>() {
+    for _ in 0..20 {
+        let pool = S::pool(4);
+        Gate::close(&pool).open();
+        pool.stop_now();
+        assert_counts(&pool, 4, 0, 0);
+    }
+}
+
+/// What runs is waited for, and its result is there.
+fn while_running<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let (start, started) = mpsc::channel();
+        let (go, gone) = mpsc::channel();
+        let handle = pool.spawn(move || {
+            start.send(()).expect("a test that waits");
+            gone.recv().expect("a test that lets go")
+        });
+        started.recv().expect("a start");
+        stop_now_before(&pool, || go.send(5).expect("a task that waits"));
+        assert!(handle.is_finished());
+        assert_eq!(handle.join().expect("a result"), 5);
+        assert_balanced(&pool.stats());
+    }
+}
+
+/// A running task may submit and wait: it gets a result or an error, but it gets one.
+fn nested_spawns<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let (start, started) = mpsc::channel();
+        let (go, gone) = mpsc::channel::<()>();
+        let handle = pool.spawn(move || {
+            start.send(()).expect("a test that waits");
+            gone.recv().expect("a test that lets go");
+            (0..20).map(|n| heist::spawn(move || n).join()).collect::<Vec<_>>()
+        });
+        started.recv().expect("a start");
+        stop_now_before(&pool, || go.send(()).expect("a task that waits"));
+        for (n, result) in handle.join().expect("results").into_iter().enumerate() {
+            match result {
+                Ok(value) => assert_eq!(value, n),
+                Err(JoinError::Cancelled | JoinError::Stopped) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        assert_balanced(&pool.stats());
+    }
+}
+
+/// The impatient one wins, and the patient one returns as well.
+fn during_stop<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let (start, started) = mpsc::channel();
+        for _ in 0..workers {
+            let start = start.clone();
+            // Holds its worker up until nothing may start any more; from outside one cannot see it.
+            pool.spawn(move || {
+                start.send(()).expect("a test that waits");
+                while heist::spawn(|| ()).join().is_ok() {
+                    thread::yield_now();
+                }
+            });
+        }
+        (0..workers).for_each(|_| started.recv().expect("a start"));
+        let handles: Vec<_> = (0..100).map(|_| pool.spawn(|| ())).collect();
+        thread::scope(|scope| {
+            let patient = scope.spawn(|| pool.stop());
+            eventually("the pool refuses tasks", || pool.spawn(|| ()).is_finished());
+            pool.stop_now();
+            patient.join().expect("no panic");
+        });
+        for handle in handles {
+            assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+        }
+        assert_balanced(&pool.stats());
+    }
+}
+
+fn stop_after_now<S: Kind>() {
+    let pool = S::pool(1);
+    let gate = Gate::close(&pool);
+    let handle = pool.spawn(|| 1);
+    gate.stop_now(&pool);
+    pool.stop();
+    assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+}
+
+/// Outside threads submit while another one stops the pool. Returns how many of their tasks were
+/// cancelled.
+fn race<S: Kind>(workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
+    let pool = S::pool(workers);
+    let start = Barrier::new(4);
+    let submit = |seed| {
+        start.wait();
+        let mut die = Die::new(seed);
+        let (mut results, mut cancelled, mut refused) = (0, 0, 0);
+        let handles: Vec<_> = (0..300)
+            .map(|n| {
+                (0..die.roll(100)).for_each(|_| std::hint::spin_loop());
+                pool.spawn(move || n)
+            })
+            .collect();
+        for (n, handle) in handles.into_iter().enumerate() {
+            match handle.join() {
+                Ok(value) => {
+                    assert_eq!(value, n);
+                    results += 1;
+                }
+                Err(JoinError::Cancelled) => cancelled += 1,
+                Err(JoinError::Stopped) => refused += 1,
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+        (results, cancelled, refused)
+    };
+    let submit = &submit;
+    let ends = thread::scope(|scope| {
+        let threads = [0, 1, 2].map(|n| scope.spawn(move || submit(3 * seed + n)));
+        start.wait();
+        (0..Die::new(seed).roll(20_000)).for_each(|_| std::hint::spin_loop());
+        stop(&pool);
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    let [results, cancelled, refused] =
+        ends.into_iter().fold([0; 3], |[a, b, c], end| [a + end.0, b + end.1, c + end.2]);
+    let stats = pool.stats();
+    assert_balanced(&stats);
+    assert_eq!((stats.tasks_completed, stats.panics), (results, 0));
+    // What comes in the very moment of the end may have been let in before it was refused.
+    assert!((cancelled..=cancelled + refused).contains(&stats.cancellations), "{:?}", stats.total);
+    cancelled
+}
+
+fn racing_spawns<S: Kind>() {
+    for workers in WORKERS {
+        for seed in 0..30 {
+            let cancelled = race::<S>(workers, seed, Pool::stop);
+            assert_eq!(cancelled, 0, "a graceful stop");
+        }
+    }
+}
+
+fn racing_spawns_now<S: Kind>() {
+    for workers in WORKERS {
+        for seed in 0..30 {
+            race::<S>(workers, seed, Pool::stop_now);
+        }
+    }
+}
