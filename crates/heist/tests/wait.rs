@@ -16,11 +16,6 @@ use heist::{JoinHandle, Pool};
 for_every_strategy! {
     smoke,
     several_times,
-    descending_chain,
-    descending_chain_of_large_frames,
-    chain_from_outside,
-    chain_behind_a_gate,
-    chain_from_inside,
     oldest_first,
     newest_first,
     elsewhere,
@@ -35,9 +30,6 @@ for_every_strategy! {
     nobody_to_step_in,
     while_stopping,
 }
-
-/// The length of the long chains: on one stack they would not fit.
-const LENGTH: u64 = 10_000;
 
 fn smoke<S: Kind>() {
     for workers in WORKERS {
@@ -77,85 +69,6 @@ fn several_times<S: Kind>() {
             waiter.join().expect("a result");
         }
         assert_counts(&here, 20 * (1 + 3 * workers as u64), 0, 0);
-    }
-}
-
-/// Each task submits the next and waits for it.
-fn descending_chain<S: Kind>() {
-    fn descend(length: u64) -> u64 {
-        if length == 0 {
-            return 0;
-        }
-        heist::spawn(move || descend(length - 1)).join().expect("a result") + 1
-    }
-    for workers in WORKERS {
-        let crew = Crew::new();
-        let pool = crew.builder::<S>(workers).build().expect("a pool");
-        assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
-        assert_counts(&pool, LENGTH + 1, 0, 0);
-        crew.assert_gone();
-    }
-}
-
-/// A few of these fill a stack.
-fn descending_chain_of_large_frames<S: Kind>() {
-    fn descend(length: u64) -> u64 {
-        let frame = std::hint::black_box([length as u8; 128 << 10]);
-        if length == 0 {
-            return 0;
-        }
-        let below = heist::spawn(move || descend(length - 1)).join().expect("a result");
-        assert_eq!(std::hint::black_box(frame)[4096], length as u8);
-        below + 1
-    }
-    for workers in WORKERS {
-        let pool = S::pool(workers);
-        assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
-    }
-}
-
-/// One after the other, each with the handle of the one before it.
-fn chain(mut spawn: impl FnMut(Option<JoinHandle<u64>>) -> JoinHandle<u64>) -> JoinHandle<u64> {
-    let mut last = spawn(None);
-    for _ in 0..LENGTH {
-        last = spawn(Some(last));
-    }
-    last
-}
-
-fn link(before: Option<JoinHandle<u64>>) -> u64 {
-    before.map_or(0, |before| before.join().expect("a result") + 1)
-}
-
-fn chain_from_outside<S: Kind>() {
-    for workers in WORKERS {
-        let pool = S::pool(workers);
-        let last = chain(|before| pool.spawn(move || link(before)));
-        assert_eq!(last.join().expect("a result"), LENGTH);
-        assert_counts(&pool, LENGTH + 1, 0, 0);
-    }
-}
-
-/// All of it is there before the first one runs.
-fn chain_behind_a_gate<S: Kind>() {
-    for workers in WORKERS {
-        let pool = S::pool(workers);
-        let gate = Gate::close(&pool);
-        let last = chain(|before| pool.spawn(move || link(before)));
-        gate.open();
-        assert_eq!(last.join().expect("a result"), LENGTH);
-    }
-}
-
-/// A worker takes its newest task first: the one that has to wait for all others.
-fn chain_from_inside<S: Kind>() {
-    for workers in WORKERS {
-        let pool = S::pool(workers);
-        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))));
-        assert_eq!(last.join().expect("a handle").join().expect("a result"), LENGTH);
-        // And by a task that waits itself.
-        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))).join());
-        assert_eq!(last.join().expect("a result").expect("a result"), LENGTH);
     }
 }
 

@@ -1,0 +1,99 @@
+//! The contract of long waits: tasks that wait for each other in a row, however long, overflow no
+//! stack and block no pool.
+
+#![cfg(not(any(loom, shuttle)))]
+
+mod common;
+
+use common::{Crew, Gate, Kind, WORKERS, assert_counts, for_every_strategy};
+use heist::JoinHandle;
+
+for_every_strategy! {
+    descending,
+    large_frames,
+    from_outside,
+    behind_a_gate,
+    from_inside,
+}
+
+/// The length of the long chains: on one stack they would not fit.
+const LENGTH: u64 = 10_000;
+
+/// Each task submits the next and waits for it.
+fn descending<S: Kind>() {
+    fn descend(length: u64) -> u64 {
+        if length == 0 {
+            return 0;
+        }
+        heist::spawn(move || descend(length - 1)).join().expect("a result") + 1
+    }
+    for workers in WORKERS {
+        let crew = Crew::new();
+        let pool = crew.builder::<S>(workers).build().expect("a pool");
+        assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
+        assert_counts(&pool, LENGTH + 1, 0, 0);
+        crew.assert_gone();
+    }
+}
+
+/// A few of these fill a stack.
+fn large_frames<S: Kind>() {
+    fn descend(length: u64) -> u64 {
+        let frame = std::hint::black_box([length as u8; 128 << 10]);
+        if length == 0 {
+            return 0;
+        }
+        let below = heist::spawn(move || descend(length - 1)).join().expect("a result");
+        assert_eq!(std::hint::black_box(frame)[4096], length as u8);
+        below + 1
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
+    }
+}
+
+/// One after the other, each with the handle of the one before it.
+fn chain(mut spawn: impl FnMut(Option<JoinHandle<u64>>) -> JoinHandle<u64>) -> JoinHandle<u64> {
+    let mut last = spawn(None);
+    for _ in 0..LENGTH {
+        last = spawn(Some(last));
+    }
+    last
+}
+
+fn link(before: Option<JoinHandle<u64>>) -> u64 {
+    before.map_or(0, |before| before.join().expect("a result") + 1)
+}
+
+fn from_outside<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let last = chain(|before| pool.spawn(move || link(before)));
+        assert_eq!(last.join().expect("a result"), LENGTH);
+        assert_counts(&pool, LENGTH + 1, 0, 0);
+    }
+}
+
+/// All of it is there before the first one runs.
+fn behind_a_gate<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let gate = Gate::close(&pool);
+        let last = chain(|before| pool.spawn(move || link(before)));
+        gate.open();
+        assert_eq!(last.join().expect("a result"), LENGTH);
+    }
+}
+
+/// A worker takes its newest task first: the one that has to wait for all others.
+fn from_inside<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))));
+        assert_eq!(last.join().expect("a handle").join().expect("a result"), LENGTH);
+        // And by a task that waits itself.
+        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))).join());
+        assert_eq!(last.join().expect("a result").expect("a result"), LENGTH);
+    }
+}
