@@ -38,7 +38,7 @@ struct Batch<F, T> {
     groups: Box<[Padded<AtomicUsize>]>,
     /// Groups with such entries.
     left: AtomicUsize,
-    promise: Mutex<Option<Promise<Vec<T>>>>,
+    promise: Mutex<Option<Promise<T>>>,
     hook: Arc<PanicHook>,
 }
 
@@ -167,7 +167,8 @@ impl<F, T: Send> Batch<F, T> {
         match failure {
             None => promise.keep(Ok(results), &self.hook),
             Some(failure) => {
-                contain(|| drop(results));
+                // One by one, because each may panic.
+                results.into_iter().for_each(|result| contain(|| drop(result)));
                 promise.keep(Err(failure), &self.hook);
             }
         }

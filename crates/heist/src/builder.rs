@@ -196,8 +196,8 @@ impl Builder {
 fn default_workers() -> Result<usize, BuildError> {
     match std::env::var_os(ENVIRONMENT) {
         Some(value) => match value.to_str().and_then(|value| value.trim().parse().ok()) {
-            Some(workers) => Ok(workers),
-            None => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
+            Some(workers) if workers > 0 => Ok(workers),
+            _ => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
         },
         None => Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS)),
     }

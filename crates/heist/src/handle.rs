@@ -125,6 +125,10 @@ struct Polled<'h, T> {
 }
 
 impl<T> Awaited for Polled<'_, T> {
+    fn id(&self) -> usize {
+        self.receipt.id()
+    }
+
     fn is_done(&self) -> bool {
         self.receipt.is_done()
     }

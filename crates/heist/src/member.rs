@@ -20,6 +20,8 @@ pub(crate) struct Member<Q: Queues> {
     pub(crate) listener: Arc<Listener>,
     /// An address near the beginning of the thread's stack.
     stack: usize,
+    /// Claimed tasks since husks were last looked for.
+    pub(crate) husks: Cell<usize>,
 }
 
 /// What a thread is, as seen by code that does not know the strategy.
@@ -97,7 +99,13 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn new(core: Arc<Core<Q>>) -> Self {
         let here = 0_u8;
         let stack = (&raw const here).addr();
-        Self { core, seat: RefCell::new(None), listener: Arc::new(Listener::thread()), stack }
+        Self {
+            core,
+            seat: RefCell::new(None),
+            listener: Arc::new(Listener::thread()),
+            stack,
+            husks: Cell::new(0),
+        }
     }
 
     /// Where this thread counts just now.

@@ -10,10 +10,10 @@ use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Task;
 
-/// The most threads beyond the workers that a pool ever has. A guess: far more than a program that
-/// waits inside tasks with some sense, far fewer than a system refuses. At the limit a waiting worker
-/// keeps its seat and sleeps with it.
-const LIMIT: usize = 512;
+/// With so many threads beyond the workers, a worker that waits keeps its seat and sleeps with it, as
+/// long as another seat is in use: the last one is handed on until the system refuses. A guess: far
+/// more than a program that waits inside tasks with some sense, far fewer than a system refuses.
+const MANY: usize = 512;
 
 /// What a thread does next: take this seat and run this task first.
 pub(crate) struct Shift<Q: Queues> {
@@ -34,6 +34,8 @@ struct Spares<Q: Queues> {
     waiting: Vec<Arc<Post<Q>>>,
     /// Threads beyond the workers.
     extra: usize,
+    /// Seats that are kept by threads that wait, because there are too many threads.
+    kept: usize,
     /// How many there ever were: the next one's number.
     born: usize,
     /// Has the pool come to its end?
@@ -47,17 +49,18 @@ pub(crate) enum Taken<Q: Queues> {
     Waiting,
     /// Nobody yet: a thread is to be started for it, with this number.
     Start(Shift<Q>, usize),
-    /// Nobody: there are too many threads.
+    /// Nobody: there are too many threads. It is to be kept until [`Relief::resume`].
     Refused(Shift<Q>),
 }
 
 impl<Q: Queues> Relief<Q> {
     pub(crate) fn new() -> Self {
-        let spares = Spares { waiting: Vec::new(), extra: 0, born: 0, closed: false };
+        let spares = Spares { waiting: Vec::new(), extra: 0, kept: 0, born: 0, closed: false };
         Self(Mutex::new(spares))
     }
 
-    pub(crate) fn hand_over(&self, shift: Shift<Q>) -> Taken<Q> {
+    /// There are as many seats as `workers`.
+    pub(crate) fn hand_over(&self, shift: Shift<Q>, workers: usize) -> Taken<Q> {
         let mut spares = lock(&self.0);
         if let Some(post) = spares.waiting.pop() {
             drop(spares);
@@ -65,7 +68,8 @@ impl<Q: Queues> Relief<Q> {
             post.listener.tell();
             return Taken::Waiting;
         }
-        if spares.extra == LIMIT {
+        if spares.extra >= MANY && spares.kept + 1 < workers {
+            spares.kept += 1;
             return Taken::Refused(shift);
         }
         spares.extra += 1;
@@ -73,9 +77,16 @@ impl<Q: Queues> Relief<Q> {
         Taken::Start(shift, spares.born)
     }
 
-    /// The thread that was to be started could not be.
+    /// The thread that was to be started could not be: the seat is kept.
     pub(crate) fn not_started(&self) {
-        lock(&self.0).extra -= 1;
+        let mut spares = lock(&self.0);
+        spares.extra -= 1;
+        spares.kept += 1;
+    }
+
+    /// A seat that was kept is in use again.
+    pub(crate) fn resume(&self) {
+        lock(&self.0).kept -= 1;
     }
 
     /// For a thread that has lost its seat and finished its tasks: waits for another shift. `None`:

@@ -14,19 +14,23 @@ use crate::idle::Rise;
 use crate::listener::Listener;
 use crate::member::{Host, Member, with_host};
 use crate::queues::Queues;
-use crate::sync::{Arc, pause, thread_local};
+use crate::sync::{Arc, pause, thread_local, yield_now};
 use crate::task::{Awaited, Refusal, Task};
 
-/// A task is run on top of the one that waits for it if so many quarters of the stack are left for it.
-const CLAIM_SHARE: usize = 3;
-/// The same where there is no good choice.
-const MAKE_DO_SHARE: usize = 2;
+/// A task is run on top of the one that waits for it while the stack is used up to one part in
+/// this many. The rest is for the task.
+const STACK_SHARE: usize = 4;
 
 /// Looks at a task that is running elsewhere before sleeping is considered. To sleep and to be
 /// woken takes some ten microseconds on a good day.
 const LOOKS: u32 = 64;
 /// Pauses between two looks.
 const PAUSES: u32 = 8;
+/// And then the core is yielded so often: the task may have been on it.
+const YIELDS: u32 = 4;
+
+/// After so many claimed tasks their husks are looked for; a guess.
+const HUSKS: usize = 64;
 
 thread_local! {
     /// Of a thread that belongs to no pool.
@@ -61,6 +65,12 @@ fn watch(awaited: &dyn Awaited) -> bool {
         }
         (0..PAUSES).for_each(|_| pause());
     }
+    for _ in 0..YIELDS {
+        yield_now();
+        if awaited.is_done() {
+            return true;
+        }
+    }
     false
 }
 
@@ -71,7 +81,8 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
         let ours = pool == self.core.id();
-        if ours && self.has_stack(CLAIM_SHARE) && self.run_awaited(awaited) {
+        let shallow = self.stack_used() < self.core.config.stack_size / STACK_SHARE;
+        if ours && shallow && self.run_awaited(awaited) {
             return;
         }
         if watch(awaited) || !awaited.listen(Arc::clone(&self.listener)) {
@@ -94,6 +105,14 @@ impl<Q: Queues> Host for Member<Q> {
 impl<Q: Queues> Member<Q> {
     /// Runs the task right here, unless it has started.
     fn run_awaited(&self, awaited: &dyn Awaited) -> bool {
+        let at_hand = self.seat.borrow().as_ref().and_then(|seat| {
+            let is_it = |task: &Task| task.id() == awaited.id();
+            self.core.queues.take_back(&seat.own, is_it, seat.tally())
+        });
+        if let Some(task) = at_hand {
+            self.run(task);
+            return true;
+        }
         let Some(claimed) = awaited.claim() else { return false };
         if self.core.is_cancelling() {
             claimed.refuse(Refusal::Cancelled);
@@ -102,7 +121,34 @@ impl<Q: Queues> Member<Q> {
             self.count(claimed.execute(&self.core.config.on_panic));
         }
         claimed.done();
+        self.clear_away();
         true
+    }
+
+    /// A task that was claimed leaves a husk in a queue. Whoever comes upon it drops it; but a task that
+    /// goes on spawning and waiting might never let its worker come upon it. So now and then it takes
+    /// tasks out of the queues where they are, twice as many as it has left husks, drops the husks and
+    /// puts back the rest: then there are never many more husks than tasks.
+    fn clear_away(&self) {
+        let husks = self.husks.get() + 1;
+        self.husks.set(husks % HUSKS);
+        let seat = self.seat.borrow();
+        let Some(seat) = &*seat else { return };
+        if husks < HUSKS {
+            return;
+        }
+        let (queues, tally) = (&self.core.queues, seat.tally());
+        let newest = std::iter::from_fn(|| queues.pop(&seat.own, tally)).take(HUSKS);
+        let outside = std::iter::from_fn(|| queues.withdraw(tally)).take(2 * HUSKS);
+        let mut rest = [const { None }; 3 * HUSKS];
+        let live = newest.chain(outside).filter_map(Task::unless_husk);
+        let count = rest.iter_mut().zip(live).map(|(place, task)| *place = Some(task)).count();
+        for task in rest.into_iter().take(count).rev().flatten() {
+            queues.push(&seat.own, task, tally);
+        }
+        if count > 0 {
+            self.core.announce(tally);
+        }
     }
 
     /// Waits as an idle worker does, until the task is done or the seat has gone to another thread,
@@ -123,9 +169,8 @@ impl<Q: Queues> Member<Q> {
                 }
                 match self.give_seat(task) {
                     Ok(()) => return,
-                    Err(task) => self.make_do(task, awaited, ours),
+                    Err(task) => return self.keep_seat(task, awaited, ours),
                 }
-                continue;
             }
             let rise = core.idle.sleep(
                 &self.listener,
@@ -150,30 +195,22 @@ impl<Q: Queues> Member<Q> {
         }
     }
 
-    /// Nobody can take the seat: there are too many threads. So it is used here, on top of what waits,
-    /// as long as there is stack. That may bury what the task waits for; to leave the seat empty may
-    /// keep from running what everybody waits for.
+    /// Nobody can take the seat: there are too many threads. What was found goes to the others, and this
+    /// thread sleeps with its seat; or it runs what it waits for, if that is still to be had, for want
+    /// of anybody with more stack left.
     #[cold]
-    fn make_do(&self, task: Task, awaited: &dyn Awaited, ours: bool) {
-        if self.has_stack(MAKE_DO_SHARE) {
-            return self.run(task);
-        }
-        self.put_back(task);
+    fn keep_seat(&self, found: Task, awaited: &dyn Awaited, ours: bool) {
+        self.put_back(found);
         if !(ours && self.run_awaited(awaited)) {
             self.sleep_until(awaited);
         }
+        self.core.relief.resume();
     }
 
     fn sleep_until(&self, awaited: &dyn Awaited) {
         while !awaited.is_done() {
             self.listener.berth().park();
         }
-    }
-
-    /// Is at least this much of the stack, in quarters, not used?
-    fn has_stack(&self, quarters: usize) -> bool {
-        let size = self.core.config.stack_size;
-        self.stack_used() < size - size / 4 * quarters
     }
 
     /// A task that was taken out of a queue and cannot be run here.

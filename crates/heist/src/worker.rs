@@ -18,6 +18,10 @@ const YIELDS: u32 = 1;
 /// microsecond in all, for work that is about to be spawned; to be woken takes ten times that.
 const SPINS: u32 = 4;
 
+/// Threads that have lost their seat are kept, one for each worker and so many more; others end. A
+/// guess: to start a thread takes three times as long as to wake one.
+const SPARES: usize = 8;
+
 /// What comes next.
 enum Next {
     Run(Task),
@@ -101,7 +105,7 @@ impl<Q: Queues> Member<Q> {
         if core.idle.retire(|| core.queues.any()) {
             core.wind_up();
         }
-        core.relief.wait(&self.listener, core.config.workers)
+        core.relief.wait(&self.listener, core.config.workers + SPARES)
     }
 
     #[inline]
@@ -166,11 +170,12 @@ impl<Q: Queues> Member<Q> {
         None
     }
 
-    /// Gives the seat away, with a task to run first. If nobody can take it, it stays, and the task
-    /// comes back.
+    /// Gives the seat away, with a task to run first. If nobody can take it, it is kept (until
+    /// `Relief::resume`), and the task comes back.
     pub(crate) fn give_seat(&self, first: Task) -> Result<(), Task> {
         let seat = self.seat.borrow_mut().take().expect("called with a seat");
-        let refused = match self.core.relief.hand_over(Shift { seat, first: Some(first) }) {
+        let shift = Shift { seat, first: Some(first) };
+        let refused = match self.core.relief.hand_over(shift, self.core.config.workers) {
             Taken::Waiting => return Ok(()),
             Taken::Start(shift, born) => {
                 let number = self.core.config.workers + born - 1;

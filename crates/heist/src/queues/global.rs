@@ -64,6 +64,10 @@ impl Queues for Global {
         None
     }
 
+    fn take_back(&self, _: &(), is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
+        self.0.lock(tally).pop_back_if(|newest| is_it(newest))
+    }
+
     fn draw(&self, _: &(), tally: Tally<'_>) -> Haul {
         self.0.pop(tally).map_or(Haul::Nothing, |task| Haul::Task(task, 0))
     }

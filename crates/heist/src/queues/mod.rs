@@ -92,6 +92,21 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// The worker's own newest.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
 
+    /// The worker's newest, if that is it.
+    fn take_back(
+        &self,
+        own: &Self::Own,
+        is_it: impl Fn(&Task) -> bool,
+        tally: Tally<'_>,
+    ) -> Option<Task> {
+        let newest = self.pop(own, tally)?;
+        if is_it(&newest) {
+            return Some(newest);
+        }
+        self.push(own, newest, tally);
+        None
+    }
+
     /// From outside, oldest first.
     fn draw(&self, own: &Self::Own, tally: Tally<'_>) -> Haul;
 

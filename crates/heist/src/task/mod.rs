@@ -81,10 +81,10 @@ unsafe impl<T: Send> Send for Receipt<T> {}
 // SAFETY: through a shared reference it only tells whether the task is done.
 unsafe impl<T: Send> Sync for Receipt<T> {}
 
-/// For somebody who will have a result, and is no task in a queue.
+/// For somebody who will have results, and is no task in a queue.
 pub(crate) struct Promise<T> {
     slot: NonNull<Slot>,
-    result: PhantomData<T>,
+    results: PhantomData<Vec<T>>,
 }
 
 // SAFETY: a promise brings a result to the slot, from whatever thread it is on.
@@ -163,6 +163,15 @@ unsafe fn discard<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
     }
 }
 
+/// See [`Kind::discard`]: several results, each of which may panic when it is dropped.
+unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
+    // SAFETY: an outcome that is the caller's.
+    match unsafe { Slot::take::<Outcome<Vec<T>>>(slot) } {
+        Ok(values) => values.into_iter().for_each(|value| drop_result(value, hook)),
+        Err(failure) => failure.report(),
+    }
+}
+
 impl Task {
     /// A task, and the handle's side of it.
     ///
@@ -197,6 +206,21 @@ impl Task {
         // SAFETY: just made, and empty.
         unsafe { Slot::put(slot, errand) };
         Self(slot)
+    }
+
+    /// By which it is told from others.
+    pub(crate) fn id(&self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Gives it up if the handle's side has run it, or is about to.
+    pub(crate) fn unless_husk(self) -> Option<Self> {
+        // SAFETY: the queue's side keeps it alive.
+        if !unsafe { Slot::state(self.0) }.is_started() {
+            return Some(self);
+        }
+        leave_husk(ManuallyDrop::new(self).0);
+        None
     }
 
     /// It will be run soon.
@@ -423,6 +447,9 @@ impl<T> Receipt<T> {
 
 /// What a waiting thread needs to know of a task.
 pub(crate) trait Awaited {
+    /// `Task::id`.
+    fn id(&self) -> usize;
+
     fn is_done(&self) -> bool;
 
     /// Whom to tell when it is done; once. `false` if it is.
@@ -433,6 +460,10 @@ pub(crate) trait Awaited {
 }
 
 impl<T> Awaited for Receipt<T> {
+    fn id(&self) -> usize {
+        self.slot.addr().get()
+    }
+
     #[inline]
     fn is_done(&self) -> bool {
         self.state().is_done()
@@ -489,24 +520,24 @@ impl Claimed<'_> {
 
 impl<T: Send> Promise<T> {
     /// A promise, and who waits for it.
-    pub(crate) fn new() -> (Self, Receipt<T>) {
+    pub(crate) fn new() -> (Self, Receipt<Vec<T>>) {
         let kind = const {
             &Kind {
                 execute: never_run,
                 execute_alone: never_run_alone,
                 leaves: false,
                 refuse: never_refused,
-                discard: discard::<T>,
+                discard: discard_each::<T>,
             }
         };
         let slot = make(kind, State::promised());
-        (Self { slot, result: PhantomData }, Receipt { slot, result: PhantomData })
+        (Self { slot, results: PhantomData }, Receipt { slot, result: PhantomData })
     }
 
-    pub(crate) fn keep(self, outcome: Result<T, Failure>, hook: &PanicHook) {
+    pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: &PanicHook) {
         let slot = ManuallyDrop::new(self).slot;
         // SAFETY: promised, so the room is empty and ours.
-        unsafe { Slot::put::<Outcome<T>>(slot, outcome) };
+        unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
         share(slot, Some(hook));
     }
 }
@@ -515,7 +546,7 @@ impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         let refused = Err(Failure::Refused(Refusal::Stopped));
         // SAFETY: promised, so the room is empty and ours.
-        unsafe { Slot::put::<Outcome<T>>(self.slot, refused) };
+        unsafe { Slot::put::<Outcome<Vec<T>>>(self.slot, refused) };
         share(self.slot, None);
     }
 }
