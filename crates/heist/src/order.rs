@@ -35,6 +35,11 @@ orderings! {
     /// Handle leaves word where to be told: the runner sees the listener (`queue_leaves`).
     listener_publish = Release;
 
+    /// The end of a task is counted after its submission (`count_read`).
+    count_publish = Release;
+    /// A reader that reads the ends first does not see one without its submission (`count_publish`).
+    count_read = Acquire;
+
     /// Entries of a batch have their outcomes: the last one to say so sees them all (itself).
     batch_done = AcqRel;
 }

@@ -5,6 +5,7 @@
 
 use std::ops::{AddAssign, Deref};
 
+use crate::order;
 use crate::sync::{Arc, AtomicU64, Ordering, Padded};
 
 macro_rules! counters {
@@ -40,7 +41,7 @@ macro_rules! counters {
         impl Block {
             /// A copy; `tasks_submitted` is to be read again: see [`Ledger::read`].
             fn read(&self) -> Counters {
-                Counters { $($name: self.$name.load(READ),)* }
+                Counters { $($name: self.$name.load(order::count_read()),)* }
             }
         }
     };
@@ -84,12 +85,6 @@ counters! {
     lock_contention
 }
 
-/// The end of a task is counted after its submission, and a reader that reads the ends first (see
-/// `Ledger::read`) must not see an end without its beginning: hence acquire, and release in `COUNT`.
-const READ: Ordering = Ordering::Acquire;
-/// See `READ`.
-const COUNT: Ordering = Ordering::Release;
-
 /// All counters of a pool.
 pub(crate) struct Ledger {
     /// One for each worker, and one for everybody else.
@@ -120,9 +115,9 @@ impl Tally<'_> {
         let counter = counter(self.block);
         if self.own {
             // Ordering: relaxed. Nobody else writes it.
-            counter.store(counter.load(Ordering::Relaxed) + count, COUNT);
+            counter.store(counter.load(Ordering::Relaxed) + count, order::count_publish());
         } else {
-            counter.fetch_add(count, COUNT);
+            counter.fetch_add(count, order::count_publish());
         }
     }
 
@@ -152,7 +147,7 @@ impl Ledger {
         let mut all: Vec<_> = self.blocks.iter().map(|block| block.read()).collect();
         // Last, so that no end of a task is seen without its submission.
         for (counters, block) in all.iter_mut().zip(&self.blocks) {
-            counters.tasks_submitted = block.tasks_submitted.load(READ);
+            counters.tasks_submitted = block.tasks_submitted.load(order::count_read());
         }
         let mut total = Counters::default();
         all.iter().for_each(|&counters| total += counters);

@@ -8,5 +8,6 @@
 mod explore;
 
 mod idle;
+mod stats;
 mod task;
 mod twins;

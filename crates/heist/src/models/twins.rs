@@ -1,14 +1,14 @@
 //! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
 
 use super::explore::{self, Model};
-use super::{idle, task};
+use super::{idle, stats, task};
 use crate::order::{FENCES, ORDERINGS};
 
 /// The test below that a child process runs.
 const CHILD: &str = "models::twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
-    idle::MODELS.iter().chain(task::MODELS)
+    idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS)
 }
 
 /// Not a test of its own: what a child process runs.
@@ -19,7 +19,7 @@ fn child() {
     explore::explore_as_child(all(), &sites);
 }
 
-fn each_is_noticed(models: &[Model], sites: &[&str]) {
+fn each_is_noticed(models: &[&Model], sites: &[&str]) {
     let mut missed = Vec::new();
     for &site in sites {
         match models.iter().find(|model| explore::fails(CHILD, model, site)) {
@@ -32,12 +32,12 @@ fn each_is_noticed(models: &[Model], sites: &[&str]) {
 
 #[test]
 fn every_weakened_ordering_is_noticed() {
-    each_is_noticed(task::MODELS, ORDERINGS);
+    each_is_noticed(&task::MODELS.iter().chain(stats::MODELS).collect::<Vec<_>>(), ORDERINGS);
 }
 
 #[test]
 fn every_missing_fence_is_noticed() {
-    each_is_noticed(idle::MODELS, FENCES);
+    each_is_noticed(&idle::MODELS.iter().collect::<Vec<_>>(), FENCES);
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! What a snapshot of the counters may show.
+
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::stats::Ledger;
+use crate::sync::Arc;
+
+/// A task is submitted by a thread outside and completed by a worker while somebody reads.
+fn snapshot() {
+    let ledger = Arc::new(Ledger::new(1));
+    let read = Arc::clone(&ledger);
+    let reader = thread::spawn(move || {
+        let stats = read.read();
+        assert!(stats.tasks_completed <= stats.tasks_submitted, "{stats:?}");
+    });
+    ledger.of_others().one(|block| &block.tasks_submitted);
+    ledger.of_seat(0).tally().one(|block| &block.tasks_completed);
+    reader.join().unwrap();
+    let stats = ledger.read();
+    assert_eq!((stats.tasks_submitted, stats.tasks_completed), (1, 1));
+}
+
+models! {
+    stats_snapshot: snapshot, None, 20;
+}
