@@ -52,6 +52,11 @@ mod pool;
 mod builder;
 mod global;
 
+/// The example of the README, so that it is run.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 #[cfg(all(test, loom))]
 mod models;
 

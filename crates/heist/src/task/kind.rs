@@ -1,0 +1,173 @@
+//! What can be done to the closures and results of tasks, by their types: the functions that a slot's
+//! `Kind` points to.
+
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use super::outcome::{Failure, Outcome};
+use super::slot::{End, Kind, Refusal, Slot};
+use crate::panic::{Panic, PanicHook, contain};
+use crate::sync::Arc;
+
+/// Of a closure with a handle.
+pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: execute::<F, T>,
+            execute_alone: execute_alone::<F, T>,
+            leaves: false,
+            refuse: refuse::<F, T>,
+            discard: discard::<T>,
+        }
+    }
+}
+
+/// See [`Kind::execute`].
+unsafe fn execute<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+    // SAFETY: started by the caller, so the closure is there and the caller's.
+    let closure: F = unsafe { Slot::take(slot) };
+    let (outcome, end): (Outcome<T>, _) = match catch_unwind(AssertUnwindSafe(closure)) {
+        Ok(value) => (Ok(value), End::Completed),
+        Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
+    };
+    // SAFETY: the closure was taken out.
+    unsafe { Slot::put(slot, outcome) };
+    end
+}
+
+/// See [`Kind::execute_alone`].
+unsafe fn execute_alone<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &PanicHook) -> End {
+    // SAFETY: as in `execute`.
+    let closure: F = unsafe { Slot::take(slot) };
+    match catch_unwind(AssertUnwindSafe(closure)) {
+        Ok(value) => {
+            drop_result(value, Some(hook));
+            End::Completed
+        }
+        Err(payload) => {
+            hook.call(Panic::new(payload));
+            End::Panicked
+        }
+    }
+}
+
+/// Drops a result that nobody wants; if that panics, the hook is told.
+#[inline]
+fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
+    if mem::needs_drop::<T>()
+        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+    {
+        match hook {
+            Some(hook) => hook.call(Panic::new(payload)),
+            None => contain(|| drop(payload)),
+        }
+    }
+}
+
+/// See [`Kind::refuse`].
+unsafe fn refuse<F: FnOnce() -> T, T>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+    // SAFETY: as in `execute`.
+    let closure: F = unsafe { Slot::take(slot) };
+    contain(|| drop(closure));
+    // SAFETY: the closure was taken out.
+    unsafe { Slot::put::<Outcome<T>>(slot, Err(Failure::Refused(refusal))) };
+    1
+}
+
+/// See [`Kind::discard`].
+unsafe fn discard<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
+    // SAFETY: an outcome that is the caller's.
+    match unsafe { Slot::take::<Outcome<T>>(slot) } {
+        Ok(value) => drop_result(value, hook),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// See [`Kind::discard`]: several results, each of which may panic when it is dropped.
+unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
+    // SAFETY: an outcome that is the caller's.
+    match unsafe { Slot::take::<Outcome<Vec<T>>>(slot) } {
+        Ok(values) => values.into_iter().for_each(|value| drop_result(value, hook)),
+        Err(failure) => failure.report(),
+    }
+}
+
+/// A task that looks after its own outcome.
+pub(crate) trait Errand: Send + 'static {
+    fn run(&mut self) -> End;
+
+    /// It will not be run. How many tasks were in it?
+    fn refuse(&mut self, refusal: Refusal) -> u64;
+
+    /// After one of these, when it has been counted: tells those who wait.
+    fn finish(self);
+}
+
+/// See [`Kind::execute_alone`].
+unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, _: &PanicHook) -> End {
+    // SAFETY: started by the caller, so the errand is there and the caller's.
+    let mut errand: E = unsafe { Slot::take(slot) };
+    let end = errand.run();
+    // SAFETY: taken out above.
+    unsafe { Slot::put(slot, errand) };
+    end
+}
+
+/// See [`Kind::refuse`].
+unsafe fn refuse_errand<E: Errand>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+    // SAFETY: as in `run_errand`.
+    let mut errand: E = unsafe { Slot::take(slot) };
+    let count = errand.refuse(refusal);
+    // SAFETY: taken out above.
+    unsafe { Slot::put(slot, errand) };
+    count
+}
+
+/// See [`Kind::discard`]: what it leaves is itself.
+unsafe fn finish_errand<E: Errand>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
+    // SAFETY: put back by one of the above.
+    unsafe { Slot::take::<E>(slot) }.finish();
+}
+
+/// Of an errand.
+pub(super) fn of_errand<E: Errand>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: never_run,
+            execute_alone: run_errand::<E>,
+            leaves: true,
+            refuse: refuse_errand::<E>,
+            discard: finish_errand::<E>,
+        }
+    }
+}
+
+/// Of a promise of several results.
+pub(super) fn of_promise<T>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: never_run,
+            execute_alone: never_run_alone,
+            leaves: false,
+            refuse: never_refused,
+            discard: discard_each::<T>,
+        }
+    }
+}
+
+/// A promise is never in a queue and never claimed: it has been started from the beginning. And an
+/// errand has no handle.
+unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
+    unreachable!("a promise is kept, an errand is run alone")
+}
+
+/// Likewise.
+unsafe fn never_run_alone(_: NonNull<Slot>, _: &PanicHook) -> End {
+    unreachable!("a promise is kept, not run")
+}
+
+/// Likewise.
+unsafe fn never_refused(_: NonNull<Slot>, _: Refusal) -> u64 {
+    unreachable!("a promise is kept, not refused")
+}

@@ -1,0 +1,46 @@
+//! Results that will be there without a task in a queue: those of a batch.
+
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use super::outcome::{Failure, Outcome};
+use super::queued::share;
+use super::receipt::Receipt;
+use super::slot::{Refusal, Slot};
+use super::state::State;
+use super::{kind, make};
+use crate::panic::PanicHook;
+
+/// For somebody who will have results, and is no task in a queue.
+pub(crate) struct Promise<T> {
+    slot: NonNull<Slot>,
+    results: PhantomData<Vec<T>>,
+}
+
+// SAFETY: a promise brings a result to the slot, from whatever thread it is on.
+unsafe impl<T: Send> Send for Promise<T> {}
+
+impl<T: Send> Promise<T> {
+    /// A promise, and who waits for it.
+    pub(crate) fn new() -> (Self, Receipt<Vec<T>>) {
+        let slot = make(kind::of_promise::<T>(), State::promised());
+        (Self { slot, results: PhantomData }, Receipt::new(slot))
+    }
+
+    pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: &PanicHook) {
+        let slot = ManuallyDrop::new(self).slot;
+        // SAFETY: promised, so the room is empty and ours.
+        unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
+        share(slot, Some(hook));
+    }
+}
+
+impl<T> Drop for Promise<T> {
+    fn drop(&mut self) {
+        let refused = Err(Failure::Refused(Refusal::Stopped));
+        // SAFETY: promised, so the room is empty and ours.
+        unsafe { Slot::put::<Outcome<Vec<T>>>(self.slot, refused) };
+        share(self.slot, None);
+    }
+}

@@ -1,0 +1,127 @@
+//! The handle's side of a task: whoever waits for it, or not.
+
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use super::outcome::{Failure, Outcome};
+use super::slot::{End, Refusal, Slot};
+use super::state::{Left, State};
+use super::{dispose, forget_listener, recycle};
+use crate::error::JoinError;
+use crate::listener::Listener;
+use crate::panic::PanicHook;
+use crate::sync::Arc;
+
+/// The handle's side of a task. Dropping it detaches.
+pub(crate) struct Receipt<T> {
+    slot: NonNull<Slot>,
+    result: PhantomData<T>,
+}
+
+// SAFETY: a receipt gives the result away, on whatever thread it is; the closure was `Send`.
+unsafe impl<T: Send> Send for Receipt<T> {}
+// SAFETY: through a shared reference it only tells whether the task is done.
+unsafe impl<T: Send> Sync for Receipt<T> {}
+
+impl<T> Receipt<T> {
+    /// Of a slot that was just made, for a `T`.
+    pub(super) fn new(slot: NonNull<Slot>) -> Self {
+        Self { slot, result: PhantomData }
+    }
+
+    #[inline]
+    fn state(&self) -> &State {
+        // SAFETY: the handle's side keeps it alive.
+        unsafe { Slot::state(self.slot) }
+    }
+
+    /// What the task came to.
+    ///
+    /// Panics if it is not done.
+    pub(crate) fn take(self) -> Result<T, JoinError> {
+        assert!(self.is_done(), "asked for the outcome of a task that is not done");
+        // SAFETY: done, and the outcome is for the handle's side.
+        let outcome = unsafe { Slot::take::<Outcome<T>>(self.slot) };
+        let slot = ManuallyDrop::new(self).slot;
+        // SAFETY: the handle's side keeps it alive.
+        if unsafe { Slot::state(slot) }.leave_handle() == Left::Last {
+            // SAFETY: the queue's side is gone, and the outcome taken.
+            unsafe { recycle::give(slot) };
+        }
+        outcome.map_err(Failure::into_error)
+    }
+}
+
+/// What a waiting thread needs to know of a task.
+pub(crate) trait Awaited {
+    /// `Task::id`.
+    fn id(&self) -> usize;
+
+    fn is_done(&self) -> bool;
+
+    /// Whom to tell when it is done; once. `false` if it is.
+    fn listen(&self, listener: Arc<Listener>) -> bool;
+
+    /// May the handle's side run the task? Then it must, with what this returns.
+    fn claim(&self) -> Option<Claimed<'_>>;
+}
+
+impl<T> Awaited for Receipt<T> {
+    fn id(&self) -> usize {
+        self.slot.addr().get()
+    }
+
+    #[inline]
+    fn is_done(&self) -> bool {
+        self.state().is_done()
+    }
+
+    fn listen(&self, listener: Arc<Listener>) -> bool {
+        self.state().listen(listener)
+    }
+
+    fn claim(&self) -> Option<Claimed<'_>> {
+        self.state().claim().then_some(Claimed { slot: self.slot, receipt: PhantomData })
+    }
+}
+
+impl<T> Drop for Receipt<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.state().leave_handle() == Left::Last {
+            // SAFETY: the queue's side let go when it was done, so the outcome is there; it has not
+            // been taken, or this would not be dropped.
+            unsafe { dispose(self.slot, None) };
+        }
+    }
+}
+
+/// A task that the handle's side runs.
+#[must_use]
+pub(crate) struct Claimed<'r> {
+    slot: NonNull<Slot>,
+    receipt: PhantomData<&'r ()>,
+}
+
+impl Claimed<'_> {
+    pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
+        // SAFETY: live, by the receipt.
+        let kind = unsafe { Slot::kind(self.slot) };
+        // SAFETY: started, by us.
+        unsafe { (kind.execute)(self.slot, hook) }
+    }
+
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        // SAFETY: live, by the receipt.
+        let kind = unsafe { Slot::kind(self.slot) };
+        // SAFETY: started, by us.
+        unsafe { (kind.refuse)(self.slot, refusal) };
+    }
+
+    /// The outcome is there. A listener that was left is not needed any more.
+    pub(crate) fn done(self) {
+        // SAFETY: live, by the receipt.
+        forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
+    }
+}
