@@ -10,7 +10,7 @@ use crate::pool::{Engine, Pool};
 use crate::queues::{Queues, Strategy};
 use crate::relief::Shift;
 use crate::seat::Seat;
-use crate::sync::Arc;
+use crate::sync::{Arc, parallelism};
 use crate::worker;
 
 /// Names the number of workers for those who do not say otherwise.
@@ -199,7 +199,7 @@ fn default_workers() -> Result<usize, BuildError> {
             Some(workers) if workers > 0 => Ok(workers),
             _ => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
         },
-        None => Ok(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_WORKERS)),
+        None => Ok(parallelism().min(MAX_WORKERS)),
     }
 }
 

@@ -21,6 +21,11 @@ mod shuttle;
 #[cfg(shuttle)]
 pub(crate) use self::shuttle::*;
 
+/// How many threads the system grants the process: its affinity mask and its cgroup's quota count.
+pub(crate) fn parallelism() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Locks, whatever happened under the lock before: nothing of the user's runs under any lock of
 /// this crate, so a panic there (no memory) leaves what it guards whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
