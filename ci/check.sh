@@ -27,7 +27,10 @@ step_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 
 # The two commands of the README.
 step_test() { cargo test --workspace; }
-step_run() { cargo run --release --example stress; }
+step_run() {
+    cargo run --release --example strategies
+    cargo run --release --example stress
+}
 
 # The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
 step_bench() { cargo run --release -p heist-bench --features peers -- --rounds 1 >/dev/null; }

@@ -11,11 +11,12 @@ mod common;
 
 use std::cell::Cell;
 use std::panic::RefUnwindSafe;
-use std::path::Path;
-use std::process::Command;
 
 use common::{Flavour, for_every_flavour};
 use heist_deque::{CapacityError, Full, Injector, Steal};
+
+#[path = "common/misuse.rs"]
+mod misuse;
 
 for_every_flavour! {
     worker,
@@ -52,26 +53,4 @@ fn outcomes() {
     is_send::<Full<Sendable>>();
     is_send_and_sync::<Steal<u8>>();
     is_send_and_sync::<CapacityError>();
-}
-
-#[test]
-fn misuse_does_not_compile() {
-    match other_words() {
-        Some(why) => println!("skipped: misuse_does_not_compile: {why}"),
-        None => trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs"),
-    }
-}
-
-/// Why this compiler would reject the same programs in other words than those that are expected.
-fn other_words() -> Option<&'static str> {
-    let rustc = |arg: &[&str]| {
-        let output = Command::new("rustc").args(arg).output().expect("a compiler");
-        String::from_utf8(output.stdout).expect("a compiler that speaks UTF-8")
-    };
-    if !rustc(&["--version"]).starts_with(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"))) {
-        return Some("the expected messages are those of the oldest supported Rust");
-    }
-    let sysroot = rustc(&["--print", "sysroot"]);
-    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src");
-    sources.exists().then_some("with the component rust-src, messages quote the standard library")
 }

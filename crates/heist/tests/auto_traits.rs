@@ -10,10 +10,11 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt::{Debug, Display};
-use std::path::Path;
-use std::process::Command;
 
 use heist::{BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, Stats, Strategy};
+
+#[path = "../../deque/tests/common/misuse.rs"]
+mod misuse;
 
 /// May be sent, but not shared: what a task needs of its result is `Send` alone.
 type Sendable = Cell<u8>;
@@ -64,26 +65,4 @@ fn objects() {
     type Task = Box<dyn FnOnce() + Send>;
     let _: fn(&Pool, Task) -> JoinHandle<Task> = |pool, task| pool.spawn(move || task);
     let _: fn(&'static Pool) -> JoinHandle<&'static Pool> = |pool| pool.spawn(move || pool);
-}
-
-#[test]
-fn misuse_does_not_compile() {
-    match other_words() {
-        Some(why) => println!("skipped: misuse_does_not_compile: {why}"),
-        None => trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs"),
-    }
-}
-
-/// Why this compiler would reject the same programs in other words than those that are expected.
-fn other_words() -> Option<&'static str> {
-    let rustc = |arg: &[&str]| {
-        let output = Command::new("rustc").args(arg).output().expect("a compiler");
-        String::from_utf8(output.stdout).expect("a compiler that speaks UTF-8")
-    };
-    if !rustc(&["--version"]).starts_with(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"))) {
-        return Some("the expected messages are those of the oldest supported Rust");
-    }
-    let sysroot = rustc(&["--print", "sysroot"]);
-    let sources = Path::new(sysroot.trim()).join("lib/rustlib/src");
-    sources.exists().then_some("with the component rust-src, messages quote the standard library")
 }
