@@ -25,10 +25,10 @@ const SPARES: usize = 8;
 /// What comes next.
 enum Next {
     Run(Task),
-    /// The pool has come to its end.
-    Ended,
-    /// The pool has come to its end, and this is the worker to sweep.
-    EndedHere,
+    /// The pool has come to its end; and is this the worker to sweep?
+    Ended {
+        here: bool,
+    },
     /// The seat has gone to another thread while a task of this one was waiting.
     Unseated,
 }
@@ -90,11 +90,13 @@ impl<Q: Queues> Member<Q> {
         loop {
             match next {
                 Next::Run(task) => self.run(task),
-                Next::Ended => return None,
-                Next::EndedHere => {
-                    // First the seat: what is dropped in a sweep may spawn, and nobody would look there.
+                Next::Ended { here } => {
+                    // First the seat: what a sweep drops may spawn, and so may the hook at the end of the
+                    // thread, and nobody would look there.
                     drop(self.seat.take());
-                    self.core.wind_up();
+                    if here {
+                        self.core.wind_up();
+                    }
                     return None;
                 }
                 Next::Unseated => break,
@@ -146,8 +148,8 @@ impl<Q: Queues> Member<Q> {
             called = rise == Rise::Called;
             match rise {
                 Rise::Early | Rise::Called => searching = true,
-                Rise::Ended => return Next::Ended,
-                Rise::EndedHere => return Next::EndedHere,
+                Rise::Ended => return Next::Ended { here: false },
+                Rise::EndedHere => return Next::Ended { here: true },
             }
         }
     }
