@@ -25,6 +25,7 @@ for_every_strategy! {
     large,
     from_inside,
     within_batches,
+    deep_within_batches,
     future,
     detached,
     is_finished,
@@ -143,6 +144,26 @@ fn within_batches<S: Kind>() {
     for workers in WORKERS {
         let pool = Arc::new(S::pool(workers));
         assert_eq!(grow(&pool, 5), 1024);
+    }
+}
+
+/// Each level waits inside a task of the level above.
+fn deep_within_batches<S: Kind>() {
+    fn descend(pool: &Arc<Pool>, depth: usize) -> usize {
+        if depth == 0 {
+            return 0;
+        }
+        let batch = pool.spawn_batch([true, false].map(|deeper| {
+            let pool = Arc::clone(pool);
+            move || if deeper { descend(&pool, depth - 1) } else { 1 }
+        }));
+        batch.join().expect("results").into_iter().sum()
+    }
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        let inner = Arc::clone(&pool);
+        assert_eq!(pool.spawn(move || descend(&inner, 400)).join().expect("a result"), 400);
+        assert_counts(&pool, 801, 0, 0);
     }
 }
 

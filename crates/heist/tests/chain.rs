@@ -5,6 +5,8 @@
 
 mod common;
 
+use std::sync::{Arc, mpsc};
+
 use common::{Crew, Gate, Kind, WORKERS, assert_counts, for_every_strategy};
 use heist::JoinHandle;
 
@@ -14,6 +16,7 @@ for_every_strategy! {
     from_outside,
     behind_a_gate,
     from_inside,
+    behind_each_other,
 }
 
 /// The length of the long chains: on one stack they would not fit.
@@ -95,5 +98,29 @@ fn from_inside<S: Kind>() {
         // And by a task that waits itself.
         let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))).join());
         assert_eq!(last.join().expect("a result").expect("a result"), LENGTH);
+    }
+}
+
+/// Every task waits for another pool, and the one that sets it free is the last in the queue: there
+/// must be a thread for each of them, or all would wait for ever.
+fn behind_each_other<S: Kind>() {
+    const WAITERS: u64 = 600;
+    for workers in WORKERS {
+        let crew = Crew::new();
+        let (here, there) = (crew.builder::<S>(workers).build().expect("a pool"), S::pool(1));
+        let there = Arc::new(there);
+        let (open, opened) = mpsc::channel::<()>();
+        there.spawn(move || _ = opened.recv());
+        let waiters: Vec<_> = (0..WAITERS)
+            .map(|n| {
+                let there = Arc::clone(&there);
+                here.spawn(move || there.install(|| n))
+            })
+            .collect();
+        here.spawn(move || drop(open));
+        let sum: u64 = waiters.into_iter().map(|waiter| waiter.join().expect("a result")).sum();
+        assert_eq!(sum, WAITERS * (WAITERS - 1) / 2);
+        assert_counts(&here, WAITERS + 1, 0, 0);
+        crew.assert_gone();
     }
 }

@@ -23,6 +23,7 @@ for_every_strategy! {
     waker_is_let_go,
     waker_that_panics,
     waker_whose_drop_panics,
+    waker_whose_drop_panics_behind_a_dropped_handle,
     joined_after_a_poll,
     polled_on_several_threads,
     polled_inside,
@@ -122,23 +123,28 @@ fn waker_that_panics<S: Kind>() {
     }
 }
 
+/// Its waker may be woken in peace, but not dropped.
+#[derive(Default)]
+struct Bomb(AtomicUsize);
+
+impl Wake for Bomb {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("planned: dropped");
+    }
+}
+
 fn waker_whose_drop_panics<S: Kind>() {
-    struct Bomb(AtomicUsize);
-    impl Wake for Bomb {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-    impl Drop for Bomb {
-        fn drop(&mut self) {
-            panic!("planned: dropped");
-        }
-    }
     let pool = S::pool(1);
     for _ in 0..10 {
         let gate = Gate::close(&pool);
         let mut handle = pool.spawn(|| 1);
-        assert!(poll_once(&mut handle, &Waker::from(Arc::new(Bomb(0.into())))).is_pending());
+        assert!(poll_once(&mut handle, &Waker::from(Arc::<Bomb>::default())).is_pending());
         gate.open();
         eventually("the task has ended", || handle.is_finished());
         let result = catch_unwind(AssertUnwindSafe(|| handle.join()));
@@ -146,6 +152,25 @@ fn waker_whose_drop_panics<S: Kind>() {
         assert_eq!(pool.spawn(|| 2).join().expect("a result"), 2);
     }
     assert_counts(&pool, 30, 0, 0);
+}
+
+/// The task is the last to have the waker, and it is a worker that drops it.
+fn waker_whose_drop_panics_behind_a_dropped_handle<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for _ in 0..10 {
+            let gate = Gate::close(&pool);
+            let mut handle = pool.spawn(|| 1);
+            let waker = Waker::from(Arc::<Bomb>::default());
+            assert!(poll_once(&mut handle, &waker).is_pending());
+            // Whoever drops the last of them is the one to panic, and it may be us.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
+            gate.open();
+            assert_eq!(pool.spawn(|| 2).join().expect("a result"), 2);
+        }
+        assert_counts(&pool, 10 * (workers as u64 + 2), 0, 0);
+    }
 }
 
 fn joined_after_a_poll<S: Kind>() {

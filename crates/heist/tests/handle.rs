@@ -27,6 +27,7 @@ for_every_strategy! {
     outlives_the_pool,
     hasty,
     joined_on_exit,
+    spawned_on_exit,
 }
 
 fn join<S: Kind>() {
@@ -231,5 +232,47 @@ fn joined_on_exit<S: Kind>() {
         });
         thread.join().expect("no panic");
         assert_eq!(told.recv().expect("a sum"), 46);
+    });
+}
+
+/// A thread that is on its way out, its own or a worker of another pool, and submits once more.
+fn spawned_on_exit<S: Kind>() {
+    struct Exit(Arc<Pool>, mpsc::Sender<u32>);
+    impl Drop for Exit {
+        fn drop(&mut self) {
+            let spawned = self.0.spawn(|| 20).join().expect("a result");
+            let batch = self.0.spawn_batch([|| 10, || 11]).join().expect("results");
+            let installed = self.0.install(|| spawned + batch.len() as u32 + 20);
+            self.1.send(installed).expect("a test that listens");
+        }
+    }
+    thread_local! {
+        static EXIT: RefCell<Option<Exit>> = const { RefCell::new(None) };
+    }
+    fn wait_once(pool: &Pool) {
+        pool.spawn(|| thread::sleep(Duration::from_millis(1))).join().expect("a result");
+    }
+    in_child("exit", &[], || {
+        for workers in WORKERS {
+            let pool = Arc::new(S::pool(workers));
+            let (tell, told) = mpsc::channel();
+            // What the thread needs for waiting ends before the value, or after it, or never was.
+            for wait in [&[true, false], &[false, true], &[false, false]] {
+                let [before, after] = *wait;
+                let (inner, tell) = (Arc::clone(&pool), tell.clone());
+                let exit = move || {
+                    before.then(|| wait_once(&inner));
+                    EXIT.set(Some(Exit(Arc::clone(&inner), tell)));
+                    after.then(|| wait_once(&inner));
+                };
+                thread::spawn(exit.clone()).join().expect("no panic");
+                let other = S::pool(1);
+                other.spawn(exit);
+                other.stop();
+            }
+            drop(tell);
+            assert_eq!(told.iter().collect::<Vec<_>>(), [42; 6]);
+            assert_counts(&pool, 6 * 4 + 4, 0, 0);
+        }
     });
 }

@@ -23,6 +23,7 @@ for_every_strategy! {
     mixed,
     waits,
     batches,
+    after_each_join,
     while_running,
     steals,
     single_worker_steals_nothing,
@@ -97,6 +98,21 @@ fn batches<S: Kind>() {
             assert_eq!(batch.join().is_err(), size > 5);
         }
         assert_counts(&pool, 1009, 2, 0);
+    }
+}
+
+/// A task is counted before its result can be seen, not some time after.
+fn after_each_join<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let mut tasks = 0;
+        for size in (0..2000).map(|round| round % 9) {
+            pool.spawn_batch((0..size).map(|_| || ())).join().expect("results");
+            pool.spawn(|| ()).join().expect("a result");
+            tasks += size + 1;
+            let stats = pool.stats();
+            assert_eq!((stats.tasks_submitted, stats.tasks_completed), (tasks, tasks));
+        }
     }
 }
 

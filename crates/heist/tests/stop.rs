@@ -6,8 +6,8 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
 use common::{
@@ -25,6 +25,7 @@ for_every_strategy! {
     from_many_threads,
     from_a_task,
     from_a_task_of_another_pool,
+    from_a_thread_hook,
     drop_stops,
     drop_in_own_task,
     drop_in_own_task_with_work_left,
@@ -180,6 +181,34 @@ fn from_a_task_of_another_pool<S: Kind>() {
     ours.spawn(move || stopper.stop()).join().expect("a result");
     assert_eq!(handle.join().expect("a result"), 1);
     assert_counts(&theirs, 1, 0, 0);
+}
+
+/// A hook runs on a thread of the pool: the first waits for the pool to be there, the last for its
+/// own end, if it were not told.
+fn from_a_thread_hook<S: Kind>() {
+    for workers in WORKERS {
+        for stop in [Pool::stop, Pool::stop_now] {
+            let crew = Crew::new();
+            let there = Arc::new(OnceLock::<Weak<Pool>>::new());
+            let told = Arc::new(AtomicUsize::new(0));
+            let hook = || {
+                let (there, told) = (Arc::clone(&there), Arc::clone(&told));
+                move |_| {
+                    let pool = there.wait().upgrade().expect("a pool, while a test stops it");
+                    let outcome = catch_unwind(AssertUnwindSafe(|| stop(&pool)));
+                    told.fetch_add(usize::from(outcome.is_err()), Ordering::Relaxed);
+                    panic!("planned: as if nobody had caught it");
+                }
+            };
+            let builder = crew.builder::<S>(workers).on_thread_start(hook()).on_thread_stop(hook());
+            let pool = Arc::new(builder.build().expect("a pool"));
+            there.set(Arc::downgrade(&pool)).expect("set once");
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            assert_counts(&pool, 1, 0, 0);
+            assert_eq!(told.load(Ordering::Relaxed), 2 * workers);
+            crew.assert_gone();
+        }
+    }
 }
 
 fn drop_stops<S: Kind>() {

@@ -5,7 +5,8 @@
 
 mod common;
 
-use std::sync::{Barrier, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 
 use common::{
@@ -23,6 +24,7 @@ for_every_strategy! {
     stop_after_now,
     racing_spawns,
     racing_spawns_now,
+    racing_drops,
 }
 
 fn smoke<S: Kind>() {
@@ -198,6 +200,46 @@ fn racing_spawns_now<S: Kind>() {
     for workers in WORKERS {
         for seed in 0..30 {
             race::<S>(workers, seed, Pool::stop_now);
+        }
+    }
+}
+
+/// What is dropped unrun, by a worker, by the stop or by whoever came too late, submits and waits in
+/// its turn: it gets a result or an error, and nothing is left over.
+fn racing_drops<S: Kind>() {
+    struct Last(Arc<Pool>, Arc<AtomicUsize>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            match self.0.spawn(|| ()).join() {
+                Ok(()) | Err(JoinError::Cancelled | JoinError::Stopped) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    for (workers, stop) in
+        WORKERS.into_iter().flat_map(|n| [(n, Pool::stop as fn(&Pool)), (n, Pool::stop_now)])
+    {
+        for seed in 0..20 {
+            let pool = Arc::new(S::pool(workers));
+            let drops = Arc::new(AtomicUsize::new(0));
+            let start = Barrier::new(3);
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        start.wait();
+                        for _ in 0..100 {
+                            let last = Last(Arc::clone(&pool), Arc::clone(&drops));
+                            pool.spawn(move || drop(last));
+                        }
+                    });
+                }
+                start.wait();
+                (0..Die::new(seed).roll(50_000)).for_each(|_| std::hint::spin_loop());
+                stop(&pool);
+            });
+            assert_balanced(&pool.stats());
+            assert_eq!(drops.load(Ordering::Relaxed), 200);
         }
     }
 }

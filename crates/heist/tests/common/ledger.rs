@@ -73,13 +73,15 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> &str {
     literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("")
 }
 
-/// Keeps panics whose text begins with "planned" out of the output.
+/// Keeps panics whose text begins with "planned" out of the output, and those of a stop in the wrong
+/// place.
 pub(crate) fn hush() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !text(info.payload()).starts_with("planned") {
+            let text = text(info.payload());
+            if !["planned", "Pool::stop"].iter().any(|known| text.starts_with(known)) {
                 loud(info);
             }
         }));
