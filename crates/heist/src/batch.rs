@@ -8,11 +8,12 @@
 use std::mem;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 
 use crate::member::with_host;
 use crate::order;
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, AtomicUsize, Mutex, Padded, UnsafeCell, lock};
+use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
 use crate::task::{End, Errand, Failure, Promise, Receipt, Refusal, Task};
 
 /// Closures that share a counter of those that are left. Neighbours mostly run on the same worker,
@@ -38,7 +39,7 @@ struct Batch<F, T> {
     groups: Box<[Padded<AtomicUsize>]>,
     /// Groups with such entries.
     left: AtomicUsize,
-    promise: Mutex<Option<Promise<T>>>,
+    promise: Promise<T>,
     hook: Arc<PanicHook>,
 }
 
@@ -50,10 +51,15 @@ unsafe impl<F: Send, T: Send> Send for Batch<F, T> {}
 
 /// A range of a batch, as a task.
 struct Piece<F, T> {
-    batch: Arc<Batch<F, T>>,
+    /// Alive until the last of its entries is done, and so until this piece has said that of its own: no
+    /// count of references, which all workers would pull at.
+    batch: NonNull<Batch<F, T>>,
     /// Not empty, and no other piece's.
     range: Range<usize>,
 }
+
+// SAFETY: a piece is a right to some entries of a batch, which is `Sync`.
+unsafe impl<F: Send, T: Send> Send for Piece<F, T> {}
 
 /// The whole batch as a task (none if it is empty), where its results will be, and how many tasks it
 /// is.
@@ -78,10 +84,10 @@ where
         entries,
         left: AtomicUsize::new(groups.len()),
         groups,
-        promise: Mutex::new(Some(promise)),
+        promise,
         hook: Arc::clone(hook),
     };
-    let piece = Piece { batch: Arc::new(batch), range: 0..count };
+    let piece = Piece { batch: NonNull::from(Box::leak(Box::new(batch))), range: 0..count };
     (Some(Task::errand(piece)), receipt, count as u64)
 }
 
@@ -93,7 +99,7 @@ where
     fn run(&mut self) -> End {
         while self.range.len() > 1 {
             let middle = self.range.start + self.range.len() / 2;
-            let upper = Self { batch: Arc::clone(&self.batch), range: middle..self.range.end };
+            let upper = Self { batch: self.batch, range: middle..self.range.end };
             self.range.end = middle;
             with_host(|host| host.submit(Task::errand(upper), 0));
         }
@@ -102,7 +108,7 @@ where
         };
         let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
             Ok(value) => (Ok(value), End::Completed),
-            Err(payload) => (Err(Failure::panicked(payload, &self.batch.hook)), End::Panicked),
+            Err(payload) => (Err(Failure::panicked(payload, &self.batch().hook)), End::Panicked),
         };
         self.exchange(self.range.start, Entry::Outcome(outcome));
         end
@@ -117,15 +123,25 @@ where
     }
 
     fn finish(self) {
-        self.batch.done(&self.range);
+        // SAFETY: these are this piece's, and it ends here.
+        if unsafe { Batch::done(self.batch, &self.range) } {
+            // SAFETY: from a box, and all entries are done, so no other piece is left.
+            let batch = unsafe { Box::from_raw(self.batch.as_ptr()) };
+            (*batch).keep_promise();
+        }
     }
 }
 
 impl<F, T> Piece<F, T> {
+    fn batch(&self) -> &Batch<F, T> {
+        // SAFETY: the entries of this piece are not done.
+        unsafe { self.batch.as_ref() }
+    }
+
     /// Puts something else in the place of an entry of this piece.
     fn exchange(&self, index: usize, entry: Entry<F, T>) -> Entry<F, T> {
         debug_assert!(self.range.contains(&index), "another's entry");
-        self.batch.entries[index].with_mut(|place| {
+        self.batch().entries[index].with_mut(|place| {
             // SAFETY: the entry is this piece's, and a piece is with one thread.
             unsafe { mem::replace(&mut *place, entry) }
         })
@@ -133,28 +149,41 @@ impl<F, T> Piece<F, T> {
 }
 
 impl<F, T: Send> Batch<F, T> {
-    /// These have their outcomes. With the last of all, the promise is kept.
-    fn done(&self, range: &Range<usize>) {
+    /// These have their outcomes. Are they the last of all? If not, the batch may be gone before this
+    /// returns: hence a pointer, and no `&self`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has these entries, and says this once.
+    unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) -> bool {
         let mut start = range.start;
         while start < range.end {
             let group = start / GROUP;
             let end = range.end.min((group + 1) * GROUP);
-            let before = self.groups[group].fetch_sub(end - start, order::batch_done());
-            if before == end - start && self.left.fetch_sub(1, order::batch_done()) == 1 {
-                return self.all_done();
+            // SAFETY: alive while some of the caller's entries are not done.
+            let groups = unsafe { &(*batch.as_ptr()).groups };
+            let before = groups[group].fetch_sub(end - start, order::batch_done());
+            if before == end - start {
+                // SAFETY: alive while the caller has not taken this group off.
+                let left = unsafe { &(*batch.as_ptr()).left };
+                if left.fetch_sub(1, order::batch_done()) == 1 {
+                    return true;
+                }
             }
             start = end;
         }
+        false
     }
 
+    /// All are done.
     #[cold]
-    fn all_done(&self) {
-        let promise = lock(&self.promise).take().expect("kept once");
-        let mut results = Vec::with_capacity(self.entries.len());
+    fn keep_promise(self) {
+        let Self { entries, promise, hook, .. } = self;
+        let mut results = Vec::with_capacity(entries.len());
         let mut failure = None;
-        for entry in &self.entries {
+        for entry in entries {
             let outcome = entry.with_mut(|place| {
-                // SAFETY: all are done, and `batch_done` has ordered that before this.
+                // SAFETY: ours alone by now, and `batch_done` has ordered all before this.
                 unsafe { mem::replace(&mut *place, Entry::Away) }
             });
             match outcome {
@@ -165,11 +194,11 @@ impl<F, T: Send> Batch<F, T> {
             }
         }
         match failure {
-            None => promise.keep(Ok(results), &self.hook),
+            None => promise.keep(Ok(results), &hook),
             Some(failure) => {
                 // One by one, because each may panic.
                 results.into_iter().for_each(|result| contain(|| drop(result)));
-                promise.keep(Err(failure), &self.hook);
+                promise.keep(Err(failure), &hook);
             }
         }
     }
