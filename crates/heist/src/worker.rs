@@ -87,23 +87,27 @@ impl<Q: Queues> Member<Q> {
     fn serve(&self, shift: Shift<Q>) -> Option<Shift<Q>> {
         *self.seat.borrow_mut() = Some(shift.seat);
         let mut next = shift.first.map_or_else(|| self.next(), Next::Run);
-        loop {
-            match next {
-                Next::Run(task) => self.run(task),
-                Next::Ended { here } => {
-                    // First the seat: what a sweep drops may spawn, and so may the hook at the end of the
-                    // thread, and nobody would look there.
-                    drop(self.seat.take());
-                    if here {
-                        self.core.wind_up();
-                    }
-                    return None;
-                }
-                Next::Unseated => break,
-            }
+        // Nothing else is in this loop, for the sake of its code.
+        while let Next::Run(task) = next {
+            self.run(task);
             next = self.next();
         }
+        self.after_shift(next)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn after_shift(&self, next: Next) -> Option<Shift<Q>> {
         let core = &self.core;
+        if let Next::Ended { here } = next {
+            // First the seat: what a sweep drops may spawn, and so may the hook at the end of the thread,
+            // and nobody would look there.
+            drop(self.seat.take());
+            if here {
+                core.wind_up();
+            }
+            return None;
+        }
         if core.idle.retire(|| core.queues.any()) {
             core.wind_up();
         }
