@@ -96,7 +96,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    fn run(&mut self) -> End {
+    fn run(&mut self, _: &Arc<PanicHook>) -> End {
         while self.range.len() > 1 {
             let middle = self.range.start + self.range.len() / 2;
             let upper = Self { batch: self.batch, range: middle..self.range.end };

@@ -40,12 +40,12 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    let pool = current_pool();
-    if pool == 0 {
-        return Pool::global().spawn(f);
-    }
-    // SAFETY: it borrows nothing.
-    let (task, receipt) = unsafe { Task::new(f) };
-    with_host(|host| host.submit(task, 1)).expect("a thread of a pool");
-    JoinHandle::new(receipt, pool)
+    let mut f = Some(f);
+    let spawned = with_host(|host| {
+        // SAFETY: it borrows nothing.
+        let (task, receipt) = unsafe { Task::new(f.take().expect("once")) };
+        host.submit(task, 1);
+        JoinHandle::new(receipt, current_pool())
+    });
+    spawned.unwrap_or_else(|| Pool::global().spawn(f.take().expect("not used above")))
 }

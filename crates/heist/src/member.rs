@@ -36,7 +36,7 @@ pub(crate) trait Host {
 /// The member that a thread is.
 #[derive(Clone, Copy)]
 struct Current {
-    /// `Core::id`, zero for none.
+    /// `Core::id`, zero for none. It stays when the thread comes to its end.
     pool: usize,
     /// Points to the `Member` on the stack of this thread.
     host: Option<NonNull<dyn Host>>,
@@ -81,16 +81,17 @@ pub(crate) fn with_member<Q: Queues, R>(
 ///
 /// If `pool` is the id of a pool, the host is a `Member` of it.
 pub(crate) unsafe fn enter(pool: usize, host: &dyn Host, f: impl FnOnce()) {
-    struct Leave;
+    /// A thread that has left its pool is still one that must not wait for the pool's end.
+    struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
-            CURRENT.with(|current| current.set(Current { pool: 0, host: None }));
+            CURRENT.with(|current| current.set(Current { pool: self.0, host: None }));
         }
     }
     // SAFETY: only the lifetime changes, and it is current for no longer than this call.
     let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
     CURRENT.with(|current| current.set(Current { pool, host: Some(NonNull::from(host)) }));
-    let _leave = Leave;
+    let _leave = Leave(pool);
     f();
 }
 

@@ -88,12 +88,30 @@ impl<Q: Queues> Host for Member<Q> {
         if watch(awaited) || !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
+        // Not shallow, then, or it has started. In the first case another thread is to run it, and that
+        // before anything else: what else is there may wait for what this one holds.
+        let claimed = if ours { awaited.claim() } else { None };
+        // SAFETY: this thread waits until the task is done.
+        let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
         if self.seat.borrow().is_none() {
             // It has been away since it gave its seat, and is until it retires.
+            if let Some(task) = delegate {
+                self.core.inject(task, 0);
+            }
             return self.sleep_until(awaited);
         }
         self.core.idle.step_aside();
-        self.wait_seated(awaited, ours);
+        match delegate {
+            None => self.wait_seated(awaited),
+            Some(task) => {
+                if let Err(task) = self.give_seat(task) {
+                    // Nobody has more stack.
+                    self.core.relief.resume();
+                    self.core.idle.step_back();
+                    return self.run(task);
+                }
+            }
+        }
         if self.seat.borrow().is_some() {
             self.core.idle.step_back();
         } else {
@@ -153,7 +171,7 @@ impl<Q: Queues> Member<Q> {
 
     /// Waits as an idle worker does, until the task is done or the seat has gone to another thread,
     /// which it does when there is work.
-    fn wait_seated(&self, awaited: &dyn Awaited, ours: bool) {
+    fn wait_seated(&self, awaited: &dyn Awaited) {
         let core = &*self.core;
         let mut searching = false;
         while !awaited.is_done() {
@@ -169,7 +187,7 @@ impl<Q: Queues> Member<Q> {
                 }
                 match self.give_seat(task) {
                     Ok(()) => return,
-                    Err(task) => return self.keep_seat(task, awaited, ours),
+                    Err(task) => return self.keep_seat(task, awaited),
                 }
             }
             let rise = core.idle.sleep(
@@ -196,14 +214,11 @@ impl<Q: Queues> Member<Q> {
     }
 
     /// Nobody can take the seat: there are too many threads. What was found goes to the others, and this
-    /// thread sleeps with its seat; or it runs what it waits for, if that is still to be had, for want
-    /// of anybody with more stack left.
+    /// thread sleeps with its seat.
     #[cold]
-    fn keep_seat(&self, found: Task, awaited: &dyn Awaited, ours: bool) {
+    fn keep_seat(&self, found: Task, awaited: &dyn Awaited) {
         self.put_back(found);
-        if !(ours && self.run_awaited(awaited)) {
-            self.sleep_until(awaited);
-        }
+        self.sleep_until(awaited);
         self.core.relief.resume();
     }
 

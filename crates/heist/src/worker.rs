@@ -26,10 +26,10 @@ const SPARES: usize = 8;
 /// when it is not.
 enum Next {
     Run(Task),
-    /// The pool has come to its end; and is this the worker to sweep?
-    Ended {
-        here: bool,
-    },
+    /// The pool has come to its end.
+    Ended,
+    /// The pool has come to its end, and this is the worker to sweep.
+    EndedHere,
     /// The seat has gone to another thread while a task of this one was waiting.
     Unseated,
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 
 use common::{Crew, Gate, Kind, WORKERS, assert_counts, for_every_strategy};
 use heist::JoinHandle;
@@ -17,6 +17,7 @@ for_every_strategy! {
     behind_a_gate,
     from_inside,
     behind_each_other,
+    held_across_a_wait,
 }
 
 /// The length of the long chains: on one stack they would not fit.
@@ -122,5 +123,29 @@ fn behind_each_other<S: Kind>() {
         assert_eq!(sum, WAITERS * (WAITERS - 1) / 2);
         assert_counts(&here, WAITERS + 1, 0, 0);
         crew.assert_gone();
+    }
+}
+
+/// A lock is held across a wait, on a stack too deep to run anything on top: whoever gets the seat must
+/// begin with what is waited for, because everything else waits for the lock.
+fn held_across_a_wait<S: Kind>() {
+    #[inline(never)]
+    fn with_a_large_frame(lock: &Mutex<u64>) {
+        let frame = std::hint::black_box([1_u8; 256 << 10]);
+        let mut sum = lock.lock().expect("nobody panics");
+        *sum += heist::spawn(|| 1).join().expect("a result");
+        std::hint::black_box(frame);
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let lock = Arc::new(Mutex::new(0));
+        let handles: Vec<_> = (0..200)
+            .map(|_| Arc::clone(&lock))
+            .map(|lock| pool.spawn(move || with_a_large_frame(&lock)))
+            .collect();
+        for handle in handles {
+            handle.join().expect("a result");
+        }
+        assert_eq!(*lock.lock().expect("nobody panics"), 200);
     }
 }

@@ -107,6 +107,22 @@ fn run_against_listener_left() {
     assert_eq!(Arc::strong_count(&listener), 1, "nobody else has it any more");
 }
 
+/// Whoever waits has claimed the task and lets another thread run it.
+fn delegated() {
+    let (task, receipt, drops) = task();
+    let claimed = receipt.claim().expect("nobody else has");
+    // SAFETY: the receipt is kept until the end.
+    let delegate = unsafe { claimed.delegate() };
+    let runner = thread::spawn(move || {
+        assert!(run(delegate));
+        assert!(!run(task), "a husk");
+    });
+    wait(&receipt);
+    drop(receipt.take().expect("it does not panic"));
+    runner.join().unwrap();
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
 /// Has a place that is written before anybody else knows of it.
 struct Probe(UnsafeCell<()>);
 
@@ -170,6 +186,7 @@ models! {
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
     task_claim: run_against_claim, None, 160;
+    task_delegate: delegated, None, 580;
     task_poll: run_against_poll, None, 10;
     task_listener_left: run_against_listener_left, None, 36;
     task_batch: batch_of_two, Some(3), 50;

@@ -37,7 +37,7 @@ unsafe fn execute<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
 }
 
 /// See [`Kind::execute_alone`].
-unsafe fn execute_alone<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &PanicHook) -> End {
+unsafe fn execute_alone<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
     // SAFETY: as in `execute`.
     let closure: F = unsafe { Slot::take(slot) };
     match catch_unwind(AssertUnwindSafe(closure)) {
@@ -95,7 +95,7 @@ unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 
 /// A task that looks after its own outcome.
 pub(crate) trait Errand: Send + 'static {
-    fn run(&mut self) -> End;
+    fn run(&mut self, hook: &Arc<PanicHook>) -> End;
 
     /// It will not be run. How many tasks were in it?
     fn refuse(&mut self, refusal: Refusal) -> u64;
@@ -105,10 +105,10 @@ pub(crate) trait Errand: Send + 'static {
 }
 
 /// See [`Kind::execute_alone`].
-unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, _: &PanicHook) -> End {
+unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
     // SAFETY: started by the caller, so the errand is there and the caller's.
     let mut errand: E = unsafe { Slot::take(slot) };
-    let end = errand.run();
+    let end = errand.run(hook);
     // SAFETY: taken out above.
     unsafe { Slot::put(slot, errand) };
     end
@@ -163,7 +163,7 @@ unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
 }
 
 /// Likewise.
-unsafe fn never_run_alone(_: NonNull<Slot>, _: &PanicHook) -> End {
+unsafe fn never_run_alone(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
     unreachable!("a promise is kept, not run")
 }
 

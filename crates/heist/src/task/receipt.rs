@@ -4,8 +4,10 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use super::kind::Errand;
 use super::outcome::{Failure, Outcome};
-use super::slot::{End, Refusal, Slot};
+use super::queued::Task;
+use super::slot::{End, Kind, Refusal, Slot};
 use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
 use crate::error::JoinError;
@@ -119,9 +121,52 @@ impl Claimed<'_> {
         unsafe { (kind.refuse)(self.slot, refusal) };
     }
 
+    /// Lets somebody else run it, as a task of no account in a queue. Whoever waits is told.
+    ///
+    /// # Safety
+    ///
+    /// The receipt is kept until the task is done.
+    pub(crate) unsafe fn delegate(self) -> Task {
+        Task::errand(Delegate(self.slot))
+    }
+
     /// The outcome is there. A listener that was left is not needed any more.
     pub(crate) fn done(self) {
         // SAFETY: live, by the receipt.
         forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
+    }
+}
+
+/// A claimed task that another thread runs.
+struct Delegate(NonNull<Slot>);
+
+// SAFETY: the closure was `Send`, and the result goes to whoever waits.
+unsafe impl Send for Delegate {}
+
+impl Delegate {
+    fn kind(&self) -> &'static Kind {
+        // SAFETY: the receipt is kept until the task is done.
+        unsafe { Slot::kind(self.0) }
+    }
+}
+
+impl Errand for Delegate {
+    fn run(&mut self, hook: &Arc<PanicHook>) -> End {
+        // SAFETY: claimed, and the claim handed on.
+        unsafe { (self.kind().execute)(self.0, hook) }
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> u64 {
+        // SAFETY: likewise.
+        unsafe { (self.kind().refuse)(self.0, refusal) }
+    }
+
+    fn finish(self) {
+        // SAFETY: the receipt is kept until this.
+        let listener = unsafe { Slot::state(self.0) }.finish_delegated();
+        if let Some(listener) = &listener {
+            listener.tell();
+        }
+        forget_listener(listener);
     }
 }

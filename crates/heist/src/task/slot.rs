@@ -54,7 +54,7 @@ pub(super) struct Kind {
     pub(super) execute: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Runs the closure and drops the result, or tells the hook of the panic; whether something is
     /// left in the room, `leaves` says. Needs: started, by the caller, and nobody else will ever look.
-    pub(super) execute_alone: unsafe fn(NonNull<Slot>, &PanicHook) -> End,
+    pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
     /// Drops the closure and leaves a refusal as the outcome. How many tasks were in it? Needs:

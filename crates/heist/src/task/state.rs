@@ -96,6 +96,11 @@ impl State {
         listener(self.0.fetch_or(DONE, Ordering::Relaxed))
     }
 
+    /// Likewise, where another thread has run the task for the handle's side, which waits.
+    pub(crate) fn finish_delegated(&self) -> Option<Arc<Listener>> {
+        listener(self.0.fetch_or(DONE, order::queue_leaves()))
+    }
+
     /// Queue's side lets go of a husk.
     pub(crate) fn leave_queue(&self) -> Left {
         left(self.0.fetch_or(QUEUE_GONE, order::queue_leaves()) & HANDLE_GONE)
