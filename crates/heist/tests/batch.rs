@@ -181,12 +181,11 @@ fn detached<S: Kind>() {
         let ledger = Arc::new(Ledger::new(200));
         let runs = Arc::new(AtomicUsize::new(0));
         drop(pool.spawn_batch((0..100).map(|n| {
-            let (captured, ledger, runs) =
-                (ledger.value(n), Arc::clone(&ledger), Arc::clone(&runs));
+            let (captured, ledger, runs) = (ledger.item(n), Arc::clone(&ledger), Arc::clone(&runs));
             move || {
                 runs.fetch_add(1, Ordering::Relaxed);
                 drop(captured);
-                ledger.value(100 + n)
+                ledger.item(100 + n)
             }
         })));
         assert_counts(&pool, 100, 0, 0);
@@ -214,7 +213,7 @@ fn panics<S: Kind>() {
         let batch = pool.spawn_batch((0..100).map(|n| {
             let ledger = Arc::clone(&ledger);
             move || {
-                let value = ledger.value(n);
+                let value = ledger.item(n);
                 assert!(n != 7 && n != 3 && n != 99, "planned: {n}");
                 value
             }
@@ -249,7 +248,7 @@ fn cancelled<S: Kind>() {
         let gate = Gate::close(&pool);
         let ledger = Ledger::new(100);
         let batch = pool.spawn_batch((0..100).map(|n| {
-            let captured = ledger.value(n);
+            let captured = ledger.item(n);
             move || captured
         }));
         let completed = gate.tasks();
@@ -268,7 +267,7 @@ fn partly_cancelled<S: Kind>() {
     let (open, opened) = mpsc::channel::<()>();
     let opened = Arc::new(Mutex::new(opened));
     let batch = pool.spawn_batch((0..100).map(|n| {
-        let (captured, runs, opened) = (ledger.value(n), Arc::clone(&runs), Arc::clone(&opened));
+        let (captured, runs, opened) = (ledger.item(n), Arc::clone(&runs), Arc::clone(&opened));
         move || {
             // The tenth to run holds the worker up.
             if runs.fetch_add(1, Ordering::Relaxed) == 9 {
@@ -289,7 +288,7 @@ fn stopped<S: Kind>() {
     pool.stop();
     let ledger = Ledger::new(10);
     let batch = pool.spawn_batch((0..10).map(|n| {
-        let captured = ledger.value(n);
+        let captured = ledger.item(n);
         move || captured
     }));
     assert!(matches!(batch.join(), Err(JoinError::Stopped)));
@@ -358,7 +357,7 @@ fn iterator_that_panics<S: Kind>() {
     let ledger = Ledger::new(10);
     let jobs = (0..20).map(|n| {
         assert!(n < 10, "planned: no more");
-        let captured = ledger.value(n);
+        let captured = ledger.item(n);
         move || captured
     });
     let outcome = catch_unwind(AssertUnwindSafe(|| pool.spawn_batch(jobs)));

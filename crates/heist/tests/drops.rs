@@ -41,7 +41,7 @@ const TASKS: usize = 200;
 /// dropped all the same, it comes along.
 fn submit(pool: &Pool, ledger: &Ledger) -> Vec<JoinHandle<Tracked>> {
     let task = |n| {
-        let (captured, result) = (ledger.value(n), ledger.value(TASKS + n));
+        let (captured, result) = (ledger.item(n), ledger.item(TASKS + n));
         pool.spawn(move || {
             assert_eq!(captured.number, n);
             drop(captured);
@@ -128,10 +128,10 @@ fn panicked<S: Kind>() {
         let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
         let ledger = Arc::new(ledger());
         let task = |n| {
-            let (captured, ledger) = (ledger.value(n), Arc::clone(&ledger));
+            let (captured, ledger) = (ledger.item(n), Arc::clone(&ledger));
             pool.spawn(move || -> () {
                 let _captured = captured;
-                std::panic::resume_unwind(Box::new(ledger.value(TASKS + n)));
+                std::panic::resume_unwind(Box::new(ledger.item(TASKS + n)));
             })
         };
         for (n, handle) in (0..TASKS).map(task).enumerate() {
@@ -197,11 +197,11 @@ fn handle_in_its_own_result<S: Kind>() {
     for workers in WORKERS {
         let (pool, ledger) = (S::pool(workers), Arc::new(ledger()));
         for n in 0..TASKS {
-            let (captured, book) = (ledger.value(n), Arc::clone(&ledger));
+            let (captured, book) = (ledger.item(n), Arc::clone(&ledger));
             let handle = pool.spawn(move || {
                 heist::spawn(move || {
                     let _captured = captured;
-                    book.value(TASKS + n)
+                    book.item(TASKS + n)
                 })
             });
             if n % 2 == 0 {
@@ -253,7 +253,7 @@ fn large<S: Kind>() {
         let (pool, ledger) = (S::pool(workers), ledger());
         let gate = Gate::close(&pool);
         let task = |n| {
-            let (captured, result, ballast) = (ledger.value(n), ledger.value(TASKS + n), [n; 200]);
+            let (captured, result, ballast) = (ledger.item(n), ledger.item(TASKS + n), [n; 200]);
             pool.spawn(move || {
                 let _captured = captured;
                 (result, ballast)

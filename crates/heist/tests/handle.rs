@@ -79,7 +79,7 @@ fn drop_detaches<S: Kind>() {
         let ledger = Arc::new(Ledger::new(3));
         let task = |n| {
             let ledger = Arc::clone(&ledger);
-            move || ledger.value(n)
+            move || ledger.item(n)
         };
         let gate = Gate::close(&pool);
         drop(pool.spawn(task(0)));
@@ -157,7 +157,7 @@ fn outlives_the_pool<S: Kind>() {
         let mut handles: Vec<_> = (0..100)
             .map(|n| {
                 let ledger = Arc::clone(&ledger);
-                pool.spawn(move || ledger.value(n))
+                pool.spawn(move || ledger.item(n))
             })
             .collect();
         let panicked = pool.spawn(|| panic!("planned"));

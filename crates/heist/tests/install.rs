@@ -96,7 +96,7 @@ fn panics<S: Kind>() {
         let pool = pool.expect("a pool");
         let ledger = Ledger::new(100);
         for n in 0..100 {
-            let captured = ledger.value(n);
+            let captured = ledger.item(n);
             let install = || {
                 pool.install(|| {
                     let captured = captured;

@@ -282,7 +282,7 @@ fn cancelled_value_whose_drop_panics<S: Kind>() {
         let gate = Gate::close(&pool);
         let mut handles: Vec<_> = (0..100)
             .map(|n| {
-                let captured = if n % 3 == 0 { ledger.bomb(n) } else { ledger.value(n) };
+                let captured = if n % 3 == 0 { ledger.bomb(n) } else { ledger.item(n) };
                 pool.spawn(move || drop(captured))
             })
             .collect();

@@ -277,7 +277,7 @@ fn spawn_afterwards<S: Kind>() {
         stop(&pool);
         let ledger = Ledger::new(10);
         for n in 0..10 {
-            let captured = ledger.value(n);
+            let captured = ledger.item(n);
             let handle = pool.spawn(move || {
                 let _captured = captured;
                 unreachable!("a task after the end")

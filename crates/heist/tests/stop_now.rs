@@ -35,7 +35,7 @@ fn smoke<S: Kind>() {
         let gate = Gate::close(&pool);
         let handles: Vec<_> = (0..100)
             .map(|n| {
-                let captured = ledger.value(n);
+                let captured = ledger.item(n);
                 pool.spawn(move || drop(captured))
             })
             .collect();

@@ -15,6 +15,10 @@ use std::thread;
 
 use heist_deque::{Destination, Full, Steal, bounded, growable, locked};
 
+mod ledger;
+
+pub(crate) use ledger::{Ledger, Tracked};
+
 /// The last number before the tickets of a deque wrap around.
 pub(crate) const LAST_NUMBER: usize = usize::MAX >> 2;
 
@@ -260,60 +264,6 @@ pub(crate) fn assert_each_once(taken: impl IntoIterator<Item = usize>, items: us
     }
     let lost = seen.iter().position(|&seen| !seen);
     assert_eq!(lost, None, "this item was lost");
-}
-
-/// How often each item of a test was dropped.
-pub(crate) struct Ledger {
-    drops: Arc<[AtomicU32]>,
-}
-
-impl Ledger {
-    pub(crate) fn new(items: usize) -> Self {
-        Self { drops: (0..items).map(|_| AtomicU32::new(0)).collect() }
-    }
-
-    /// The item with this number; to be made once.
-    pub(crate) fn item(&self, number: usize) -> Tracked {
-        self.entry(number, false)
-    }
-
-    /// As `item`, but its drop panics with its number.
-    pub(crate) fn bomb(&self, number: usize) -> Tracked {
-        self.entry(number, true)
-    }
-
-    fn entry(&self, number: usize, panics: bool) -> Tracked {
-        Tracked { number, panics, drops: Arc::clone(&self.drops) }
-    }
-
-    /// How many items were dropped.
-    pub(crate) fn dropped(&self) -> usize {
-        let dropped = |count: &&AtomicU32| count.load(Ordering::Relaxed) > 0;
-        self.drops.iter().filter(dropped).count()
-    }
-
-    pub(crate) fn assert_each_once(&self) {
-        for (number, count) in self.drops.iter().enumerate() {
-            assert_eq!(count.load(Ordering::Relaxed), 1, "drops of item {number}");
-        }
-    }
-}
-
-/// An item that enters its drop into a [`Ledger`].
-#[derive(Debug)]
-pub(crate) struct Tracked {
-    pub(crate) number: usize,
-    panics: bool,
-    drops: Arc<[AtomicU32]>,
-}
-
-impl Drop for Tracked {
-    fn drop(&mut self) {
-        self.drops[self.number].fetch_add(1, Ordering::Relaxed);
-        if self.panics {
-            std::panic::panic_any(self.number);
-        }
-    }
 }
 
 /// A die for tests: xorshift, the same sequence every time.

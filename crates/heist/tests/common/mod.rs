@@ -16,12 +16,15 @@ use heist::{Builder, Counters, JoinHandle, Pool, Stats, Strategy};
 
 mod crew;
 mod executor;
+mod hush;
+#[path = "../../../deque/tests/common/ledger.rs"]
 mod ledger;
 mod watch;
 
 pub(crate) use crew::Crew;
 pub(crate) use executor::{Alarm, block_on, poll_once};
-pub(crate) use ledger::{Ledger, Tracked, text};
+pub(crate) use hush::text;
+pub(crate) use ledger::{Ledger, Tracked};
 pub(crate) use watch::{in_child, watched};
 
 /// How many workers the pools of a test have, one after the other.

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use super::ledger::hush;
+use super::hush::hush;
 
 /// After this a test hangs. Ten times what the slowest takes.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
