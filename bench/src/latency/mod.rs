@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::metric::{self, Metric};
-use crate::pools::{Pool, answer, condvar, heist, kept};
+use crate::pools::{PEERS, Pool, answer, condvar, heist, kept};
 #[cfg(feature = "peers")]
 use crate::pools::{channel, rayon, threadpool, tokio};
 use crate::row::{Row, Sample, nanoseconds};
@@ -24,11 +24,8 @@ const CASES: [(Duration, usize); 2] = if cfg!(test) {
 
 const REFERENCE: &str = "rayon";
 
-/// Without the plain queue with a condition variable: it is no pool that one would use, and stands there
-/// to show what waking takes at the least.
-const PEERS: &[&str] = &["rayon", "tokio", "threadpool", "channel"];
-
-/// The highest ratios to the best peer that we want to see.
+/// The highest ratios to the best peer that we want to see. The plain queue with a condition variable is no
+/// peer: nobody would use it for a pool, and it is there to show what waking takes at the least.
 const LIMITS: [(&Metric, f64); 2] = [(&metric::P50, 0.9), (&metric::P99, 1.1)];
 
 pub(crate) fn rows() -> Vec<Row> {
