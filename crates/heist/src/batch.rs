@@ -44,7 +44,8 @@ struct Batch<F, T> {
 }
 
 // SAFETY: closures come from the thread that made the batch and results go to the one that waits;
-// both are `Send`. Entries are touched by one thread at a time, as said there.
+// both are `Send`. Entries are touched by one thread at a time, as said there, and the promise by the
+// last one.
 unsafe impl<F: Send, T: Send> Sync for Batch<F, T> {}
 // SAFETY: likewise.
 unsafe impl<F: Send, T: Send> Send for Batch<F, T> {}

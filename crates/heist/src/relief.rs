@@ -63,8 +63,9 @@ impl<Q: Queues> Relief<Q> {
     pub(crate) fn hand_over(&self, shift: Shift<Q>, workers: usize) -> Taken<Q> {
         let mut spares = lock(&self.0);
         if let Some(post) = spares.waiting.pop() {
-            drop(spares);
+            // Before the lock is given up: a thread that is off the list and sees the pool closed ends.
             *lock(&post.shift) = Some(shift);
+            drop(spares);
             post.listener.tell();
             return Taken::Waiting;
         }

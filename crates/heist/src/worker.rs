@@ -11,8 +11,7 @@ use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
 
 /// A searcher that has found nothing first lets others have the core: the thread that waits for what
-/// this one has just finished may have been put on it, and would wait until this one sleeps. (Measured:
-/// on two cores the answer to a thread outside comes a microsecond or two earlier.)
+/// this one has just finished may have been put on it, and would wait until this one sleeps.
 const YIELDS: u32 = 1;
 /// Then it looks this often, with a rest after each look that doubles from one pause on. A guess: a
 /// microsecond in all, for work that is about to be spawned; to be woken takes ten times that.
@@ -22,8 +21,7 @@ const SPINS: u32 = 4;
 /// guess: to start a thread takes three times as long as to wake one.
 const SPARES: usize = 8;
 
-/// What comes next. Two words, so that it is returned in registers: the loop takes half as long again
-/// when it is not.
+/// What comes next.
 enum Next {
     Run(Task),
     /// The pool has come to its end.
