@@ -1,11 +1,12 @@
 //! What the threads of a pool share.
 
+use crate::demand::Demand;
 use crate::idle::{Heard, Idle};
 use crate::panic::PanicHook;
 use crate::queues::Queues;
 use crate::relief::Relief;
 use crate::stats::{Ledger, Tally};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, ThreadHandle, is_finished, lock};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, is_finished, lock};
 use crate::task::{Refusal, Season, Task};
 
 /// What the builder was told.
@@ -18,10 +19,17 @@ pub(crate) struct Config {
     pub(crate) on_panic: Arc<PanicHook>,
 }
 
+/// In the place of the number of a seat.
+pub(crate) const NO_SEAT: usize = usize::MAX;
+
 pub(crate) struct Core<Q: Queues> {
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
+    /// Who wants jobs of whom: one for each seat.
+    pub(crate) demands: Box<[Padded<Demand>]>,
+    /// Of a thread that has no seat: raised for ever, and it looks at who sleeps itself.
+    pub(crate) of_seatless: Demand,
     pub(crate) config: Config,
     pub(crate) relief: Relief<Q>,
     /// Is what has not started to be refused? Set once, by `stop_now`.
@@ -43,6 +51,11 @@ impl<Q: Queues> Core<Q> {
             queues,
             idle: Idle::new(workers, Q::PATIENT),
             ledger: Ledger::new(workers),
+            demands: (0..workers)
+                .map(if workers > 1 { Demand::of_seat } else { Demand::never })
+                .map(Padded)
+                .collect(),
+            of_seatless: Demand::of_seat(NO_SEAT),
             config,
             relief: Relief::new(),
             cancelling: AtomicBool::new(false),
@@ -76,6 +89,19 @@ impl<Q: Queues> Core<Q> {
         tally.add(|block| &block.tasks_submitted, count);
         self.queues.inject(task, tally);
         self.announce(tally);
+    }
+
+    /// The worker in that seat has nothing to do: whoever forks should share.
+    pub(crate) fn raise_demand(&self, seat: usize) {
+        for other in self.demands.iter().filter(|demand| demand.seat != seat) {
+            other.raise();
+        }
+    }
+
+    /// The last look of a worker that has said that it sleeps (step S3).
+    pub(crate) fn last_look(&self, seat: usize) -> bool {
+        self.raise_demand(seat);
+        self.queues.any()
     }
 
     /// There is something new in a queue.

@@ -34,13 +34,26 @@ impl<Q: Queues> Seat<Q> {
 
     /// From the others, and then from outside. Nothing is at hand.
     pub(crate) fn hunt(&self, core: &Core<Q>) -> Option<Task> {
-        self.steal(core).or_else(|| self.draw(core))
+        // Of a thread that has given its seat away in the middle of a join there may be something.
+        let tally = self.tally();
+        let left = core.queues.pop_job(&self.own, tally);
+        let found = left.or_else(|| self.steal(core)).or_else(|| self.draw(core));
+        self.want(core, found)
     }
 
     /// The other way round, for one that has just been woken: if it was from outside, the others' deques
     /// are cold and empty.
     pub(crate) fn hunt_outside_first(&self, core: &Core<Q>) -> Option<Task> {
-        self.draw(core).or_else(|| self.steal(core))
+        let found = self.draw(core).or_else(|| self.steal(core));
+        self.want(core, found)
+    }
+
+    /// Whoever has found nothing says so to those who could share.
+    fn want(&self, core: &Core<Q>, found: Option<Task>) -> Option<Task> {
+        if found.is_none() {
+            core.raise_demand(self.index);
+        }
+        found
     }
 
     fn steal(&self, core: &Core<Q>) -> Option<Task> {
@@ -54,11 +67,14 @@ impl<Q: Queues> Seat<Q> {
             let victims = (first..workers).chain(0..first).filter(|&seat| seat != self.index);
             let mut contended = false;
             for victim in victims {
-                tally.one(|block| &block.steal_attempts);
+                match self.steal_job(core, victim) {
+                    Haul::Task(task, _) => return Some(task),
+                    Haul::Nothing => {}
+                    Haul::Contended => contended = true,
+                }
                 match core.queues.steal(&self.own, victim, tally) {
                     Haul::Task(task, more) => {
-                        tally.one(|block| &block.successful_steals);
-                        tally.add(|block| &block.tasks_moved, 1 + more as u64);
+                        self.count_steal(more);
                         self.share(core, more);
                         return Some(task);
                     }
@@ -71,6 +87,47 @@ impl<Q: Queues> Seat<Q> {
             }
         }
         None
+    }
+
+    fn steal_job(&self, core: &Core<Q>, victim: usize) -> Haul {
+        let tally = self.tally();
+        tally.one(|block| &block.steal_attempts);
+        let stolen = core.queues.steal_job(victim, tally);
+        if matches!(stolen, Haul::Task(..)) {
+            self.count_steal(0);
+            // The last one: there will be more who want one.
+            if !core.queues.has_job(victim) {
+                core.demands[victim].raise();
+            }
+        }
+        stolen
+    }
+
+    fn count_steal(&self, more: usize) {
+        let tally = self.tally();
+        tally.one(|block| &block.successful_steals);
+        tally.add(|block| &block.tasks_moved, 1 + more as u64);
+    }
+
+    /// A part of a fork, for one that waits for another part: first of whoever has that, because it
+    /// descends from what is waited for; then any.
+    pub(crate) fn find_job(&self, core: &Core<Q>, thief: usize) -> Option<Task> {
+        let workers = core.config.workers;
+        if thief < workers
+            && thief != self.index
+            && let Haul::Task(job, _) = self.steal_job(core, thief)
+        {
+            return Some(job);
+        }
+        if let Some(job) = core.queues.pop_job(&self.own, self.tally()) {
+            return Some(job);
+        }
+        let first = self.pick(workers);
+        let others = (first..workers).chain(0..first).filter(|&seat| seat != self.index);
+        others.map(|victim| self.steal_job(core, victim)).find_map(|stolen| match stolen {
+            Haul::Task(job, _) => Some(job),
+            Haul::Nothing | Haul::Contended => None,
+        })
     }
 
     fn draw(&self, core: &Core<Q>) -> Option<Task> {

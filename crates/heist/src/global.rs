@@ -3,8 +3,10 @@
 use std::sync::LazyLock;
 
 use crate::handle::JoinHandle;
+use crate::join::fork;
 use crate::member::{current_pool, with_host};
 use crate::pool::Pool;
+use crate::scope::{Scope, open};
 use crate::task::Task;
 
 /// Started by its first use, and never stopped.
@@ -27,6 +29,30 @@ impl Pool {
     pub fn global() -> &'static Self {
         &GLOBAL
     }
+}
+
+/// [`join`](crate::join), on a thread that belongs to no pool.
+#[cold]
+#[inline(never)]
+pub(crate) fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    Pool::global().install(|| fork(a, b))
+}
+
+/// [`scope`](crate::scope), on a thread that belongs to no pool.
+#[cold]
+#[inline(never)]
+pub(crate) fn scope_outside<'scope, F, R>(f: F) -> R
+where
+    F: FnOnce(&Scope<'scope>) -> R + Send,
+    R: Send,
+{
+    Pool::global().install(|| open(f))
 }
 
 /// Runs a closure on the pool that this thread belongs to, or else on the [global](Pool::global) one.

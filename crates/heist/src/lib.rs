@@ -37,6 +37,9 @@ mod task;
 mod queues;
 mod idle;
 
+mod demand;
+mod job;
+
 mod seat;
 mod relief;
 mod core;
@@ -47,6 +50,9 @@ mod worker;
 mod wait;
 mod handle;
 mod batch;
+mod join;
+mod scope;
+mod isolate;
 
 mod pool;
 mod builder;
@@ -64,7 +70,10 @@ pub use builder::Builder;
 pub use error::{BuildError, JoinError};
 pub use global::spawn;
 pub use handle::JoinHandle;
+pub use isolate::isolate;
+pub use join::join;
 pub use panic::Panic;
 pub use pool::Pool;
 pub use queues::Strategy;
+pub use scope::{Scope, scope};
 pub use stats::{Counters, Stats};

@@ -4,12 +4,18 @@ use std::cell::{Cell, RefCell};
 use std::ptr::NonNull;
 
 use crate::core::Core;
+use crate::demand::Demand;
+use crate::job;
 use crate::listener::Listener;
 use crate::queues::Queues;
 use crate::seat::Seat;
 use crate::stats::Tally;
-use crate::sync::{Arc, per_thread};
+use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Refusal, Task};
+
+/// So many private jobs, the oldest, a thread publishes before it sleeps. A guess: more than others can
+/// run while it does.
+const SHARED: usize = 64;
 
 /// A thread of the pool, from its start to its end.
 pub(crate) struct Member<Q: Queues> {
@@ -29,8 +35,34 @@ pub(crate) trait Host {
     /// Takes in what this thread has spawned: `count` new tasks.
     fn submit(&self, task: Task, count: u64);
 
+    /// Takes in a part of a fork, one new task.
+    fn submit_job(&self, job: Task);
+
+    /// For parts of a fork that come from threads of no pool or of another one.
+    fn intake(&self) -> NonNull<dyn Intake>;
+
+    /// Makes a task of the oldest private job, because somebody wants it.
+    fn publish(&self);
+
     /// Returns when it is done; `pool` is where it was spawned.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);
+
+    /// Likewise, for a part of a fork of this pool.
+    fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>);
+}
+
+/// A pool, as seen by a thread that is none of its.
+pub(crate) trait Intake: Send + Sync {
+    /// Takes in a part of a fork, one new task. Something of the fork is running, so the pool has not
+    /// come to its end.
+    fn inject_job(&self, job: Task);
+}
+
+impl<Q: Queues> Intake for Core<Q> {
+    fn inject_job(&self, job: Task) {
+        self.ledger.of_others().one(|block| &block.publications);
+        self.inject(job, 1);
+    }
 }
 
 /// The member that a thread is.
@@ -79,15 +111,18 @@ pub(crate) fn with_member<Q: Queues, R>(
 ///
 /// # Safety
 ///
-/// If `pool` is the id of a pool, the host is a `Member` of it.
-pub(crate) unsafe fn enter(pool: usize, host: &dyn Host, f: impl FnOnce()) {
+/// If `pool` is the id of a pool, the host is a `Member` of it, and the demand one of its.
+pub(crate) unsafe fn enter(pool: usize, host: &dyn Host, demand: &Demand, f: impl FnOnce()) {
     /// A thread that has left its pool is still one that must not wait for the pool's end.
     struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
+            job::close();
             CURRENT.with(|current| current.set(Current { pool: self.0, host: None }));
         }
     }
+    // SAFETY: there until the thread has left.
+    unsafe { job::open(demand) };
     // SAFETY: only the lifetime changes, and it is current for no longer than this call.
     let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
     CURRENT.with(|current| current.set(Current { pool, host: Some(NonNull::from(host)) }));
@@ -135,13 +170,50 @@ impl<Q: Queues> Member<Q> {
         }
     }
 
+    /// A part of a fork: one new task, where others can take it.
+    pub(crate) fn push_job(&self, job: Task) {
+        let core = &*self.core;
+        let seat = self.seat.borrow();
+        let Some(seat) = &*seat else {
+            return core.inject_job(job);
+        };
+        let tally = seat.tally();
+        tally.one(|block| &block.tasks_submitted);
+        tally.one(|block| &block.publications);
+        if let Err(job) = core.queues.push_job(&seat.own, job, tally) {
+            core.queues.inject(job, tally);
+        }
+        if core.config.workers > 1 {
+            core.announce(tally);
+        }
+    }
+
+    /// Publishes the oldest private job, if there is one and somebody could take it.
+    #[cold]
+    pub(crate) fn answer_demand(&self) {
+        match &*self.seat.borrow() {
+            // Before it is published: see `demand`.
+            Some(seat) => self.core.demands[seat.index].lower(),
+            None if self.core.idle.all_busy() => return,
+            None => {}
+        }
+        if let Some(job) = job::publish_oldest() {
+            self.push_job(job);
+        }
+    }
+
+    /// Publishes what is private, because this thread is going to sleep.
+    pub(crate) fn publish_all(&self) {
+        (0..SHARED).map_while(|_| job::publish_oldest()).for_each(|job| self.push_job(job));
+    }
+
     /// Runs a task that came out of a queue.
     #[inline(always)]
     pub(crate) fn run(&self, task: Task) {
         let core = &*self.core;
         let Some(started) = task.start() else { return };
         let hook = &core.config.on_panic;
-        if core.is_cancelling() {
+        if core.is_cancelling() && !started.is_job() {
             let (count, ended) = started.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.publish(Some(hook));

@@ -42,6 +42,10 @@ orderings! {
 
     /// Entries of a batch have their outcomes: the last one to say so sees them all (itself).
     batch_done = AcqRel;
+
+    /// Something that was spawned in a scope has ended: what the last one to end says is said after
+    /// all of them (itself).
+    scope_done = AcqRel;
 }
 
 /// Fences, by name: see `idle/README.md`.

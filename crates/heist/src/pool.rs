@@ -7,9 +7,11 @@ use crate::builder::Builder;
 use crate::core::Core;
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
+use crate::join::join;
 use crate::member::{current_pool, with_member};
 use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
+use crate::scope::{Scope, scope};
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -149,6 +151,54 @@ impl Pool {
                 }
             }
         })
+    }
+
+    /// [`join`](crate::join), on this pool.
+    ///
+    /// On a thread of another pool, or of none, it waits meanwhile, as [`install`](Self::install) does.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// assert_eq!(pool.join(|| 1 + 1, || 2 + 2), (2, 4));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`join`](crate::join); and if the pool has stopped.
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.install(|| join(a, b))
+    }
+
+    /// [`scope`](crate::scope), on this pool.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let mut squares = [0; 4];
+    /// pool.scope(|scope| {
+    ///     for (n, square) in squares.iter_mut().enumerate() {
+    ///         scope.spawn(move |_| *square = n * n);
+    ///     }
+    /// });
+    /// assert_eq!(squares, [0, 1, 4, 9]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [`scope`](crate::scope); and if the pool has stopped.
+    pub fn scope<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.install(|| scope(f))
     }
 
     /// How many workers there are.

@@ -71,6 +71,9 @@ counters! {
     /// Tasks that came out of the injector (in `GlobalQueue`, out of the queue); one take moves one
     /// or several. Some that were stolen again at once may be missing.
     injector_pops
+    /// Second halves of joins, and parts of scopes, that were put where others can take them. Each is a
+    /// task as well; a join that nobody wanted to take part in is not.
+    publications
     /// Times that a worker's deque was full and half of it went to the injector.
     overflows
     /// Rounds of looking everywhere and finding nothing.

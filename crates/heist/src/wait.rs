@@ -10,11 +10,15 @@
 //! A stack is kept from growing without bound in the same way: a thread that has used a good part
 //! of it does not run the task itself but lets the next thread do it, on a stack of its own.
 
+use std::ptr::NonNull;
+
+use crate::core::NO_SEAT;
 use crate::idle::Rise;
+use crate::job;
 use crate::listener::Listener;
-use crate::member::{Host, Member, with_host};
+use crate::member::{Host, Intake, Member, with_host};
 use crate::queues::Queues;
-use crate::sync::{Arc, pause, thread_local, yield_now};
+use crate::sync::{Arc, AtomicUsize, Ordering, pause, thread_local, yield_now};
 use crate::task::{Awaited, Refusal, Task};
 
 /// A task is run on top of the one that waits for it while the stack is used up to one part in
@@ -79,10 +83,21 @@ impl<Q: Queues> Host for Member<Q> {
         self.push(task, count);
     }
 
+    fn submit_job(&self, job: Task) {
+        self.push_job(job);
+    }
+
+    fn intake(&self) -> NonNull<dyn Intake> {
+        NonNull::from(&*self.core as &dyn Intake)
+    }
+
+    fn publish(&self) {
+        self.answer_demand();
+    }
+
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
         let ours = pool == self.core.id();
-        let shallow = self.stack_used() < self.core.config.stack_size / STACK_SHARE;
-        if ours && shallow && self.run_awaited(awaited) {
+        if ours && self.is_shallow() && self.run_awaited(awaited) {
             return;
         }
         if watch(awaited) || !awaited.listen(Arc::clone(&self.listener)) {
@@ -93,31 +108,49 @@ impl<Q: Queues> Host for Member<Q> {
         let claimed = if ours { awaited.claim() } else { None };
         // SAFETY: this thread waits until the task is done.
         let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
-        if self.seat.borrow().is_none() {
-            // It has been away since it gave its seat, and is until it retires.
-            if let Some(task) = delegate {
-                self.core.inject(task, 0);
-            }
-            return self.sleep_until(awaited);
-        }
-        self.core.idle.step_aside();
+        self.publish_all();
         match delegate {
-            None => self.wait_seated(awaited),
-            Some(task) => {
-                if let Err(task) = self.give_seat(task) {
-                    // Nobody has more stack.
-                    self.core.relief.resume();
-                    self.core.idle.step_back();
-                    return self.run(task);
-                }
-            }
-        }
-        if self.seat.borrow().is_some() {
-            self.core.idle.step_back();
-        } else {
-            self.sleep_until(awaited);
+            None => self.wait_long(awaited, None),
+            Some(task) => self.wait_for_delegate(awaited, task),
         }
     }
+
+    fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
+        if thief.is_some() && (self.take_back_job(awaited) || self.run_claimed(awaited)) {
+            return;
+        }
+        let help = Some(Help { thief }).filter(|_| !job::is_isolated());
+        let done = match &help {
+            Some(help) => self.help_until(awaited, help),
+            None => watch(awaited),
+        };
+        if !done && awaited.listen(Arc::clone(&self.listener)) {
+            self.publish_all();
+            self.wait_long(awaited, help.as_ref());
+        }
+    }
+}
+
+/// What a thread may do while it waits for a part of a fork: other such parts.
+struct Help<'t> {
+    /// Whose work comes first.
+    thief: Option<&'t AtomicUsize>,
+}
+
+impl Help<'_> {
+    fn thief(&self) -> usize {
+        // Ordering: relaxed. A hint.
+        self.thief.map_or(NO_SEAT, |thief| thief.load(Ordering::Relaxed))
+    }
+}
+
+/// How a wait with a seat has ended.
+enum Waited {
+    Done,
+    /// The seat has gone to another thread.
+    Unseated,
+    /// There is something to do that may be done here.
+    Found(Task),
 }
 
 impl<Q: Queues> Member<Q> {
@@ -131,8 +164,22 @@ impl<Q: Queues> Member<Q> {
             self.run(task);
             return true;
         }
+        self.run_claimed(awaited)
+    }
+
+    /// Runs the job right here, if it is the newest that this worker has published.
+    fn take_back_job(&self, awaited: &dyn Awaited) -> bool {
+        let at_hand = self.seat.borrow().as_ref().and_then(|seat| {
+            let is_it = |task: &Task| task.id() == awaited.id();
+            self.core.queues.take_back_job(&seat.own, is_it, seat.tally())
+        });
+        at_hand.map(|job| self.run(job)).is_some()
+    }
+
+    /// Runs the task right here, wherever its other side is, unless it has started.
+    fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
-        if self.core.is_cancelling() {
+        if self.core.is_cancelling() && !claimed.is_job() {
             claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.one(|block| &block.cancellations));
         } else {
@@ -141,6 +188,87 @@ impl<Q: Queues> Member<Q> {
         claimed.done();
         self.clear_away();
         true
+    }
+
+    /// Runs other parts of forks for a while. Is it done?
+    fn help_until(&self, awaited: &dyn Awaited, help: &Help<'_>) -> bool {
+        let mut looks = 0;
+        while looks < LOOKS {
+            if awaited.is_done() {
+                return true;
+            }
+            if job::is_demanded() {
+                self.answer_demand();
+            }
+            let found = {
+                let seat = self.seat.borrow();
+                let Some(seat) = &*seat else { break };
+                seat.find_job(&self.core, help.thief())
+            };
+            match found {
+                Some(job) if self.is_shallow() => {
+                    self.run(job);
+                    looks = 0;
+                }
+                Some(job) => {
+                    self.put_back(job);
+                    break;
+                }
+                None => {
+                    looks += 1;
+                    (0..PAUSES).for_each(|_| pause());
+                }
+            }
+        }
+        for _ in 0..YIELDS {
+            if awaited.is_done() {
+                return true;
+            }
+            yield_now();
+        }
+        awaited.is_done()
+    }
+
+    /// Is there enough of the stack left to run something on top of what waits?
+    fn is_shallow(&self) -> bool {
+        self.stack_used() < self.core.config.stack_size / STACK_SHARE
+    }
+
+    /// Sleeps, most of the time, until it is done.
+    fn wait_long(&self, awaited: &dyn Awaited, help: Option<&Help<'_>>) {
+        while !awaited.is_done() {
+            if self.seat.borrow().is_none() {
+                // It has been away since it gave its seat, and is until it retires.
+                return self.sleep_until(awaited);
+            }
+            self.core.idle.step_aside();
+            match self.wait_seated(awaited, help.is_some()) {
+                Waited::Done => self.core.idle.step_back(),
+                Waited::Unseated => {}
+                Waited::Found(job) => {
+                    self.core.idle.step_back();
+                    self.run(job);
+                }
+            }
+        }
+    }
+
+    /// Likewise, while another thread is to run what is waited for.
+    fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
+        if self.seat.borrow().is_none() {
+            self.core.inject(task, 0);
+            return self.sleep_until(awaited);
+        }
+        self.core.idle.step_aside();
+        match self.give_seat(task) {
+            Ok(()) => self.sleep_until(awaited),
+            Err(task) => {
+                // Nobody has more stack.
+                self.core.relief.resume();
+                self.core.idle.step_back();
+                self.run(task);
+            }
+        }
     }
 
     /// A task that was claimed leaves a husk in a queue. Whoever comes upon it drops it; but a task that
@@ -169,31 +297,35 @@ impl<Q: Queues> Member<Q> {
         }
     }
 
-    /// Waits as an idle worker does, until the task is done or the seat has gone to another thread,
-    /// which it does when there is work.
-    fn wait_seated(&self, awaited: &dyn Awaited) {
+    /// Waits as an idle worker does, until the task is done, or until there is work: then the seat goes
+    /// to another thread with it, unless it may be run here.
+    fn wait_seated(&self, awaited: &dyn Awaited, helps: bool) -> Waited {
         let core = &*self.core;
         let mut searching = false;
         while !awaited.is_done() {
-            let found = {
+            let (found, index) = {
                 let seat = self.seat.borrow();
                 let seat = seat.as_ref().expect("it is not given away but below");
-                seat.next(core).or_else(|| seat.hunt(core))
+                (seat.next(core).or_else(|| seat.hunt(core)), seat.index)
             };
             if let Some(task) = found {
                 self.leave_search(&mut searching);
                 if awaited.is_done() {
-                    return self.put_back(task);
+                    self.put_back(task);
+                    return Waited::Done;
                 }
-                match self.give_seat(task) {
-                    Ok(()) => return,
-                    Err(task) => return self.keep_seat(task, awaited),
+                if helps && task.is_job() && self.is_shallow() {
+                    return Waited::Found(task);
                 }
+                return match self.give_seat(task) {
+                    Ok(()) => Waited::Unseated,
+                    Err(task) => self.keep_seat(task, awaited),
+                };
             }
             let rise = core.idle.sleep(
                 &self.listener,
                 searching,
-                || core.queues.any(),
+                || core.last_look(index),
                 || awaited.is_done(),
                 || self.with_tally(|tally| tally.one(|block| &block.parks)),
             );
@@ -204,6 +336,7 @@ impl<Q: Queues> Member<Q> {
             searching = true;
         }
         self.leave_search(&mut searching);
+        Waited::Done
     }
 
     fn leave_search(&self, searching: &mut bool) {
@@ -216,10 +349,11 @@ impl<Q: Queues> Member<Q> {
     /// Nobody can take the seat: there are too many threads. What was found goes to the others, and this
     /// thread sleeps with its seat.
     #[cold]
-    fn keep_seat(&self, found: Task, awaited: &dyn Awaited) {
+    fn keep_seat(&self, found: Task, awaited: &dyn Awaited) -> Waited {
         self.put_back(found);
         self.sleep_until(awaited);
         self.core.relief.resume();
+        Waited::Done
     }
 
     fn sleep_until(&self, awaited: &dyn Awaited) {

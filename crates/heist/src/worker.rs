@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::idle::Rise;
+use crate::job;
 use crate::member::{Member, enter};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::queues::Queues;
@@ -78,15 +79,15 @@ fn live<Q: Queues>(core: Arc<Core<Q>>, number: usize, mut shift: Option<Shift<Q>
         }
         contain(|| (config.on_thread_stop)(number));
     };
-    // SAFETY: the member is of that pool.
-    unsafe { enter(member.core.id(), &*member, work) };
+    // SAFETY: the member is of that pool, and so is the demand.
+    unsafe { enter(member.core.id(), &*member, &member.core.of_seatless, work) };
     std::mem::forget(guard);
 }
 
 impl<Q: Queues> Member<Q> {
     /// Works until the pool ends or the seat is lost; then waits for another.
     fn serve(&self, shift: Shift<Q>) -> Option<Shift<Q>> {
-        *self.seat.borrow_mut() = Some(shift.seat);
+        self.sit_down(shift.seat);
         let mut next = shift.first.map_or_else(|| self.next(), Next::Run);
         // Nothing else is in this loop, for the sake of its code.
         while let Next::Run(task) = next {
@@ -96,6 +97,18 @@ impl<Q: Queues> Member<Q> {
         self.after_shift(next)
     }
 
+    fn sit_down(&self, seat: Box<Seat<Q>>) {
+        // SAFETY: the member keeps the core.
+        unsafe { job::turn_to(&self.core.demands[seat.index]) };
+        *self.seat.borrow_mut() = Some(seat);
+    }
+
+    fn stand_up(&self) -> Option<Box<Seat<Q>>> {
+        // SAFETY: the member keeps the core.
+        unsafe { job::turn_to(&self.core.of_seatless) };
+        self.seat.borrow_mut().take()
+    }
+
     #[cold]
     #[inline(never)]
     fn after_shift(&self, next: Next) -> Option<Shift<Q>> {
@@ -103,7 +116,7 @@ impl<Q: Queues> Member<Q> {
         if !matches!(next, Next::Unseated) {
             // First the seat: what a sweep drops may spawn, and so may the hook at the end of the thread,
             // and nobody would look there.
-            drop(self.seat.take());
+            drop(self.stand_up());
             if matches!(next, Next::EndedHere) {
                 core.wind_up();
             }
@@ -146,7 +159,7 @@ impl<Q: Queues> Member<Q> {
             let rise = core.idle.sleep(
                 &self.listener,
                 searching,
-                || core.queues.any(),
+                || core.last_look(seat.index),
                 || false,
                 || tally.one(|block| &block.parks),
             );
@@ -180,7 +193,7 @@ impl<Q: Queues> Member<Q> {
     /// Gives the seat away, with a task to run first. If nobody can take it, it is kept (until
     /// `Relief::resume`), and the task comes back.
     pub(crate) fn give_seat(&self, first: Task) -> Result<(), Task> {
-        let seat = self.seat.borrow_mut().take().expect("called with a seat");
+        let seat = self.stand_up().expect("called with a seat");
         let shift = Shift { seat, first: Some(first) };
         let refused = match self.core.relief.hand_over(shift, self.core.config.workers) {
             Taken::Waiting => return Ok(()),
@@ -196,7 +209,7 @@ impl<Q: Queues> Member<Q> {
             }
             Taken::Refused(shift) => shift,
         };
-        *self.seat.borrow_mut() = Some(refused.seat);
+        self.sit_down(refused.seat);
         Err(refused.first.expect("given along"))
     }
 }

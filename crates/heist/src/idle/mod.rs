@@ -111,6 +111,12 @@ impl Idle {
         if self.call_one() { Heard::Called } else { Heard::Quiet }
     }
 
+    /// Does nobody sleep or search?
+    pub(crate) fn all_busy(&self) -> bool {
+        let now = self.word();
+        now.sleepers() == 0 && now.searchers() == 0
+    }
+
     fn wants_call(&self, now: Word) -> bool {
         now.sleepers() > 0 && (now.searchers() == 0 || !self.patient)
     }

@@ -34,12 +34,22 @@ impl Queue {
         self.lock(tally).pop_front()
     }
 
+    /// The newest, if that is it.
+    fn take_back(&self, is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
+        self.lock(tally).pop_back_if(|newest| is_it(newest))
+    }
+
     pub(super) fn any(&self) -> bool {
         !lock(&self.0).is_empty()
     }
 }
 
-pub(crate) struct Global(Queue);
+pub(crate) struct Global {
+    tasks: Queue,
+    /// What joins and scopes have published: a queue of its own, so that whoever waits for a part of
+    /// a fork finds others.
+    jobs: Queue,
+}
 
 impl Queues for Global {
     type Own = ();
@@ -49,15 +59,15 @@ impl Queues for Global {
     const PATIENT: bool = false;
 
     fn new(workers: usize) -> (Self, Vec<()>) {
-        (Self(Queue::new()), vec![(); workers])
+        (Self { tasks: Queue::new(), jobs: Queue::new() }, vec![(); workers])
     }
 
     fn push(&self, _: &(), task: Task, tally: Tally<'_>) {
-        self.0.push(task, tally);
+        self.tasks.push(task, tally);
     }
 
     fn inject(&self, task: Task, tally: Tally<'_>) {
-        self.0.push(task, tally);
+        self.tasks.push(task, tally);
     }
 
     fn pop(&self, _: &(), _: Tally<'_>) -> Option<Task> {
@@ -65,11 +75,38 @@ impl Queues for Global {
     }
 
     fn take_back(&self, _: &(), is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
-        self.0.lock(tally).pop_back_if(|newest| is_it(newest))
+        self.tasks.take_back(is_it, tally)
+    }
+
+    fn push_job(&self, _: &(), job: Task, tally: Tally<'_>) -> Result<(), Task> {
+        self.jobs.push(job, tally);
+        Ok(())
+    }
+
+    fn pop_job(&self, _: &(), _: Tally<'_>) -> Option<Task> {
+        None
+    }
+
+    fn take_back_job(
+        &self,
+        _: &(),
+        is_it: impl Fn(&Task) -> bool,
+        tally: Tally<'_>,
+    ) -> Option<Task> {
+        self.jobs.take_back(is_it, tally)
+    }
+
+    fn steal_job(&self, _: usize, tally: Tally<'_>) -> Haul {
+        self.jobs.pop(tally).map_or(Haul::Nothing, |job| Haul::Task(job, 0))
+    }
+
+    fn has_job(&self, _: usize) -> bool {
+        self.jobs.any()
     }
 
     fn draw(&self, _: &(), tally: Tally<'_>) -> Haul {
-        self.0.pop(tally).map_or(Haul::Nothing, |task| Haul::Task(task, 0))
+        let oldest = self.tasks.pop(tally).or_else(|| self.jobs.pop(tally));
+        oldest.map_or(Haul::Nothing, |task| Haul::Task(task, 0))
     }
 
     fn steal(&self, _: &(), _: usize, _: Tally<'_>) -> Haul {
@@ -77,10 +114,10 @@ impl Queues for Global {
     }
 
     fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
-        self.0.pop(tally)
+        self.tasks.pop(tally)
     }
 
     fn any(&self) -> bool {
-        self.0.any()
+        self.tasks.any() || self.jobs.any()
     }
 }

@@ -8,48 +8,76 @@ use super::{Haul, Queues, Strategy};
 use crate::stats::Tally;
 use crate::task::Task;
 
+/// What others can reach of a worker.
+struct Reach {
+    tasks: Stealer<Task>,
+    jobs: Stealer<Task>,
+}
+
 pub(crate) struct Locked {
     injector: Queue,
-    stealers: Box<[Stealer<Task>]>,
+    workers: Box<[Reach]>,
+}
+
+pub(crate) struct Own {
+    tasks: Worker<Task>,
+    /// What its joins and scopes have published.
+    jobs: Worker<Task>,
 }
 
 impl Queues for Locked {
-    type Own = Worker<Task>;
+    type Own = Own;
 
     const STRATEGY: Strategy = Strategy::LockedDeques;
     const STEALS: bool = true;
     const PATIENT: bool = true;
 
-    fn new(workers: usize) -> (Self, Vec<Worker<Task>>) {
-        let (own, stealers): (Vec<_>, Vec<_>) = (0..workers).map(|_| locked::new()).unzip();
-        (Self { injector: Queue::new(), stealers: stealers.into() }, own)
+    fn new(workers: usize) -> (Self, Vec<Own>) {
+        let (own, workers): (Vec<_>, Vec<_>) = (0..workers)
+            .map(|_| {
+                let ((tasks, tasks_end), (jobs, jobs_end)) = (locked::new(), locked::new());
+                (Own { tasks, jobs }, Reach { tasks: tasks_end, jobs: jobs_end })
+            })
+            .unzip();
+        (Self { injector: Queue::new(), workers: workers.into() }, own)
     }
 
-    fn push(&self, own: &Worker<Task>, task: Task, tally: Tally<'_>) {
-        counted(own, tally, || own.push(task));
+    fn push(&self, own: &Own, task: Task, tally: Tally<'_>) {
+        counted(&own.tasks, tally, || own.tasks.push(task));
     }
 
     fn inject(&self, task: Task, tally: Tally<'_>) {
         self.injector.push(task, tally);
     }
 
-    fn pop(&self, own: &Worker<Task>, tally: Tally<'_>) -> Option<Task> {
-        counted(own, tally, || own.pop())
+    fn pop(&self, own: &Own, tally: Tally<'_>) -> Option<Task> {
+        counted(&own.tasks, tally, || own.tasks.pop())
     }
 
-    fn draw(&self, _: &Worker<Task>, tally: Tally<'_>) -> Haul {
+    fn push_job(&self, own: &Own, job: Task, tally: Tally<'_>) -> Result<(), Task> {
+        counted(&own.jobs, tally, || own.jobs.push(job));
+        Ok(())
+    }
+
+    fn pop_job(&self, own: &Own, tally: Tally<'_>) -> Option<Task> {
+        counted(&own.jobs, tally, || own.jobs.pop())
+    }
+
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
+        haul(self.workers[victim].jobs.steal(), 0, tally)
+    }
+
+    fn has_job(&self, victim: usize) -> bool {
+        !self.workers[victim].jobs.is_empty()
+    }
+
+    fn draw(&self, _: &Own, tally: Tally<'_>) -> Haul {
         self.injector.pop(tally).map_or(Haul::Nothing, |task| Haul::Task(task, 0))
     }
 
-    fn steal(&self, own: &Worker<Task>, victim: usize, tally: Tally<'_>) -> Haul {
-        match self.stealers[victim].steal_batch_and_pop(own) {
-            Steal::Success(task) => Haul::Task(task, own.len()),
-            Steal::Empty => Haul::Nothing,
-            Steal::Retry => {
-                tally.one(|block| &block.lock_contention);
-                Haul::Contended
-            }
-        }
+    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Haul {
+        let stolen = self.workers[victim].tasks.steal_batch_and_pop(&own.tasks);
+        haul(stolen, own.tasks.len(), tally)
     }
 
     fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
@@ -57,7 +85,19 @@ impl Queues for Locked {
     }
 
     fn any(&self) -> bool {
-        self.injector.any() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        let has_any = |reach: &Reach| !reach.tasks.is_empty() || !reach.jobs.is_empty();
+        self.injector.any() || self.workers.iter().any(has_any)
+    }
+}
+
+fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
+    match stolen {
+        Steal::Success(task) => Haul::Task(task, more),
+        Steal::Empty => Haul::Nothing,
+        Steal::Retry => {
+            tally.one(|block| &block.lock_contention);
+            Haul::Contended
+        }
     }
 }
 

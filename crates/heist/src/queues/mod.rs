@@ -107,6 +107,35 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         None
     }
 
+    /// A job that the worker publishes; it comes back if there is no room.
+    fn push_job(&self, own: &Self::Own, job: Task, tally: Tally<'_>) -> Result<(), Task>;
+
+    /// The newest job that the worker has published.
+    fn pop_job(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
+
+    /// The newest job that the worker has published, if that is it.
+    fn take_back_job(
+        &self,
+        own: &Self::Own,
+        is_it: impl Fn(&Task) -> bool,
+        tally: Tally<'_>,
+    ) -> Option<Task> {
+        let newest = self.pop_job(own, tally)?;
+        if is_it(&newest) {
+            return Some(newest);
+        }
+        // There was room for it.
+        self.push_job(own, newest, tally).map_or_else(|job| self.inject(job, tally), |()| ());
+        None
+    }
+
+    /// The oldest job that another worker has published, and that alone: the rest is smaller, and
+    /// that worker's next.
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul;
+
+    /// Has that worker published a job?
+    fn has_job(&self, victim: usize) -> bool;
+
     /// From outside, oldest first.
     fn draw(&self, own: &Self::Own, tally: Tally<'_>) -> Haul;
 

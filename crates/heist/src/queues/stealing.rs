@@ -16,15 +16,23 @@ pub(crate) const CAPACITY: usize = 256;
 #[cfg(any(loom, shuttle))]
 pub(crate) const CAPACITY: usize = 4;
 
+/// What others can reach of a worker.
+struct Reach {
+    tasks: Stealer<Task>,
+    jobs: Stealer<Task>,
+}
+
 pub(crate) struct Stealing {
     injector: Injector<Task>,
-    stealers: Box<[Stealer<Task>]>,
+    workers: Box<[Reach]>,
 }
 
 pub(crate) struct Own {
     deque: Worker<Task>,
     /// Of the same deque: an overflow takes the oldest.
     stealer: Stealer<Task>,
+    /// What its joins and scopes have published.
+    jobs: Worker<Task>,
 }
 
 impl Queues for Stealing {
@@ -36,13 +44,14 @@ impl Queues for Stealing {
 
     fn new(workers: usize) -> (Self, Vec<Own>) {
         let deque = || bounded::new(CAPACITY).expect("a power of two, and memory for it");
-        let (own, stealers): (Vec<_>, Vec<_>) = (0..workers)
+        let (own, workers): (Vec<_>, Vec<_>) = (0..workers)
             .map(|_| {
-                let (deque, stealer) = deque();
-                (Own { deque, stealer: stealer.clone() }, stealer)
+                let ((deque, stealer), (jobs, thiefs_end)) = (deque(), deque());
+                let reach = Reach { tasks: stealer.clone(), jobs: thiefs_end };
+                (Own { deque, stealer, jobs }, reach)
             })
             .unzip();
-        (Self { injector: Injector::new(), stealers: stealers.into() }, own)
+        (Self { injector: Injector::new(), workers: workers.into() }, own)
     }
 
     #[inline]
@@ -62,14 +71,30 @@ impl Queues for Stealing {
         own.deque.pop()
     }
 
+    fn push_job(&self, own: &Own, job: Task, _: Tally<'_>) -> Result<(), Task> {
+        own.jobs.push(job).map_err(|Full(job)| job)
+    }
+
+    fn pop_job(&self, own: &Own, _: Tally<'_>) -> Option<Task> {
+        own.jobs.pop()
+    }
+
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
+        haul(self.workers[victim].jobs.steal(), 0, tally)
+    }
+
+    fn has_job(&self, victim: usize) -> bool {
+        !self.workers[victim].jobs.is_empty()
+    }
+
     fn draw(&self, own: &Own, tally: Tally<'_>) -> Haul {
         let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
-        haul(drawn, own, tally)
+        haul(drawn, came_along(own), tally)
     }
 
     fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Haul {
-        let stolen = self.stealers[victim].steal_batch_and_pop(&own.deque);
-        haul(stolen, own, tally)
+        let stolen = self.workers[victim].tasks.steal_batch_and_pop(&own.deque);
+        haul(stolen, came_along(own), tally)
     }
 
     fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
@@ -77,7 +102,8 @@ impl Queues for Stealing {
     }
 
     fn any(&self) -> bool {
-        !self.injector.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        let has_any = |reach: &Reach| !reach.tasks.is_empty() || !reach.jobs.is_empty();
+        !self.injector.is_empty() || self.workers.iter().any(has_any)
     }
 }
 
@@ -108,9 +134,13 @@ fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
 }
 
 /// The worker's own deque was empty before, so what is in it now came along.
-fn haul(stolen: Steal<Task>, own: &Own, tally: Tally<'_>) -> Haul {
+fn came_along(own: &Own) -> usize {
+    own.deque.len().min(BATCH_LIMIT)
+}
+
+fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
     match stolen {
-        Steal::Success(task) => Haul::Task(task, own.deque.len().min(BATCH_LIMIT)),
+        Steal::Success(task) => Haul::Task(task, more),
         Steal::Empty => Haul::Nothing,
         Steal::Retry => {
             tally.one(|block| &block.failed_cas);

@@ -17,6 +17,21 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             execute: execute::<F, T>,
             execute_alone: execute_alone::<F, T>,
             leaves: false,
+            job: false,
+            refuse: refuse::<F, T>,
+            discard: discard::<T>,
+        }
+    }
+}
+
+/// Of a closure that is part of a fork.
+pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: execute::<F, T>,
+            execute_alone: execute_alone::<F, T>,
+            leaves: false,
+            job: true,
             refuse: refuse::<F, T>,
             discard: discard::<T>,
         }
@@ -94,7 +109,10 @@ unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 }
 
 /// A task that looks after its own outcome.
-pub(crate) trait Errand: Send + 'static {
+pub(crate) trait Errand: Send {
+    /// Is it part of a fork? See [`Kind::job`].
+    const JOB: bool = false;
+
     fn run(&mut self, hook: &Arc<PanicHook>) -> End;
 
     /// It will not be run. How many tasks were in it?
@@ -137,6 +155,7 @@ pub(super) fn of_errand<E: Errand>() -> &'static Kind {
             execute: never_run,
             execute_alone: run_errand::<E>,
             leaves: true,
+            job: E::JOB,
             refuse: refuse_errand::<E>,
             discard: finish_errand::<E>,
         }
@@ -150,6 +169,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             execute: never_run,
             execute_alone: never_run_alone,
             leaves: false,
+            job: false,
             refuse: never_refused,
             discard: discard_each::<T>,
         }

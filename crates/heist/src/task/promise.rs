@@ -28,11 +28,11 @@ impl<T: Send> Promise<T> {
         (Self { slot, results: PhantomData }, Receipt::new(slot))
     }
 
-    pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: &PanicHook) {
+    pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {
         let slot = ManuallyDrop::new(self).slot;
         // SAFETY: promised, so the room is empty and ours.
         unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
-        share(slot, Some(hook));
+        share(slot, hook);
     }
 }
 

@@ -38,9 +38,36 @@ impl Task {
         (Self(slot), Receipt::new(slot))
     }
 
+    /// Likewise, a part of a fork, whose frame waits for it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`new`](Self::new).
+    pub(crate) unsafe fn job<F, T>(closure: F) -> (Self, Receipt<T>)
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        let slot = make(kind::of_job::<F, T>(), State::queued());
+        // SAFETY: just made, and empty.
+        unsafe { Slot::put(slot, closure) };
+        (Self(slot), Receipt::new(slot))
+    }
+
     /// A task that nobody has a handle to.
     #[inline]
-    pub(crate) fn errand<E: Errand>(errand: E) -> Self {
+    pub(crate) fn errand<E: Errand + 'static>(errand: E) -> Self {
+        // SAFETY: it borrows nothing.
+        unsafe { Self::borrowing_errand(errand) }
+    }
+
+    /// Likewise, one that borrows.
+    ///
+    /// # Safety
+    ///
+    /// What it borrows stays alive until it is finished.
+    #[inline]
+    pub(crate) unsafe fn borrowing_errand<E: Errand>(errand: E) -> Self {
         let slot = make(kind::of_errand::<E>(), State::alone());
         // SAFETY: just made, and empty.
         unsafe { Slot::put(slot, errand) };
@@ -60,6 +87,12 @@ impl Task {
         }
         leave_husk(ManuallyDrop::new(self).0);
         None
+    }
+
+    /// Is it part of a fork?
+    pub(crate) fn is_job(&self) -> bool {
+        // SAFETY: the queue's side keeps it alive.
+        unsafe { Slot::kind(self.0) }.job
     }
 
     /// It will be run soon.
@@ -129,6 +162,13 @@ enum Rest {
 }
 
 impl Started {
+    /// Is it part of a fork?
+    #[inline]
+    pub(crate) fn is_job(&self) -> bool {
+        // SAFETY: live.
+        unsafe { Slot::kind(self.slot) }.job
+    }
+
     #[inline]
     pub(crate) fn execute(self, hook: &Arc<PanicHook>) -> (End, Ended) {
         let Self { slot, alone } = self;

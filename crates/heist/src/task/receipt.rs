@@ -107,6 +107,12 @@ pub(crate) struct Claimed<'r> {
 }
 
 impl Claimed<'_> {
+    /// Is it part of a fork?
+    pub(crate) fn is_job(&self) -> bool {
+        // SAFETY: live, by the receipt.
+        unsafe { Slot::kind(self.slot) }.job
+    }
+
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
         // SAFETY: live, by the receipt.
         let kind = unsafe { Slot::kind(self.slot) };

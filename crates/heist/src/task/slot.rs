@@ -57,6 +57,8 @@ pub(super) struct Kind {
     pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
+    /// Is it part of a fork: somebody waits for it by running other such, and it is never refused?
+    pub(super) job: bool,
     /// Drops the closure and leaves a refusal as the outcome. How many tasks were in it? Needs:
     /// started, by the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,

@@ -1,0 +1,59 @@
+//! Who wants work: a word for each seat, raised by those who find nothing, answered by the thread in
+//! the seat at its next fork.
+//!
+//! The owner looks at its word at every join, so looking must cost nothing: a load of a line that nobody
+//! writes while everybody is busy. Whoever has nothing to do raises the words of all others; a
+//! worker that is about to sleep does so *after* it has said that it sleeps. The owner takes an
+//! appetite off its word *before* it publishes a job and looks for sleepers. So a demand that is
+//! overwritten has been answered: `idle/README.md` has the argument.
+
+use crate::sync::{AtomicUsize, Ordering};
+
+/// How many jobs one demand asks for. More than one, because the owner may go on into something
+/// long in which it does not look; few enough that an answer costs less than a steal. A guess.
+#[cfg(not(any(loom, shuttle)))]
+const APPETITE: usize = 16;
+/// Small, so that a checker sees the end of it.
+#[cfg(any(loom, shuttle))]
+const APPETITE: usize = 1;
+
+/// The word of one seat.
+pub(crate) struct Demand {
+    /// How many more jobs are wanted. Raised by anybody, lowered by the thread in the seat.
+    ///
+    /// Ordering: relaxed, everywhere. It brings no data with it, and what must be ordered is, by the
+    /// fences of the idle protocol.
+    wanted: AtomicUsize,
+    /// By which a thief is found again.
+    pub(crate) seat: usize,
+}
+
+impl Demand {
+    /// Raised from the beginning, so that the first fork can be stolen at once.
+    pub(crate) fn of_seat(seat: usize) -> Self {
+        Self { wanted: AtomicUsize::new(APPETITE), seat }
+    }
+
+    /// Of a seat that nobody else could steal from.
+    pub(crate) fn never(seat: usize) -> Self {
+        Self { wanted: AtomicUsize::new(0), seat }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_raised(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) != 0
+    }
+
+    /// Not the owner. Writes only if it must: the owner reads this at every join.
+    pub(crate) fn raise(&self) {
+        if !self.is_raised() {
+            self.wanted.store(APPETITE, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner, before it publishes a job. It may overwrite a demand that is raised at the same
+    /// time, which the look for sleepers after the publication makes good.
+    pub(crate) fn lower(&self) {
+        self.wanted.store(self.wanted.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+    }
+}
