@@ -58,6 +58,9 @@ mod pool;
 mod builder;
 mod global;
 
+mod guest;
+pub mod parallel;
+
 /// The example of the README, so that it is run.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

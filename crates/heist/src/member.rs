@@ -41,6 +41,12 @@ pub(crate) trait Host {
     /// For parts of a fork that come from threads of no pool or of another one.
     fn intake(&self) -> NonNull<dyn Intake>;
 
+    /// Of the pool.
+    fn workers(&self) -> usize;
+
+    /// Is there a worker that is looking for work?
+    fn has_searcher(&self) -> bool;
+
     /// Makes a task of the oldest private job, because somebody wants it.
     fn publish(&self);
 

@@ -28,7 +28,7 @@ use crate::task::Task;
 ///
 /// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting
 /// for the end would wait for ever, a drop only asks for the stop.
-pub struct Pool(Engine);
+pub struct Pool(pub(crate) Engine);
 
 /// The pool's shared part. The strategy is known here once; everything behind it is generic.
 pub(crate) enum Engine {
@@ -47,6 +47,8 @@ macro_rules! with_core {
         }
     };
 }
+
+pub(crate) use with_core;
 
 impl Pool {
     pub(crate) fn new(engine: Engine) -> Self {

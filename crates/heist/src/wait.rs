@@ -51,6 +51,13 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     }
 }
 
+/// For a thread of no pool, and something that is short.
+pub(crate) fn watch_outside(awaited: &dyn Awaited) {
+    if !watch(awaited) {
+        wait_outside(awaited);
+    }
+}
+
 fn wait_outside(awaited: &dyn Awaited) {
     // A thread that is being torn down has no listener any more.
     let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
@@ -89,6 +96,14 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn intake(&self) -> NonNull<dyn Intake> {
         NonNull::from(&*self.core as &dyn Intake)
+    }
+
+    fn workers(&self) -> usize {
+        self.core.config.workers
+    }
+
+    fn has_searcher(&self) -> bool {
+        self.core.idle.has_searcher()
     }
 
     fn publish(&self) {

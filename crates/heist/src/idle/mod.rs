@@ -111,6 +111,11 @@ impl Idle {
         if self.call_one() { Heard::Called } else { Heard::Quiet }
     }
 
+    /// Is somebody looking for work?
+    pub(crate) fn has_searcher(&self) -> bool {
+        self.word().searchers() > 0
+    }
+
     /// Does nobody sleep or search?
     pub(crate) fn all_busy(&self) -> bool {
         let now = self.word();

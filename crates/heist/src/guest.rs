@@ -1,0 +1,115 @@
+//! A thread of no pool that takes part in a short loop of the global one.
+//!
+//! To move to the pool and back takes ten microseconds and more: longer than many a loop. So a thread
+//! outside shares half of it, if a worker is looking for work, and does the other half itself.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::error::JoinError;
+use crate::member::Intake;
+use crate::panic::AbortOnUnwind;
+use crate::pool::{Engine, Pool, with_core};
+use crate::queues::Queues;
+use crate::sync::per_thread;
+use crate::task::{Awaited, End, Receipt, Task};
+use crate::wait::watch_outside;
+
+/// Of the pool that it takes part in.
+pub(crate) fn workers() -> usize {
+    Pool::global().workers()
+}
+
+/// Leaves it to the pool.
+pub(crate) fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    Pool::global().install(f)
+}
+
+/// A loop that begins.
+pub(crate) struct Visit {
+    pub(crate) start: Instant,
+    /// Spent alone in loops just before this one, which a worker could have shared.
+    before: Duration,
+}
+
+/// Loops that follow each other more closely are as good as one.
+const GAP: Duration = Duration::from_micros(5);
+
+/// The end of the last loop, and how long it and those before it took.
+#[derive(Clone, Copy)]
+struct Last {
+    end: Option<Instant>,
+    alone: Duration,
+}
+
+per_thread! {
+    static LAST: Cell<Last> = Cell::new(Last { end: None, alone: Duration::ZERO });
+}
+
+impl Visit {
+    pub(crate) fn begin() -> Self {
+        let start = Instant::now();
+        let last = LAST.with(Cell::get);
+        let close = last.end.is_some_and(|end| start.saturating_duration_since(end) < GAP);
+        Self { start, before: if close { last.alone } else { Duration::ZERO } }
+    }
+
+    /// Is a loop that will take so long worth sharing with a worker that is up, or, with what was before,
+    /// worth waking one, which takes `wake`?
+    pub(crate) fn is_worth(&self, time: Duration, wake: Duration) -> bool {
+        with_core!(Pool::global(), core => {
+            core.idle.has_searcher() || (time + self.before >= wake && !core.idle.all_busy())
+        })
+    }
+
+    /// It has ended, alone.
+    pub(crate) fn end_alone(&self) {
+        let end = Instant::now();
+        let alone = self.before + end.saturating_duration_since(self.start);
+        LAST.with(|last| last.set(Last { end: Some(end), alone }));
+    }
+}
+
+/// [`join`](crate::join), with the first closure on this thread and the second here or on the pool.
+pub(crate) fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    with_core!(Pool::global(), core => {
+        let guard = AbortOnUnwind;
+        // SAFETY: what it borrows outlives this call, which does not return before the task is done,
+        // and does not unwind: the guard would see to that.
+        let (task, receipt) = unsafe { Task::job(b) };
+        core.inject_job(task);
+        let left = catch_unwind(AssertUnwindSafe(a));
+        settle(core, &receipt);
+        let right = receipt.take();
+        std::mem::forget(guard);
+        match (left, right) {
+            (Ok(left), Ok(right)) => (left, right),
+            (Err(payload), right) => {
+                crate::panic::contain(|| drop(right));
+                resume_unwind(payload)
+            }
+            (Ok(_), Err(JoinError::Panicked(panic))) => panic.resume(),
+            (Ok(_), Err(JoinError::Cancelled | JoinError::Stopped)) => {
+                unreachable!("a job is never refused")
+            }
+        }
+    })
+}
+
+/// Runs it here, if nobody has started it; else waits.
+fn settle<Q: Queues, R>(core: &Core<Q>, receipt: &Receipt<R>) {
+    let Some(claimed) = receipt.claim() else { return watch_outside(receipt) };
+    let end = claimed.execute(&core.config.on_panic);
+    core.ledger.of_others().one(|block| match end {
+        End::Completed => &block.tasks_completed,
+        End::Panicked => &block.panics,
+    });
+    claimed.done();
+}

@@ -1,0 +1,270 @@
+//! Loops over slices and ranges, in parallel: for, map, reduce and sort.
+//!
+//! ```
+//! use heist::parallel;
+//!
+//! let mut numbers: Vec<u64> = (0..1000).collect();
+//! parallel::for_each(&mut numbers, |number| *number *= 2);
+//! let total = parallel::reduce(&numbers, || 0, |sum, number| sum + number, |a, b| a + b);
+//! assert_eq!(total, 999_000);
+//! ```
+//!
+//! A loop is cut in two when a worker has nothing to do and enough is left to be worth its while; one that nobody
+//! takes part in runs as a plain loop, in blocks. So there is no number of pieces to choose. Who knows better says
+//! how few items are never worth sharing: [`with_min`].
+//!
+//! Inside a pool that pool's workers take part; outside of any pool, those of the
+//! [global](crate::Pool::global) one and, as long as the loop is short, the thread that calls.
+//!
+//! # Panics
+//!
+//! If a closure panics, the loop ends with one of the panics, after what was running has ended. Other items may
+//! have been done or not.
+
+mod drive;
+mod map;
+mod pieces;
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use drive::Work;
+pub use pieces::{IntoPieces, Pieces};
+
+/// Calls a closure for each item: of a slice, shared or mutable, of a vector, or of a range.
+///
+/// ```
+/// let mut words = ["a", "b", "c"].map(String::from);
+/// heist::parallel::for_each(&mut words, |word| word.push('!'));
+/// assert_eq!(words, ["a!", "b!", "c!"]);
+/// ```
+pub fn for_each<I, F>(items: I, f: F)
+where
+    I: IntoPieces,
+    F: Fn(<I::Pieces as Pieces>::Item) + Sync,
+{
+    with_min(1).for_each(items, f);
+}
+
+/// Calls a closure for each number of a range.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// heist::parallel::for_range(0..100, |n| { sum.fetch_add(n, Ordering::Relaxed); });
+/// assert_eq!(sum.into_inner(), 4950);
+/// ```
+pub fn for_range<F>(range: Range<usize>, f: F)
+where
+    F: Fn(usize) + Sync,
+{
+    with_min(1).for_each(range, f);
+}
+
+/// What a closure makes of each item, in their order.
+///
+/// ```
+/// let lengths = heist::parallel::map(&["one", "three"], |word| word.len());
+/// assert_eq!(lengths, [3, 5]);
+/// ```
+pub fn map<I, F, R>(items: I, f: F) -> Vec<R>
+where
+    I: IntoPieces,
+    F: Fn(<I::Pieces as Pieces>::Item) -> R + Sync,
+    R: Send,
+{
+    with_min(1).map(items, f)
+}
+
+/// Folds the items, some here and some there, and combines the results in the order of the items.
+///
+/// If `combine` is associative, with what `identity` returns as its neutral element, and `fold` goes with it, the
+/// result is the same every time; it need not be commutative.
+///
+/// ```
+/// let text = heist::parallel::reduce(
+///     &["to", "get", "her"],
+///     String::new,
+///     |text, word| text + word,
+///     |left, right| left + &right,
+/// );
+/// assert_eq!(text, "together");
+/// ```
+pub fn reduce<I, A, N, F, C>(items: I, identity: N, fold: F, combine: C) -> A
+where
+    I: IntoPieces,
+    A: Send,
+    N: Fn() -> A + Sync,
+    F: Fn(A, <I::Pieces as Pieces>::Item) -> A + Sync,
+    C: Fn(A, A) -> A + Sync,
+{
+    with_min(1).reduce(items, identity, fold, combine)
+}
+
+/// As [`reduce`], for one who would rather have several items at once: a kernel that is faster so.
+/// `None` if there are no items.
+///
+/// ```
+/// let numbers: Vec<u32> = (1..=100).collect();
+/// let total = heist::parallel::reduce_pieces(
+///     &numbers,
+///     |some: &[u32]| some.iter().sum::<u32>(),
+///     |left, right| left + right,
+/// );
+/// assert_eq!(total, Some(5050));
+/// ```
+pub fn reduce_pieces<I, A, F, C>(items: I, each: F, combine: C) -> Option<A>
+where
+    I: IntoPieces,
+    A: Send,
+    F: Fn(I::Pieces) -> A + Sync,
+    C: Fn(A, A) -> A + Sync,
+{
+    with_min(1).reduce_pieces(items, each, combine)
+}
+
+/// The same loops, never sharing fewer than so many items: for one who knows that they are not
+/// worth it.
+///
+/// ```
+/// use heist::parallel;
+///
+/// let numbers = vec![0.5_f32; 1000];
+/// let square = |some: &[f32]| some.iter().map(|x| x * x).sum::<f32>();
+/// let squares = parallel::with_min(16_384).reduce_pieces(&numbers, square, |a, b| a + b);
+/// assert_eq!(squares, Some(250.0));
+/// ```
+pub fn with_min(items: usize) -> WithMin {
+    WithMin(items)
+}
+
+/// Parallel loops that do not share fewer than so many items: see [`with_min`].
+///
+/// ```
+/// let loops: heist::parallel::WithMin = heist::parallel::with_min(100);
+/// assert_eq!(loops.map(0..3, |n| n * n), [0, 1, 4]);
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct WithMin(usize);
+
+impl WithMin {
+    /// [`for_each`], so.
+    ///
+    /// ```
+    /// let mut numbers = [1, 2, 3];
+    /// heist::parallel::with_min(2).for_each(&mut numbers, |n| *n += 1);
+    /// assert_eq!(numbers, [2, 3, 4]);
+    /// ```
+    pub fn for_each<I, F>(self, items: I, f: F)
+    where
+        I: IntoPieces,
+        F: Fn(<I::Pieces as Pieces>::Item) + Sync,
+    {
+        let each = |some: I::Pieces| some.items().for_each(&f);
+        drive::run(&Closures::new(each, |(), ()| ()), items.into_pieces(), self.0);
+    }
+
+    /// [`for_range`], so.
+    ///
+    /// ```
+    /// heist::parallel::with_min(10).for_range(0..100, |n| assert!(n < 100));
+    /// ```
+    pub fn for_range<F>(self, range: Range<usize>, f: F)
+    where
+        F: Fn(usize) + Sync,
+    {
+        self.for_each(range, f);
+    }
+
+    /// [`map`](fn@map), so.
+    ///
+    /// ```
+    /// assert_eq!(heist::parallel::with_min(2).map(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
+    /// ```
+    pub fn map<I, F, R>(self, items: I, f: F) -> Vec<R>
+    where
+        I: IntoPieces,
+        F: Fn(<I::Pieces as Pieces>::Item) -> R + Sync,
+        R: Send,
+    {
+        map::map(items.into_pieces(), &f, self.0)
+    }
+
+    /// [`reduce`], so.
+    ///
+    /// ```
+    /// let most = heist::parallel::with_min(2).reduce(&[3, 9, 4], || 0, |m, &n| n.max(m), u32::max);
+    /// assert_eq!(most, 9);
+    /// ```
+    pub fn reduce<I, A, N, F, C>(self, items: I, identity: N, fold: F, combine: C) -> A
+    where
+        I: IntoPieces,
+        A: Send,
+        N: Fn() -> A + Sync,
+        F: Fn(A, <I::Pieces as Pieces>::Item) -> A + Sync,
+        C: Fn(A, A) -> A + Sync,
+    {
+        let each = |some: I::Pieces| some.items().fold(identity(), &fold);
+        drive::run(&Closures::new(each, combine), items.into_pieces(), self.0)
+    }
+
+    /// [`reduce_pieces`], so.
+    ///
+    /// ```
+    /// use heist::parallel::{Pieces, with_min};
+    ///
+    /// let count = with_min(2).reduce_pieces(0..7, |some| some.size(), |a, b| a + b);
+    /// assert_eq!(count, Some(7));
+    /// ```
+    pub fn reduce_pieces<I, A, F, C>(self, items: I, each: F, combine: C) -> Option<A>
+    where
+        I: IntoPieces,
+        A: Send,
+        F: Fn(I::Pieces) -> A + Sync,
+        C: Fn(A, A) -> A + Sync,
+    {
+        let pieces = items.into_pieces();
+        if pieces.size() == 0 {
+            return None;
+        }
+        Some(drive::run(&Closures::new(each, combine), pieces, self.0))
+    }
+}
+
+/// A loop that is two closures.
+struct Closures<P, L, C> {
+    each: L,
+    combine: C,
+    pieces: PhantomData<fn(P)>,
+}
+
+impl<P, L, C> Closures<P, L, C> {
+    fn new<A>(each: L, combine: C) -> Self
+    where
+        L: Fn(P) -> A,
+    {
+        Self { each, combine, pieces: PhantomData }
+    }
+}
+
+impl<P, A, L, C> Work for Closures<P, L, C>
+where
+    P: Pieces,
+    A: Send,
+    L: Fn(P) -> A + Sync,
+    C: Fn(A, A) -> A + Sync,
+{
+    type Pieces = P;
+    type Output = A;
+
+    #[inline]
+    fn each(&self, pieces: P) -> A {
+        (self.each)(pieces)
+    }
+
+    #[inline]
+    fn combine(&self, left: A, right: A) -> A {
+        (self.combine)(left, right)
+    }
+}
