@@ -53,7 +53,8 @@ where
     if !end.is_done() {
         with_host(|host| host.wait_for_job(&end, None));
     }
-    drop(end);
+    // To take it is to see what was done before it.
+    end.take().expect("the last one keeps the promise");
     let panic = lock(&scope.state.panic).take();
     match (result, panic) {
         (Ok(value), None) => value,
@@ -94,7 +95,7 @@ pub struct Scope<'scope> {
 // SAFETY: the state is made for it, the intake is `Sync`, and what is spawned is `Send`.
 unsafe impl Sync for Scope<'_> {}
 
-struct State {
+pub(crate) struct State {
     /// The closure of the scope, and what it has spawned, less what has ended.
     left: AtomicUsize,
     /// Taken by the last to end.
@@ -106,12 +107,7 @@ struct State {
 impl<'scope> Scope<'scope> {
     /// On a thread of a pool: a scope, and its end.
     fn new() -> (Self, Receipt<Vec<()>>) {
-        let (promise, end) = Promise::new();
-        let state = State {
-            left: AtomicUsize::new(1),
-            end: UnsafeCell::new(Some(promise)),
-            panic: Mutex::new(None),
-        };
+        let (state, end) = State::new();
         let intake = with_host(|host| host.intake()).expect("on a thread of a pool");
         (Self { state, intake, pool: current_pool(), lifetime: PhantomData }, end)
     }
@@ -129,8 +125,7 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        // Ordering: relaxed. Whoever spawns has not ended, so it does not go from zero.
-        self.state.left.fetch_add(1, Ordering::Relaxed);
+        self.state.one_more();
         let part = Part { scope: NonNull::from(self), f: Some(f), isolated: job::is_isolated() };
         // SAFETY: what it borrows outlives the scope, whose end waits for it, and so does the scope.
         let job = unsafe { Task::borrowing_errand(part) };
@@ -146,13 +141,25 @@ impl<'scope> Scope<'scope> {
 }
 
 impl State {
+    /// Of a scope whose closure is yet to run, and its end.
+    pub(crate) fn new() -> (Self, Receipt<Vec<()>>) {
+        let (promise, end) = Promise::new();
+        let (left, panic) = (AtomicUsize::new(1), Mutex::new(None));
+        (Self { left, end: UnsafeCell::new(Some(promise)), panic }, end)
+    }
+
+    pub(crate) fn one_more(&self) {
+        // Ordering: relaxed. Whoever spawns has not ended, so it does not go from zero.
+        self.left.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// One has ended. The last of all says so; then the scope may be gone before this returns: hence a
     /// pointer, and no `&self`.
     ///
     /// # Safety
     ///
     /// The caller is one of those that are counted, and says this once.
-    unsafe fn done(state: NonNull<Self>) {
+    pub(crate) unsafe fn done(state: NonNull<Self>) {
         // SAFETY: there while the caller is counted.
         let left = unsafe { &(*state.as_ptr()).left };
         if left.fetch_sub(1, order::scope_done()) != 1 {

@@ -7,6 +7,37 @@
 #[path = "../../../deque/tests/models/explore.rs"]
 mod explore;
 
+/// What a host has for forks, for one whose tasks do not fork.
+macro_rules! no_forks {
+    () => {
+        fn submit_job(&self, _: Task) {
+            unreachable!("no forks")
+        }
+
+        fn intake(&self) -> std::ptr::NonNull<dyn crate::member::Intake> {
+            unreachable!("no forks")
+        }
+
+        fn workers(&self) -> usize {
+            1
+        }
+
+        fn has_searcher(&self) -> bool {
+            false
+        }
+
+        fn publish(&self) {
+            unreachable!("no forks")
+        }
+
+        fn wait_for_job(&self, _: &dyn Awaited, _: Option<&crate::sync::AtomicUsize>) {
+            unreachable!("no forks")
+        }
+    };
+}
+use no_forks;
+
+mod fork;
 mod idle;
 mod stats;
 mod task;

@@ -9,6 +9,7 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::batch;
+use crate::demand::Demand;
 use crate::listener::Listener;
 use crate::member::{Host, enter};
 use crate::panic::PanicHook;
@@ -164,6 +165,8 @@ impl Host for Threads {
     fn wait(&self, _: &dyn Awaited, _: usize) {
         unreachable!("nobody waits here")
     }
+
+    super::no_forks!();
 }
 
 /// The parts of a batch end on different threads; the last one sees all results.
@@ -174,7 +177,7 @@ fn batch_of_two() {
     assert_eq!(count, 2);
     let threads = Threads(Default::default());
     // SAFETY: no pool has this id.
-    unsafe { enter(1, &threads, || assert!(run(task.expect("not empty")))) };
+    unsafe { enter(1, &threads, &Demand::never(0), || assert!(run(task.expect("not empty")))) };
     wait(&receipt);
     assert_eq!(receipt.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
     for thread in threads.0.into_inner() {

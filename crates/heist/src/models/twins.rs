@@ -1,22 +1,25 @@
 //! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
 
 use super::explore::{self, Model};
-use super::{idle, stats, task};
-use crate::order::{FENCES, ORDERINGS};
+use super::{fork, idle, stats, task};
+use crate::order::{FENCES, ORDERINGS, SLEEP, SUBMIT};
+
+/// Of `heist-deque`: what a push says and a steal hears.
+const LANE: &[&str] = &["slot_publish", "slot_claim"];
 
 /// The test below that a child process runs.
 const CHILD: &str = "models::twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
-    idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS)
+    idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS).chain(fork::MODELS)
 }
 
 /// Not a test of its own: what a child process runs.
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {
-    let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).copied().collect();
-    explore::explore_as_child(all(), &sites);
+    let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(LANE).copied().collect();
+    explore::explore_as_child(all().chain(fork::WRONG), &sites);
 }
 
 fn each_is_noticed(models: &[&Model], sites: &[&str]) {
@@ -32,12 +35,34 @@ fn each_is_noticed(models: &[&Model], sites: &[&str]) {
 
 #[test]
 fn every_weakened_ordering_is_noticed() {
-    each_is_noticed(&task::MODELS.iter().chain(stats::MODELS).collect::<Vec<_>>(), ORDERINGS);
+    let models = task::MODELS.iter().chain(stats::MODELS).chain(fork::MODELS);
+    each_is_noticed(&models.collect::<Vec<_>>(), ORDERINGS);
 }
 
 #[test]
 fn every_missing_fence_is_noticed() {
     each_is_noticed(&idle::MODELS.iter().collect::<Vec<_>>(), FENCES);
+}
+
+/// How a published job gets from its owner to a thief is up to the deque between them.
+#[test]
+fn a_job_is_handed_over_by_the_deque() {
+    each_is_noticed(&fork::MODELS.iter().collect::<Vec<_>>(), LANE);
+}
+
+/// A demand that is raised while its owner answers another would be lost.
+#[test]
+fn demand_relies_on_the_fences() {
+    let model = fork::MODELS.iter().find(|model| model.name == "fork_demand_against_sleep");
+    each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
+}
+
+/// And on the order of its steps.
+#[test]
+fn demand_out_of_order_is_noticed() {
+    for model in fork::WRONG {
+        assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
+    }
 }
 
 #[test]

@@ -1,0 +1,350 @@
+//! Jobs that are private, published, taken back, stolen; and who is told that somebody wants one.
+
+use std::cell::Cell;
+use std::ptr::NonNull;
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::demand::Demand;
+use crate::idle::{Idle, Rise};
+use crate::job;
+use crate::join::fork;
+use crate::listener::Listener;
+use crate::member::{Host, Intake, enter};
+use crate::panic::PanicHook;
+use crate::queues::{Haul, Queues, Stealing};
+use crate::scope::State;
+use crate::stats::Ledger;
+use crate::sync::Arc;
+use crate::task::{Awaited, Task};
+
+/// Two workers, as far as their jobs go: the owner in seat 0, a thief.
+struct Scene {
+    queues: Stealing,
+    demand: Demand,
+    ledger: Ledger,
+    hook: Arc<PanicHook>,
+}
+
+impl Scene {
+    fn new() -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
+        let (queues, own) = Stealing::new(2);
+        let (demand, ledger) = (Demand::of_seat(0), Ledger::new(2));
+        (Arc::new(Self { queues, demand, ledger, hook: Arc::default() }), own)
+    }
+
+    fn run(&self, task: Task) {
+        if let Some(started) = task.start() {
+            let (_, ended) = started.execute(&self.hook);
+            ended.publish(Some(&self.hook));
+        }
+    }
+
+    /// As a thread of the pool, from its beginning to its end.
+    fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
+        let member = Member { scene: Arc::clone(self), own, published: Cell::new(0) };
+        // SAFETY: no pool has this id.
+        unsafe { enter(1, &member, &self.demand, f) };
+    }
+
+    /// What a thief does when it has nothing to do: once.
+    fn steal(&self) {
+        match self.queues.steal_job(0, self.ledger.of_others()) {
+            Haul::Task(task, _) => self.run(task),
+            Haul::Nothing | Haul::Contended => self.demand.raise(),
+        }
+    }
+}
+
+struct Member {
+    scene: Arc<Scene>,
+    own: <Stealing as Queues>::Own,
+    published: Cell<usize>,
+}
+
+impl Host for Member {
+    fn submit(&self, _: Task, _: u64) {
+        unreachable!("nothing is spawned")
+    }
+
+    fn submit_job(&self, _: Task) {
+        unreachable!("there is no scope")
+    }
+
+    fn intake(&self) -> NonNull<dyn Intake> {
+        unreachable!("there is no scope")
+    }
+
+    fn workers(&self) -> usize {
+        2
+    }
+
+    fn has_searcher(&self) -> bool {
+        false
+    }
+
+    fn publish(&self) {
+        self.scene.demand.lower();
+        if let Some(job) = job::publish_oldest() {
+            let tally = self.scene.ledger.of_others();
+            assert!(self.scene.queues.push_job(&self.own, job, tally).is_ok(), "there is room");
+            self.published.set(self.published.get() + 1);
+        }
+    }
+
+    fn wait(&self, _: &dyn Awaited, _: usize) {
+        unreachable!("nobody waits for a handle")
+    }
+
+    fn wait_for_job(&self, awaited: &dyn Awaited, _: Option<&AtomicUsize>) {
+        let is_it = |task: &Task| task.id() == awaited.id();
+        let tally = self.scene.ledger.of_others();
+        if let Some(job) = self.scene.queues.take_back_job(&self.own, is_it, tally) {
+            return self.scene.run(job);
+        }
+        if let Some(claimed) = awaited.claim() {
+            let _ = claimed.execute(&self.scene.hook);
+            return claimed.done();
+        }
+        let listener = Arc::new(Listener::thread());
+        if awaited.listen(Arc::clone(&listener)) {
+            while !awaited.is_done() {
+                listener.berth().park();
+            }
+        }
+    }
+}
+
+/// Counts, in a way that two at once would be noticed.
+struct Once(UnsafeCell<usize>);
+
+// SAFETY: the model is to show that only one thread at a time touches it.
+unsafe impl Sync for Once {}
+
+impl Once {
+    fn happen(&self) {
+        // SAFETY: likewise.
+        self.0.with_mut(|times| unsafe { *times += 1 });
+    }
+
+    fn times(&self) -> usize {
+        // SAFETY: likewise.
+        self.0.with(|times| unsafe { *times })
+    }
+}
+
+/// One job, wanted from the beginning: it is published, and taken back while a thief takes it.
+fn publish_against_pop() {
+    let (scene, mut own) = Scene::new();
+    let thief = thread::spawn({
+        let (scene, own) = (Arc::clone(&scene), own.remove(1));
+        move || {
+            let thief = Arc::clone(&scene);
+            scene.as_member(own, || thief.steal());
+        }
+    });
+    let ran = Once(UnsafeCell::new(0));
+    scene.as_member(own.remove(0), || {
+        assert_eq!(
+            fork(
+                || 1,
+                || {
+                    ran.happen();
+                    2
+                }
+            ),
+            (1, 2)
+        );
+        assert_eq!(ran.times(), 1, "once, and it is seen");
+    });
+    thief.join().unwrap();
+}
+
+/// Two jobs, the older wanted from the beginning, the newer by a thief that comes twice.
+fn thief_against_owner_on_the_last() {
+    let (scene, mut own) = Scene::new();
+    let thief = thread::spawn({
+        let (scene, own) = (Arc::clone(&scene), own.remove(1));
+        move || {
+            let thief = Arc::clone(&scene);
+            scene.as_member(own, || {
+                thief.steal();
+                thief.steal();
+            });
+        }
+    });
+    let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
+    scene.as_member(own.remove(0), || {
+        let inner = || {
+            fork(
+                || 1,
+                || {
+                    newer.happen();
+                    2
+                },
+            )
+        };
+        assert_eq!(
+            fork(inner, || {
+                older.happen();
+                3
+            }),
+            ((1, 2), 3)
+        );
+        assert_eq!((older.times(), newer.times()), (1, 1));
+    });
+    thief.join().unwrap();
+}
+
+/// Somebody who forks, and somebody who has nothing to do.
+struct Want {
+    idle: Idle,
+    demand: Demand,
+    /// Jobs that were published: the first is taken back, if it is still there; the last is for the other.
+    first: AtomicUsize,
+    last: AtomicUsize,
+}
+
+/// What is done in which order. The right one first.
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Right,
+    /// The owner publishes before it lowers.
+    LowerLate,
+    /// The sleeper wants something before it says that it sleeps.
+    RaiseEarly,
+}
+
+impl Want {
+    /// If it is wanted: one look of the owner's.
+    fn publish(&self, job: &AtomicUsize, way: Way) -> bool {
+        if !self.demand.is_raised() {
+            return false;
+        }
+        if way != Way::LowerLate {
+            self.demand.lower();
+        }
+        job.store(1, Relaxed);
+        let _ = self.idle.submitted();
+        if way == Way::LowerLate {
+            self.demand.lower();
+        }
+        true
+    }
+
+    fn take(job: &AtomicUsize) -> bool {
+        job.load(Relaxed) == 1 && job.swap(0, Relaxed) == 1
+    }
+
+    /// Until it has the last job.
+    fn work(&self, way: Way) {
+        let me = Arc::new(Listener::thread());
+        let mut searching = false;
+        let any = || self.first.load(Relaxed) + self.last.load(Relaxed) > 0;
+        loop {
+            Self::take(&self.first);
+            if Self::take(&self.last) {
+                if searching {
+                    self.idle.leave_search(any);
+                }
+                return;
+            }
+            if way == Way::RaiseEarly {
+                self.demand.raise();
+            }
+            let last_look = || {
+                if way != Way::RaiseEarly {
+                    self.demand.raise();
+                }
+                any()
+            };
+            match self.idle.sleep(&me, searching, last_look, || false, || ()) {
+                Rise::Early | Rise::Called => searching = true,
+                Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
+            }
+        }
+    }
+}
+
+/// The owner shares a job and takes it back while the other one goes to sleep. From then on it looks until
+/// somebody wants a job, and must find that somebody does.
+fn demand_against_sleep(way: Way) {
+    let want = Arc::new(Want {
+        idle: Idle::new(2, true),
+        demand: Demand::of_seat(0),
+        first: AtomicUsize::new(0),
+        last: AtomicUsize::new(0),
+    });
+    let worker = thread::spawn({
+        let want = Arc::clone(&want);
+        move || want.work(way)
+    });
+    if want.publish(&want.first, way) {
+        Want::take(&want.first);
+    }
+    while !want.publish(&want.last, way) {
+        thread::yield_now();
+    }
+    worker.join().unwrap();
+}
+
+/// Two parts of a scope end on two threads; its owner sees what both have done.
+fn scope_end() {
+    let (state, end) = State::new();
+    // The owner's own part stands for one of the two.
+    state.one_more();
+    let state = Arc::new(state);
+    let results = Arc::new([Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0))]);
+    let part = thread::spawn({
+        let (state, results) = (Arc::clone(&state), Arc::clone(&results));
+        move || {
+            results[0].happen();
+            // SAFETY: counted above.
+            unsafe { State::done(NonNull::from(&*state)) };
+        }
+    });
+    let other = thread::spawn({
+        let (state, results) = (Arc::clone(&state), Arc::clone(&results));
+        move || {
+            results[1].happen();
+            // SAFETY: counted from the beginning.
+            unsafe { State::done(NonNull::from(&*state)) };
+        }
+    });
+    let listener = Arc::new(Listener::thread());
+    if end.listen(Arc::clone(&listener)) {
+        while !end.is_done() {
+            listener.berth().park();
+        }
+    }
+    end.take().expect("the last one keeps the promise");
+    assert_eq!((results[0].times(), results[1].times()), (1, 1));
+    part.join().unwrap();
+    other.join().unwrap();
+}
+
+models! {
+    fork_publish_against_pop: publish_against_pop, None, 2_000;
+    fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
+    fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
+    fork_scope_end: scope_end, Some(4), 1_500;
+}
+
+/// The same with a step out of order: these must fail.
+pub(crate) const WRONG: &[Model] = &[
+    Model {
+        name: "fork_lower_late",
+        run: || demand_against_sleep(Way::LowerLate),
+        preemptions: Some(4),
+        floor: 0,
+    },
+    Model {
+        name: "fork_raise_early",
+        run: || demand_against_sleep(Way::RaiseEarly),
+        preemptions: Some(4),
+        floor: 0,
+    },
+];
