@@ -51,11 +51,8 @@ impl<Q: Queues> Core<Q> {
             queues,
             idle: Idle::new(workers, Q::PATIENT),
             ledger: Ledger::new(workers),
-            demands: (0..workers)
-                .map(if workers > 1 { Demand::of_seat } else { Demand::never })
-                .map(Padded)
-                .collect(),
-            of_seatless: Demand::of_seat(NO_SEAT),
+            demands: (0..workers).map(|seat| Padded(Demand::new(seat, workers))).collect(),
+            of_seatless: Demand::new(NO_SEAT, workers + 1),
             config,
             relief: Relief::new(),
             cancelling: AtomicBool::new(false),

@@ -9,8 +9,8 @@
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// How many jobs one demand asks for. More than one, because the owner may go on into something
-/// long in which it does not look; few enough that an answer costs less than a steal. A guess.
+/// How many jobs one demand asks for, or one for each of the others. More than one, because the owner may go on into
+/// something long in which it does not look; few enough that an answer costs less than a steal. A guess.
 #[cfg(not(any(loom, shuttle)))]
 const APPETITE: usize = 16;
 /// Small, so that a checker sees the end of it.
@@ -26,17 +26,17 @@ pub(crate) struct Demand {
     wanted: AtomicUsize,
     /// By which a thief is found again.
     pub(crate) seat: usize,
+    /// How many are wanted when any are.
+    appetite: usize,
 }
 
 impl Demand {
-    /// Raised from the beginning, so that the first fork can be stolen at once.
-    pub(crate) fn of_seat(seat: usize) -> Self {
-        Self { wanted: AtomicUsize::new(APPETITE), seat }
-    }
-
-    /// Of a seat that nobody else could steal from.
-    pub(crate) fn never(seat: usize) -> Self {
-        Self { wanted: AtomicUsize::new(0), seat }
+    /// Raised from the beginning, so that the first fork can be stolen at once; unless there is nobody to
+    /// do so.
+    pub(crate) fn new(seat: usize, workers: usize) -> Self {
+        let appetite = APPETITE.max(workers - 1);
+        let wanted = if workers == 1 { 0 } else { appetite };
+        Self { wanted: AtomicUsize::new(wanted), seat, appetite }
     }
 
     #[inline(always)]
@@ -47,13 +47,17 @@ impl Demand {
     /// Not the owner. Writes only if it must: the owner reads this at every join.
     pub(crate) fn raise(&self) {
         if !self.is_raised() {
-            self.wanted.store(APPETITE, Ordering::Relaxed);
+            self.wanted.store(self.appetite, Ordering::Relaxed);
         }
     }
 
-    /// The owner, before it publishes a job. It may overwrite a demand that is raised at the same
-    /// time, which the look for sleepers after the publication makes good.
-    pub(crate) fn lower(&self) {
-        self.wanted.store(self.wanted.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
+    /// The owner, before it publishes a job. Is one wanted? It may overwrite a demand that is raised at the
+    /// same time, which the look for sleepers after the publication makes good.
+    pub(crate) fn lower(&self) -> bool {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        if wanted > 0 {
+            self.wanted.store(wanted - 1, Ordering::Relaxed);
+        }
+        wanted > 0
     }
 }

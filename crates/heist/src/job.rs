@@ -147,6 +147,11 @@ pub(crate) unsafe fn pop(job: *const Job) -> bool {
     })
 }
 
+/// Has this thread private jobs?
+pub(crate) fn any() -> bool {
+    JOBS.with(|jobs| !ptr::eq(jobs.newest.get(), &raw const jobs.end))
+}
+
 /// Takes the oldest out of the list and makes a task of it.
 pub(crate) fn publish_oldest() -> Option<Task> {
     JOBS.with(|jobs| {

@@ -1,6 +1,7 @@
 //! A thread of a pool: how code that runs on it finds its pool, and what it spawns and runs.
 
 use std::cell::{Cell, RefCell};
+use std::iter;
 use std::ptr::NonNull;
 
 use crate::core::Core;
@@ -176,41 +177,47 @@ impl<Q: Queues> Member<Q> {
         }
     }
 
-    /// A part of a fork: one new task, where others can take it.
-    pub(crate) fn push_job(&self, job: Task) {
+    /// Parts of a fork: new tasks, where others can take them.
+    pub(crate) fn push_jobs(&self, jobs: impl Iterator<Item = Task>) {
         let core = &*self.core;
         let seat = self.seat.borrow();
         let Some(seat) = &*seat else {
-            return core.inject_job(job);
+            return jobs.for_each(|job| core.inject_job(job));
         };
         let tally = seat.tally();
-        tally.one(|block| &block.tasks_submitted);
-        tally.one(|block| &block.publications);
-        if let Err(job) = core.queues.push_job(&seat.own, job, tally) {
-            core.queues.inject(job, tally);
+        let mut count = 0;
+        for job in jobs {
+            count += 1;
+            tally.one(|block| &block.tasks_submitted);
+            if let Err(job) = core.queues.push_job(&seat.own, job, tally) {
+                core.queues.inject(job, tally);
+            }
         }
-        if core.config.workers > 1 {
+        tally.add(|block| &block.publications, count);
+        if core.config.workers > 1 && count > 0 {
             core.announce(tally);
         }
     }
 
-    /// Publishes the oldest private job, if there is one and somebody could take it.
+    /// Publishes the oldest private jobs, as many as are wanted.
     #[cold]
     pub(crate) fn answer_demand(&self) {
-        match &*self.seat.borrow() {
-            // Before it is published: see `demand`.
-            Some(seat) => self.core.demands[seat.index].lower(),
-            None if self.core.idle.all_busy() => return,
-            None => {}
-        }
-        if let Some(job) = job::publish_oldest() {
-            self.push_job(job);
+        let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
+        match seat {
+            Some(seat) => {
+                // Lowered before it is published: step D2.
+                let is_wanted = || self.core.demands[seat].lower();
+                let next = || (job::any() && is_wanted()).then(job::publish_oldest).flatten();
+                self.push_jobs(iter::from_fn(next));
+            }
+            None if self.core.idle.all_busy() => {}
+            None => self.push_jobs(job::publish_oldest().into_iter()),
         }
     }
 
     /// Publishes what is private, because this thread is going to sleep.
     pub(crate) fn publish_all(&self) {
-        (0..SHARED).map_while(|_| job::publish_oldest()).for_each(|job| self.push_job(job));
+        self.push_jobs(iter::from_fn(job::publish_oldest).take(SHARED));
     }
 
     /// Runs a task that came out of a queue.

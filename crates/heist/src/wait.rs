@@ -10,6 +10,7 @@
 //! A stack is kept from growing without bound in the same way: a thread that has used a good part
 //! of it does not run the task itself but lets the next thread do it, on a stack of its own.
 
+use std::iter;
 use std::ptr::NonNull;
 
 use crate::core::NO_SEAT;
@@ -91,7 +92,7 @@ impl<Q: Queues> Host for Member<Q> {
     }
 
     fn submit_job(&self, job: Task) {
-        self.push_job(job);
+        self.push_jobs(iter::once(job));
     }
 
     fn intake(&self) -> NonNull<dyn Intake> {
@@ -299,8 +300,8 @@ impl<Q: Queues> Member<Q> {
             return;
         }
         let (queues, tally) = (&self.core.queues, seat.tally());
-        let newest = std::iter::from_fn(|| queues.pop(&seat.own, tally)).take(HUSKS);
-        let outside = std::iter::from_fn(|| queues.withdraw(tally)).take(2 * HUSKS);
+        let newest = iter::from_fn(|| queues.pop(&seat.own, tally)).take(HUSKS);
+        let outside = iter::from_fn(|| queues.withdraw(tally)).take(2 * HUSKS);
         let mut rest = [const { None }; 3 * HUSKS];
         let live = newest.chain(outside).filter_map(Task::unless_husk);
         let count = rest.iter_mut().zip(live).map(|(place, task)| *place = Some(task)).count();

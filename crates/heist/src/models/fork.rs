@@ -32,7 +32,7 @@ struct Scene {
 impl Scene {
     fn new() -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
         let (queues, own) = Stealing::new(2);
-        let (demand, ledger) = (Demand::of_seat(0), Ledger::new(2));
+        let (demand, ledger) = (Demand::new(0, 2), Ledger::new(2));
         (Arc::new(Self { queues, demand, ledger, hook: Arc::default() }), own)
     }
 
@@ -274,7 +274,7 @@ impl Want {
 fn demand_against_sleep(way: Way) {
     let want = Arc::new(Want {
         idle: Idle::new(2, true),
-        demand: Demand::of_seat(0),
+        demand: Demand::new(0, 2),
         first: AtomicUsize::new(0),
         last: AtomicUsize::new(0),
     });

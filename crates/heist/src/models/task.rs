@@ -177,7 +177,7 @@ fn batch_of_two() {
     assert_eq!(count, 2);
     let threads = Threads(Default::default());
     // SAFETY: no pool has this id.
-    unsafe { enter(1, &threads, &Demand::never(0), || assert!(run(task.expect("not empty")))) };
+    unsafe { enter(1, &threads, &Demand::new(0, 1), || assert!(run(task.expect("not empty")))) };
     wait(&receipt);
     assert_eq!(receipt.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
     for thread in threads.0.into_inner() {
