@@ -14,7 +14,8 @@ use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
 pub(crate) struct Job {
-    /// Towards the end of the list. It changes when an older one is published: read it again.
+    /// Towards the end of the list; null once this is published. It changes when an older one is
+    /// published: read it again.
     older: Cell<*const Job>,
     /// Not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
@@ -137,14 +138,16 @@ pub(crate) unsafe fn push(job: *const Job) {
 /// It was pushed by this thread, and everything that was pushed after it has been popped.
 #[inline(always)]
 pub(crate) unsafe fn pop(job: *const Job) -> bool {
+    // SAFETY: the caller's.
+    let older = unsafe { (*job).older.get() };
+    if older.is_null() {
+        return false;
+    }
     JOBS.with(|jobs| {
-        let ours = ptr::eq(jobs.newest.get(), job);
-        if ours {
-            // SAFETY: the caller's.
-            jobs.newest.set(unsafe { (*job).older.get() });
-        }
-        ours
-    })
+        debug_assert!(ptr::eq(jobs.newest.get(), job), "joins nest");
+        jobs.newest.set(older);
+    });
+    true
 }
 
 /// Has this thread private jobs?
@@ -174,6 +177,8 @@ pub(crate) fn publish_oldest() -> Option<Task> {
             unsafe { (*newer).older.set(end) };
         }
         // SAFETY: in the list until now.
+        unsafe { (*oldest).older.set(ptr::null()) };
+        // SAFETY: likewise.
         let publish = unsafe { (*oldest).publish };
         // SAFETY: of this thread, out of the list, and so never again.
         Some(unsafe { publish(oldest) })
