@@ -38,6 +38,8 @@ pub(crate) type Run = Box<dyn Fn() -> Sample>;
 pub(crate) struct Entry {
     pub(crate) name: &'static str,
     pub(crate) run: Run,
+    /// It runs on the measuring thread, whatever the number of workers.
+    pub(crate) sequential: bool,
     /// One a round.
     pub(crate) samples: Vec<Sample>,
 }
@@ -72,12 +74,14 @@ pub(crate) struct Row {
     /// The case in words.
     pub(crate) title: String,
     pub(crate) metrics: Vec<&'static Metric>,
-    /// Whom the tables of ratios compare with, if it was built in.
-    pub(crate) reference: Option<&'static str>,
+    /// Whom the tables of ratios compare with, one table each, if they were built in.
+    pub(crate) references: Vec<&'static str>,
     pub(crate) targets: Vec<Target>,
     pub(crate) threads: Threads,
     /// Of a pool, where cases differ by it: more than there are cores is worth a remark.
     pub(crate) workers: Option<usize>,
+    /// The name of the row with the same work for one worker: from the two comes an efficiency.
+    pub(crate) one_worker: Option<String>,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -96,10 +100,11 @@ impl Row {
             case: case.into(),
             title: title.into(),
             metrics,
-            reference: None,
+            references: Vec::new(),
             targets: Vec::new(),
             threads: Threads::Pinned,
             workers: None,
+            one_worker: None,
             entries: Vec::new(),
         }
     }
@@ -117,17 +122,28 @@ impl Row {
             case,
             title,
             metrics,
-            reference: None,
+            references: Vec::new(),
             targets: Vec::new(),
             threads: Threads::Free,
             workers: None,
+            one_worker: None,
             entries: Vec::new(),
         }
     }
 
     pub(crate) fn enter(&mut self, name: &'static str, run: impl Fn() -> Sample + 'static) {
         let run: Run = Box::new(run);
-        self.entries.push(Entry { name, run, samples: Vec::new() });
+        self.entries.push(Entry { name, run, sequential: false, samples: Vec::new() });
+    }
+
+    /// One that has no workers: what the others are to beat.
+    pub(crate) fn enter_sequential(
+        &mut self,
+        name: &'static str,
+        run: impl Fn() -> Sample + 'static,
+    ) {
+        let run: Run = Box::new(run);
+        self.entries.push(Entry { name, run, sequential: true, samples: Vec::new() });
     }
 
     /// The name by which it is asked for.

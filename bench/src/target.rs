@@ -12,8 +12,8 @@ pub(crate) enum Than {
     /// The best of these in the same row: by its median over all rounds. The best of each round
     /// would be a peer that does not exist, made of everyone's luck.
     Best(&'static [&'static str]),
-    /// The same entry in the row of this name.
-    Case(&'static str),
+    /// The same entry in the row of this name: what a second worker brings, for example.
+    Case(String),
     /// With nothing: the value itself is what we want to limit, in the unit of the tables.
     Nothing,
 }
@@ -114,7 +114,8 @@ mod tests {
     #[test]
     fn a_case_is_compared_with_another() {
         let rows = rows();
-        let finding = target(Than::Case("spawn/inside/1"), 1.5).finding(&rows[1], &rows).unwrap();
+        let finding =
+            target(Than::Case("spawn/inside/1".into()), 1.5).finding(&rows[1], &rows).unwrap();
         assert_eq!(finding.found.median, 2.0);
         assert!(!finding.met);
     }
@@ -130,7 +131,9 @@ mod tests {
     #[test]
     fn what_is_not_there_says_nothing() {
         let rows = rows();
-        for than in [Than::Entry("absent"), Than::Best(&["absent"]), Than::Case("spawn/tree/1")] {
+        for than in
+            [Than::Entry("absent"), Than::Best(&["absent"]), Than::Case("spawn/tree/1".into())]
+        {
             assert_eq!(target(than, 1.0).finding(&rows[0], &rows), None);
         }
     }

@@ -184,7 +184,7 @@ fn rows_of<T: Item>() -> Vec<Row> {
 
 fn row<T: Item>(case: Case) -> Row {
     let mut row = Row::of_queues("deque", T::KIND, case.id(), case.title(), case.metrics());
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     enter::<T, heist::Bounded<T>>(&mut row, case);
     enter::<T, heist::Growable<T>>(&mut row, case);
     enter::<T, heist::Locked<T>>(&mut row, case);

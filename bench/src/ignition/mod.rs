@@ -37,7 +37,7 @@ fn row(workers: usize) -> Row {
     let metrics = vec![&metric::IGNITION, &metric::TOTAL, &metric::LIT];
     let title = pools::workers(workers);
     let mut row = Row::of_pools("ignition", workers.to_string(), title, metrics);
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     row.workers = Some(workers);
     row.enter(heist::Stealing::NAME, move || measure::<heist::Stealing>(workers));
     #[cfg(feature = "peers")]

@@ -104,7 +104,7 @@ fn rows_of<T: Item>() -> Vec<Row> {
 fn row<T: Item>(case: Case) -> Row {
     let metrics = vec![&metric::TIME];
     let mut row = Row::of_queues("injector", T::KIND, case.id(), case.title(), metrics);
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     enter::<T, heist::Injector<T>>(&mut row, case);
     #[cfg(feature = "peers")]
     enter::<T, crossbeam::Injector<T>>(&mut row, case);

@@ -36,7 +36,7 @@ fn row(idle: Duration, questions: usize) -> Row {
     let case = format!("after-{idle:?}");
     let title = format!("after {} ms of idleness", idle.as_secs_f64() * 1e3);
     let mut row = Row::of_pools("latency", case, title, vec![&metric::P50, &metric::P99]);
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     enter::<heist::Stealing>(&mut row, idle, questions);
     #[cfg(feature = "peers")]
     {

@@ -1,5 +1,6 @@
 //! What a run has found, for people: in which order, and what to know before believing it.
 
+mod efficiency;
 mod tables;
 mod targets;
 
@@ -37,8 +38,11 @@ fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -
             tables::values(out, &title, group, metric)?;
         }
         for metric in &metrics {
-            tables::compared(out, &title, group, metric)?;
+            for reference in tables::references(group) {
+                tables::compared(out, &title, group, metric, reference)?;
+            }
         }
+        efficiency::table(out, &title, group, rows)?;
         targets::others(out, &title, group, rows)?;
         oversubscribed(out, group, machine.cores)?;
     }
@@ -61,6 +65,12 @@ fn head(out: &mut String, machine: &Machine, hand_offs: &[f64]) -> fmt::Result {
     let Quartiles { low, median, high } = quartiles(hand_offs.iter().copied());
     writeln!(out, "- a cache line from core to core: {median:.1} ns ({low:.1}–{high:.1})")?;
     writeln!(out, "- rounds: {}", hand_offs.len())
+}
+
+/// As it was fixed: two digits, or three where it takes them.
+fn limit(at_most: f64) -> String {
+    let short = format!("{at_most:.2}");
+    if short.parse() == Ok(at_most) { short } else { format!("{at_most:.3}") }
 }
 
 /// Rows whose threads must share cores measure the scheduler of the system as well.
@@ -121,7 +131,7 @@ mod tests {
                 (REFERENCE, [2.0, 40.0, 4.0]),
             ],
         );
-        row.reference = Some(REFERENCE);
+        row.references = vec![REFERENCE];
         let limits = [("ours", 0.8), ("also ours", 0.85), ("slow", 0.8)];
         row.targets = limits.map(|(of, limit)| target(of, Than::Entry(REFERENCE), limit)).into();
         let text = text(&[row]);
@@ -136,7 +146,7 @@ mod tests {
         let one = row("inside/1", &[("heist", [1.0, 2.0, 3.0])]);
         let mut two = row("inside/2", &[("heist", [2.0, 4.0, 6.0])]);
         two.targets = vec![
-            target("heist", Than::Case("spawn/inside/1"), 1.5),
+            target("heist", Than::Case("spawn/inside/1".into()), 1.5),
             target("heist", Than::Nothing, 10.0),
         ];
         let text = text(&[one, two]);
@@ -153,12 +163,58 @@ mod tests {
     #[test]
     fn without_the_reference_there_is_no_ratio() {
         let mut row = row("empty", &[("ours", [1.0, 2.0, 3.0])]);
-        row.reference = Some(REFERENCE);
+        row.references = vec![REFERENCE];
         row.targets = vec![target("ours", Than::Entry(REFERENCE), 0.8)];
         let text = text(&[row]);
         assert!(text.contains("| title of empty | 2.00 (1.50–2.50) |"), "{text}");
         assert!(!text.contains("as a ratio"), "{text}");
         assert!(!text.contains("Targets"), "{text}");
+    }
+
+    #[test]
+    fn every_reference_has_a_table() {
+        let mut row = row("empty", &[("ours", [1.0; 3]), ("plain", [2.0; 3]), ("rayon", [4.0; 3])]);
+        row.references = vec!["plain", "rayon", "absent"];
+        row.targets = vec![
+            target("ours", Than::Entry("plain"), 0.5),
+            target("ours", Than::Entry("rayon"), 0.245),
+        ];
+        let text = text(&[row]);
+        for expected in [
+            "| title of empty | 0.50 | 0.500 (0.500–0.500) met |",
+            "| title of empty | 0.245 | 0.250 (0.250–0.250) missed |",
+            "Targets: 1 met, 1 missed.",
+        ] {
+            assert!(text.contains(expected), "{text}");
+        }
+        assert!(!text.contains("ratio to absent"), "{text}");
+    }
+
+    #[test]
+    fn who_is_not_in_a_row_has_an_empty_cell() {
+        let mut rows =
+            [row("one", &[("a", [1.0; 3])]), row("two", &[("a", [1.0; 3]), ("b", [2.0; 3])])];
+        rows.iter_mut().for_each(|row| row.references = vec!["a"]);
+        let text = text(&rows);
+        for expected in [
+            "| case | a | b |",
+            "| title of one | 1.00 (1.00–1.00) | – |",
+            "| title of two | 1.000 (1.000–1.000) | 2.000 (2.000–2.000) |",
+        ] {
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn efficiency_is_that_of_each_round() {
+        let one = row("tree/1", &[("heist", [8.0, 80.0, 6.0]), ("plain", [1.0; 3])]);
+        let mut two = row("tree/2", &[("heist", [4.0, 50.0, 6.0]), ("plain", [1.0; 3])]);
+        two.entries[1].sequential = true;
+        two.workers = Some(2);
+        two.one_worker = Some("spawn/tree/1".into());
+        let expected = "| title of tree/2 | 0.800 (0.650–0.900) | – |";
+        let text = text(&[one, two]);
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

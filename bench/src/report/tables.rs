@@ -1,7 +1,8 @@
-//! The tables: what was measured, and how that compares with the reference.
+//! The tables: what was measured, and how that compares with the references.
 
 use std::fmt::{self, Write};
 
+use super::limit;
 use crate::metric::Metric;
 use crate::row::{Entry, Row};
 use crate::stats::{Quartiles, quartiles, ratios};
@@ -18,17 +19,42 @@ pub(super) fn metrics(group: &[Row]) -> Vec<&'static Metric> {
     found
 }
 
+/// Everyone that a row of the group is compared with.
+pub(super) fn references(group: &[Row]) -> Vec<&'static str> {
+    distinct(group.iter().flat_map(|row| row.references.iter().copied()))
+}
+
+/// Everyone that takes part in a row of the group: the columns.
+pub(super) fn names(group: &[Row]) -> Vec<&'static str> {
+    distinct(group.iter().flat_map(|row| row.entries.iter().map(|entry| entry.name)))
+}
+
+fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
+    let mut found = Vec::new();
+    for name in names {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
 /// What was measured.
 pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metric) -> fmt::Result {
     let spread = if metric.spread { " (quartiles)" } else { "" };
     writeln!(out, "\n### {title}: {}, median{spread}\n", metric.title)?;
-    table_head(out, &["case"], group)?;
+    let names = names(group);
+    head(out, &["case"], &names)?;
     for row in group {
         let Some(place) = row.place(metric) else {
             continue;
         };
         write!(out, "| {} |", row.title)?;
-        for entry in &row.entries {
+        for name in &names {
+            let Some(entry) = row.entry(name) else {
+                write!(out, " – |")?;
+                continue;
+            };
             let Quartiles { low, median, high } = quartiles(entry.values(place));
             write!(out, " {}", metric.show(median))?;
             if metric.spread {
@@ -41,17 +67,19 @@ pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metr
     Ok(())
 }
 
-/// How that compares with the reference, and with what we wanted.
+/// How that compares with a reference, and with what we wanted.
 pub(super) fn compared(
     out: &mut String,
     title: &str,
     group: &[Row],
     metric: &Metric,
+    reference: &'static str,
 ) -> fmt::Result {
-    let (Some(noun), Some(reference)) = (metric.ratio, group[0].reference) else {
+    let Some(noun) = metric.ratio else {
         return Ok(());
     };
-    let is_compared = |row: &&Row| row.values(reference, metric).is_some();
+    let is_compared =
+        |row: &&Row| row.references.contains(&reference) && row.values(reference, metric).is_some();
     let rows: Vec<&Row> = group.iter().filter(is_compared).collect();
     if rows.is_empty() {
         return Ok(());
@@ -61,19 +89,23 @@ pub(super) fn compared(
         "\n### {title}: {noun} as a ratio to {reference}, median of the rounds' ratios \
          (quartiles)\n"
     )?;
-    let has_targets = rows.iter().any(|row| strictest(row, metric).is_some());
+    let has_targets = rows.iter().any(|row| strictest(row, metric, reference).is_some());
     let first: &[_] = if has_targets { &["case", "target"] } else { &["case"] };
-    table_head(out, first, group)?;
+    let names = names(group);
+    head(out, first, &names)?;
     for row in rows {
         write!(out, "| {} |", row.title)?;
         if has_targets {
-            match strictest(row, metric) {
-                Some(limit) => write!(out, " {limit:.2} |")?,
+            match strictest(row, metric, reference) {
+                Some(most) => write!(out, " {} |", limit(most))?,
                 None => write!(out, " – |")?,
             }
         }
-        for entry in &row.entries {
-            cell(out, row, entry, reference, metric)?;
+        for name in &names {
+            match row.entry(name) {
+                Some(entry) => cell(out, row, entry, reference, metric)?,
+                None => write!(out, " – |")?,
+            }
         }
         writeln!(out)?;
     }
@@ -85,42 +117,52 @@ fn cell(
     out: &mut String,
     row: &Row,
     entry: &Entry,
-    reference: &str,
+    reference: &'static str,
     metric: &Metric,
 ) -> fmt::Result {
     let values = |name| row.values(name, metric).expect("the table has only such rows");
     let ratios = ratios(values(entry.name), values(reference));
     let Quartiles { low, median, high } = quartiles(ratios);
     write!(out, " {median:.3} ({low:.3}–{high:.3})")?;
-    for target in to_reference(row, metric).filter(|target| target.of == entry.name) {
+    for target in to_reference(row, metric, reference).filter(|target| target.of == entry.name) {
         write!(out, " {}", verdict(median <= target.at_most))?;
         // The limit itself only where it is not that of the row.
-        if Some(target.at_most) > strictest(row, metric) {
-            write!(out, " ({:.2})", target.at_most)?;
+        if Some(target.at_most) > strictest(row, metric, reference) {
+            write!(out, " ({})", limit(target.at_most))?;
         }
     }
     write!(out, " |")
 }
 
-fn table_head(out: &mut String, first: &[&str], group: &[Row]) -> fmt::Result {
-    let entries = group[0].entries.iter().map(|entry| entry.name);
-    let names: Vec<_> = first.iter().copied().chain(entries).collect();
+pub(super) fn head(out: &mut String, first: &[&str], names: &[&str]) -> fmt::Result {
+    let names: Vec<_> = first.iter().chain(names).copied().collect();
     writeln!(out, "| {} |", names.join(" | "))?;
     writeln!(out, "|---|{}", "---:|".repeat(names.len() - 1))
 }
 
-/// Does the table of ratios say whether this target is met?
+/// Does a table of ratios say whether this target is met?
 pub(super) fn is_in_table(row: &Row, target: &Target) -> bool {
-    let reference = row.reference.map(Than::Entry);
-    target.metric.ratio.is_some() && reference.as_ref() == Some(&target.than)
+    let is_reference = match &target.than {
+        Than::Entry(name) => row.references.contains(name),
+        _ => false,
+    };
+    target.metric.ratio.is_some() && is_reference
 }
 
-fn to_reference<'a>(row: &'a Row, metric: &'a Metric) -> impl Iterator<Item = &'a Target> {
-    let is_ours = |target: &&Target| is_in_table(row, target) && target.metric.key == metric.key;
+fn to_reference<'a>(
+    row: &'a Row,
+    metric: &'a Metric,
+    reference: &'static str,
+) -> impl Iterator<Item = &'a Target> {
+    let is_ours = move |target: &&Target| {
+        is_in_table(row, target)
+            && target.than == Than::Entry(reference)
+            && target.metric.key == metric.key
+    };
     row.targets.iter().filter(is_ours)
 }
 
 /// The lowest limit of a row.
-fn strictest(row: &Row, metric: &Metric) -> Option<f64> {
-    to_reference(row, metric).map(|target| target.at_most).min_by(f64::total_cmp)
+fn strictest(row: &Row, metric: &Metric, reference: &'static str) -> Option<f64> {
+    to_reference(row, metric, reference).map(|target| target.at_most).min_by(f64::total_cmp)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write};
 
+use super::limit;
 use super::tables::is_in_table;
 use crate::row::Row;
 use crate::stats::Quartiles;
@@ -23,12 +24,12 @@ pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row])
         let Quartiles { low, median, high } = finding.found;
         writeln!(
             out,
-            "| {} | {} | {} | {} | {:.2} | {median:.3} ({low:.3}–{high:.3}) | {} |",
+            "| {} | {} | {} | {} | {} | {median:.3} ({low:.3}–{high:.3}) | {} |",
             row.title,
             target.metric.title,
             target.of,
             finding.against,
-            target.at_most,
+            limit(target.at_most),
             verdict(finding.met),
         )?;
     }

@@ -33,10 +33,10 @@ fn limits(shape: Shape, workers: usize) -> Vec<(Than, f64)> {
             (Than::Entry(REFERENCE), 0.35),
             (Than::Best(PEERS), 0.8),
             // A second worker takes part of the work; it must not make a mess of it.
-            (Than::Case("spawn/inside/1"), 1.5),
+            (Than::Case("spawn/inside/1".into()), 1.5),
         ],
         (Shape::Outside, 2) => vec![(Than::Entry(REFERENCE), 0.5), (Than::Best(PEERS), 1.0)],
-        (Shape::Batch, 2) => vec![(Than::Case("spawn/outside/2"), 1.0)],
+        (Shape::Batch, 2) => vec![(Than::Case("spawn/outside/2".into()), 1.0)],
         _ => Vec::new(),
     }
 }
@@ -49,7 +49,7 @@ fn row(shape: Shape, workers: usize) -> Row {
     let case = format!("{}/{workers}", shape.id());
     let title = format!("{}, {}", shape.title(), pools::workers(workers));
     let mut row = Row::of_pools("spawn", case, title, vec![&metric::TASK]);
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     row.workers = Some(workers);
     enter::<heist::Stealing>(&mut row, shape, workers);
     enter::<heist::Locked>(&mut row, shape, workers);

@@ -79,7 +79,7 @@ fn row(case: Case, workers: usize) -> Row {
     let id = format!("{}/{workers}", case.id());
     let title = format!("{}, {}", case.title(), pools::workers(workers));
     let mut row = Row::of_pools("strategies", id, title, case.metrics());
-    row.reference = Some(REFERENCE);
+    row.references = vec![REFERENCE];
     row.workers = Some(workers);
     case.enter::<heist::WorkStealing>(&mut row, workers);
     case.enter::<heist::LockedDeques>(&mut row, workers);

@@ -1,0 +1,53 @@
+//! What of its workers an entry uses: the time of one worker over that of all of them together.
+
+use std::fmt::{self, Write};
+
+use super::tables::{head, names};
+use crate::row::{Entry, Row};
+use crate::stats::{Quartiles, quartiles, ratios};
+
+/// One line for each case that was also measured with one worker; nothing if there are none.
+pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) -> fmt::Result {
+    let pair = |row| one_worker(row, rows).map(|one| (row, one));
+    let pairs: Vec<_> = group.iter().filter_map(pair).collect();
+    if pairs.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n### {title}: efficiency, the time of one worker over that of all workers together, median \
+         of the rounds' (quartiles)\n"
+    )?;
+    let names = names(group);
+    head(out, &["case"], &names)?;
+    for (row, one) in pairs {
+        write!(out, "| {} |", row.title)?;
+        for name in &names {
+            match row.entry(name).and_then(|entry| efficiency(row, entry, one)) {
+                Some(Quartiles { low, median, high }) => {
+                    write!(out, " {median:.3} ({low:.3}–{high:.3}) |")?;
+                }
+                None => write!(out, " – |")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// The row to compare with, if it was measured.
+fn one_worker<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
+    let id = row.one_worker.as_ref()?;
+    rows.iter().find(|row| row.id() == *id)
+}
+
+/// `None` for whoever uses no workers.
+fn efficiency(row: &Row, entry: &Entry, one: &Row) -> Option<Quartiles> {
+    let workers = row.workers? as f64;
+    if entry.sequential {
+        return None;
+    }
+    let metric = row.metrics[0];
+    let all = row.values(entry.name, metric)?.into_iter().map(|time| time * workers);
+    Some(quartiles(ratios(one.values(entry.name, metric)?, all)))
+}
