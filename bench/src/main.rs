@@ -6,6 +6,7 @@
 mod args;
 mod cores;
 mod deque;
+mod fork;
 mod handoff;
 mod idle;
 mod ignition;
@@ -18,6 +19,7 @@ mod measure;
 mod metric;
 mod pause;
 mod pools;
+mod random;
 mod report;
 mod row;
 mod spawn;
@@ -63,6 +65,7 @@ fn all_rows() -> Vec<Row> {
     rows.extend(idle::rows());
     rows.extend(strategies::rows());
     rows.extend(ignition::rows());
+    rows.extend(fork::rows());
     rows
 }
 

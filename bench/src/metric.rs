@@ -41,6 +41,15 @@ pub(crate) const TIME: Metric = Metric {
 /// The same, where an operation is a task.
 pub(crate) const TASK: Metric = Metric { title: "ns per task", ..TIME };
 
+/// The same, where an operation is a fork with its join.
+pub(crate) const JOIN: Metric = Metric { title: "ns per join", ..TIME };
+
+/// The same, where an operation is a node of a tree.
+pub(crate) const NODE: Metric = Metric { title: "ns per node", ..TIME };
+
+/// The same, where an operation is an item of an array.
+pub(crate) const ITEM: Metric = Metric { title: "ns per item", ..TIME };
+
 /// How much a thief got meanwhile.
 pub(crate) const STEALS: Metric = Metric {
     key: "steals_per_second",

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use heist::{Stats, Strategy};
 
-use super::{Pool, answer};
+use super::{Pool, STACK, answer};
 
 pub(crate) type Stealing = Heist<WorkStealing>;
 pub(crate) type Locked = Heist<LockedDeques>;
@@ -38,6 +38,12 @@ impl Choice for GlobalQueue {
 pub(crate) struct Heist<C>(heist::Pool, PhantomData<C>);
 
 impl<C> Heist<C> {
+    /// Runs it on a worker, and waits.
+    #[inline]
+    pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        self.0.install(f)
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         self.0.stats()
     }
@@ -47,7 +53,8 @@ impl<C: Choice> Pool for Heist<C> {
     const NAME: &'static str = C::NAME;
 
     fn new(workers: usize) -> Self {
-        let pool = heist::Pool::builder().workers(workers).strategy(C::STRATEGY).build();
+        let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY);
+        let pool = builder.stack_size(STACK).build();
         Self(pool.expect("the system has that many threads"), PhantomData)
     }
 

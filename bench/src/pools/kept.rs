@@ -21,17 +21,29 @@ static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 /// The pool of that type with that many workers. To be called from a thread that may run on every
 /// core: the workers inherit that.
 pub(crate) fn pool<P: Pool>(workers: usize) -> &'static P {
+    keep(P::NAME, workers, || {
+        let pool: &'static P = Box::leak(Box::new(P::new(workers)));
+        for shape in [Shape::Inside, Shape::Outside] {
+            let lap = Lap::begin();
+            shape::start::<P, WARM_UP>(pool, shape);
+            lap.wait(P::NAME, WARM_UP);
+        }
+        pool
+    })
+}
+
+/// What has that name and that many workers. Made, and warmed up, when it is first asked for.
+pub(crate) fn keep<T: Send + Sync>(
+    name: &'static str,
+    workers: usize,
+    make: impl FnOnce() -> &'static T,
+) -> &'static T {
     let mut kept = KEPT.lock().unwrap();
-    let known = kept.iter().find(|(name, count, _)| (*name, *count) == (P::NAME, workers));
+    let known = kept.iter().find(|(other, count, _)| (*other, *count) == (name, workers));
     if let Some((_, _, pool)) = known {
         return pool.downcast_ref().expect("no two pools have one name");
     }
-    let pool: &'static P = Box::leak(Box::new(P::new(workers)));
-    for shape in [Shape::Inside, Shape::Outside] {
-        let lap = Lap::begin();
-        shape::start::<P, WARM_UP>(pool, shape);
-        lap.wait(P::NAME, WARM_UP);
-    }
-    kept.push((P::NAME, workers, pool));
+    let pool = make();
+    kept.push((name, workers, pool));
     pool
 }

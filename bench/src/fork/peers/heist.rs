@@ -1,0 +1,33 @@
+//! Ours.
+
+use crate::fork::Fork;
+use crate::pools::heist::Stealing;
+use crate::pools::{Pool, kept};
+
+pub(crate) struct Heist;
+
+impl Fork for Heist {
+    const NAME: &'static str = Stealing::NAME;
+
+    type Pool = Stealing;
+    type Hand<'h> = ();
+
+    fn pool(workers: usize) -> &'static Stealing {
+        kept::pool(workers)
+    }
+
+    fn run<R: Send>(pool: &Stealing, f: impl FnOnce(&mut ()) -> R + Send) -> R {
+        pool.install(move || f(&mut ()))
+    }
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut ()) -> RA + Send,
+        B: FnOnce(&mut ()) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        heist::join(move || a(&mut ()), move || b(&mut ()))
+    }
+}

@@ -1,0 +1,34 @@
+//! rayon.
+
+use rayon::ThreadPool;
+
+use crate::fork::Fork;
+use crate::pools::{Pool, kept};
+
+pub(crate) struct Rayon;
+
+impl Fork for Rayon {
+    const NAME: &'static str = ThreadPool::NAME;
+
+    type Pool = ThreadPool;
+    type Hand<'h> = ();
+
+    fn pool(workers: usize) -> &'static ThreadPool {
+        kept::pool(workers)
+    }
+
+    fn run<R: Send>(pool: &ThreadPool, f: impl FnOnce(&mut ()) -> R + Send) -> R {
+        pool.install(move || f(&mut ()))
+    }
+
+    #[inline(always)]
+    fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut ()) -> RA + Send,
+        B: FnOnce(&mut ()) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        rayon::join(move || a(&mut ()), move || b(&mut ()))
+    }
+}

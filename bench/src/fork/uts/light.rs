@@ -1,0 +1,42 @@
+//! A tree like T3, but for its random numbers: a few multiplications each.
+
+use super::Tree;
+use crate::random::mix;
+
+#[derive(Clone, Copy)]
+pub(super) struct Light;
+
+/// Of some dozens, the one whose tree is about as large as T1 and T3; it has 1,364 levels.
+const SEED: u64 = 320_000;
+
+const ROOT: u32 = if cfg!(test) { 20 } else { 2_000 };
+
+const CHILDREN: u32 = 8;
+
+/// A node has children if its number is below this: a little less than one in eight.
+const LIMIT: u64 = 0x1ff6 << 48;
+
+impl Tree for Light {
+    /// The number itself.
+    type Node = u64;
+
+    const NODES: u64 = if cfg!(test) { 245 } else { 3_682_601 };
+
+    fn root(self) -> u64 {
+        SEED
+    }
+
+    #[inline(always)]
+    fn children(self, &node: &u64) -> u32 {
+        match node {
+            SEED => ROOT,
+            _ if node < LIMIT => CHILDREN,
+            _ => 0,
+        }
+    }
+
+    #[inline(always)]
+    fn child(self, &node: &u64, index: u32) -> u64 {
+        mix(node.wrapping_add(u64::from(index) + 1))
+    }
+}
