@@ -20,7 +20,7 @@ pub(crate) struct Machine {
 
 /// The peers that this program was built with.
 const PEERS: &[&str] = if cfg!(feature = "peers") {
-    &["crossbeam-deque", "st3", "rayon", "tokio", "threadpool", "crossbeam-channel"]
+    &["crossbeam-deque", "st3", "rayon", "chili", "tokio", "threadpool", "crossbeam-channel"]
 } else {
     &[]
 };
@@ -34,10 +34,18 @@ impl Machine {
             kernel: read("/proc/sys/kernel/osrelease").trim().into(),
             rustc: output("rustc", &["-V"]),
             commit: output("git", &["describe", "--always", "--dirty", "--abbrev=12"]),
-            peers: PEERS.iter().copied().map(peer).collect(),
+            peers: PEERS.iter().copied().map(peer).chain(tbb()).collect(),
             arguments: std::env::args().skip(1).collect(),
         }
     }
+}
+
+/// It is not in the lock file.
+fn tbb() -> Option<(&'static str, String)> {
+    #[cfg(feature = "tbb")]
+    return Some(("oneTBB", crate::fork::tbb::version()));
+    #[cfg(not(feature = "tbb"))]
+    None
 }
 
 const LOCK: &str = include_str!("../../Cargo.lock");

@@ -20,8 +20,10 @@ mod metric;
 mod pause;
 mod pools;
 mod random;
+mod range;
 mod report;
 mod row;
+mod sort;
 mod spawn;
 mod stats;
 mod strategies;
@@ -42,6 +44,8 @@ use row::Row;
 const USAGE_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
+    // SAFETY: no other thread has been started yet.
+    unsafe { pools::set_environment() };
     let outcome = match args::parse(std::env::args_os().skip(1)) {
         Ok(Command::Help) => print(args::HELP),
         Ok(Command::List) => print(&report::list(&all_rows())),
@@ -66,6 +70,8 @@ fn all_rows() -> Vec<Row> {
     rows.extend(strategies::rows());
     rows.extend(ignition::rows());
     rows.extend(fork::rows());
+    rows.extend(range::rows());
+    rows.extend(sort::rows());
     rows
 }
 

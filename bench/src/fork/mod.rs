@@ -11,7 +11,9 @@ mod integrate;
 mod matmul;
 mod nqueens;
 mod skynet;
-mod tree;
+#[cfg(feature = "tbb")]
+pub(crate) mod tbb;
+mod tree_sum;
 mod uts;
 
 use std::time::Instant;
@@ -21,7 +23,9 @@ use crate::pools;
 use crate::row::{Row, Sample};
 use crate::target::{Target, Than};
 #[cfg(feature = "peers")]
-use peers::{Chili, Rayon};
+pub(crate) use peers::Chili;
+#[cfg(feature = "peers")]
+use peers::Rayon;
 use peers::{Heist, Plain};
 
 const WORKERS: [usize; 2] = [1, 2];
@@ -89,7 +93,7 @@ struct Case<P> {
 
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = fib::rows();
-    rows.extend(tree::rows());
+    rows.extend(tree_sum::rows());
     rows.extend(uts::rows());
     rows.extend(nqueens::rows());
     rows.extend(skynet::rows());
@@ -97,6 +101,8 @@ pub(crate) fn rows() -> Vec<Row> {
     rows.extend(matmul::rows());
     rows.extend(integrate::rows());
     rows.extend(chain::rows());
+    #[cfg(feature = "tbb")]
+    tbb::enter(&mut rows);
     rows
 }
 

@@ -8,7 +8,7 @@ use crate::row::Row;
 
 pub(super) const QUEENS: u32 = if cfg!(test) { 6 } else { 13 };
 
-const SOLUTIONS: u64 = if cfg!(test) { 4 } else { 73_712 };
+pub(super) const SOLUTIONS: u64 = if cfg!(test) { 4 } else { 73_712 };
 
 /// Boards on which no queen attacks another, with any number of rows filled, from none to all.
 pub(super) const BOARDS: u64 = if cfg!(test) { 153 } else { 4_674_890 };

@@ -4,6 +4,7 @@ pub(crate) mod board;
 #[cfg(feature = "peers")]
 pub(crate) mod channel;
 pub(crate) mod condvar;
+pub(crate) mod global;
 pub(crate) mod heist;
 pub(crate) mod kept;
 #[cfg(feature = "peers")]
@@ -13,6 +14,8 @@ pub(crate) mod shape;
 pub(crate) mod threadpool;
 #[cfg(feature = "peers")]
 pub(crate) mod tokio;
+
+pub(crate) use global::set_environment;
 
 /// Every peer that one would choose instead of heist to spawn tasks.
 pub(crate) const PEERS: &[&str] = &["rayon", "tokio", "threadpool", "channel"];

@@ -8,7 +8,7 @@ mod plain;
 mod rayon;
 
 #[cfg(feature = "peers")]
-pub(super) use chili::Chili;
+pub(crate) use chili::Chili;
 pub(super) use heist::Heist;
 pub(super) use plain::Plain;
 #[cfg(feature = "peers")]

@@ -7,20 +7,22 @@ use crate::random::mix;
 pub(super) struct Light;
 
 /// Of some dozens, the one whose tree is about as large as T1 and T3; it has 1,364 levels.
-const SEED: u64 = 320_000;
+pub(in crate::fork) const SEED: u64 = 320_000;
 
-const ROOT: u32 = if cfg!(test) { 20 } else { 2_000 };
+pub(in crate::fork) const ROOT: u32 = if cfg!(test) { 20 } else { 2_000 };
 
-const CHILDREN: u32 = 8;
+pub(in crate::fork) const CHILDREN: u32 = 8;
 
 /// A node has children if its number is below this: a little less than one in eight.
-const LIMIT: u64 = 0x1ff6 << 48;
+pub(in crate::fork) const LIMIT: u64 = 0x1ff6 << 48;
+
+pub(in crate::fork) const NODES: u64 = if cfg!(test) { 245 } else { 3_682_601 };
 
 impl Tree for Light {
     /// The number itself.
     type Node = u64;
 
-    const NODES: u64 = if cfg!(test) { 245 } else { 3_682_601 };
+    const NODES: u64 = NODES;
 
     fn root(self) -> u64 {
         SEED

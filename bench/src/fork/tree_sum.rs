@@ -1,5 +1,6 @@
 //! The sum over a balanced binary tree: every node is a cache line away from its parent.
 
+use std::hint::black_box;
 use std::sync::LazyLock;
 
 use super::{Case, Fork, Program, expect};
@@ -14,7 +15,7 @@ const NODES: u64 = (1 << LEVELS) - 1;
 const PASSES: u64 = if cfg!(test) { 1 } else { 8 };
 
 const SUM: Case<Sum> = Case {
-    workload: "tree",
+    workload: "tree-sum",
     name: "",
     title: "a million nodes",
     metric: &metric::NODE,
@@ -55,7 +56,7 @@ impl Program for Sum {
     }
 
     fn run<F: Fork>(self, hand: &mut F::Hand<'_>, tree: &mut &'static Node) -> u64 {
-        (0..PASSES).map(|_| sum::<F>(hand, tree)).sum()
+        (0..PASSES).map(|_| sum::<F>(hand, black_box(tree))).sum()
     }
 
     fn check(self, by: &str, _: &&'static Node, found: u64) {
