@@ -9,12 +9,12 @@ use crate::metric;
 use crate::row::{Row, Sample};
 
 /// 24 million joins.
-pub(super) const N: u64 = if cfg!(test) { 12 } else { 36 };
+const N: u64 = if cfg!(test) { 12 } else { 36 };
 
-pub(super) const RESULT: u64 = if cfg!(test) { 144 } else { 14_930_352 };
+const RESULT: u64 = if cfg!(test) { 144 } else { 14_930_352 };
 
 /// As many as there are calls with an argument above 1: one less than the number that follows.
-pub(super) const JOINS: u64 = if cfg!(test) { 232 } else { 24_157_816 };
+const JOINS: u64 = if cfg!(test) { 232 } else { 24_157_816 };
 
 const TWO_CALLS: &str = "two-calls";
 

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use super::{Case, Fork, Program};
-use crate::metric;
+use crate::metric::{self, Metric};
 use crate::random::numbers;
 use crate::row::Row;
 
@@ -22,7 +22,7 @@ const PRODUCT: Case<Product> = Case {
     workload: "matmul",
     name: "",
     title: "512 × 512, f32",
-    metric: &metric::TOTAL,
+    metric: &Metric { title: "µs per product", ratio: Some("time"), ..metric::TOTAL },
     program: Product,
     limits: &[],
     efficiency: None,

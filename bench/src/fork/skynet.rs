@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use super::{Case, Fork, Program, expect};
-use crate::metric;
+use crate::metric::{self, Metric};
 use crate::row::Row;
 
 const LEAVES: u64 = if cfg!(test) { 1_000 } else { 1_000_000 };
@@ -17,7 +17,7 @@ const SUM: Case<Skynet> = Case {
     workload: "skynet",
     name: "",
     title: "a million leaves",
-    metric: &metric::Metric { title: "ns per leaf", ..metric::TIME },
+    metric: &Metric { title: "ns per leaf", ..metric::TIME },
     program: Skynet,
     limits: &[],
     efficiency: None,

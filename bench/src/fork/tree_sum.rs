@@ -1,6 +1,7 @@
-//! The sum over a balanced binary tree: every node is a cache line away from its parent.
+//! The sum over a balanced binary tree, with every node in a box of its own.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::{Case, Fork, Program, expect};
@@ -33,16 +34,21 @@ struct Node {
     children: Option<(Box<Node>, Box<Node>)>,
 }
 
-/// Made once: it is only read.
-static TREE: LazyLock<Node> = LazyLock::new(|| Node::new(1, LEVELS));
-
-impl Node {
-    /// Numbered as in a heap, from 1.
-    fn new(value: u64, levels: u32) -> Self {
-        let child = |value| Box::new(Self::new(value, levels - 1));
-        let children = (levels > 1).then(|| (child(2 * value), child(2 * value + 1)));
-        Self { value, children }
+/// Made once: it is only read. Level by level, so that in memory the way from left to right is as good
+/// as the way back: libraries differ in which they take.
+static TREE: LazyLock<Box<Node>> = LazyLock::new(|| {
+    let node = |value, children| Box::new(Node { value, children });
+    let mut level: Vec<_> = numbers(LEVELS - 1).map(|value| node(value, None)).collect();
+    for above in (0..LEVELS - 1).rev() {
+        let mut below = level.into_iter();
+        level = numbers(above).map(|value| node(value, below.next().zip(below.next()))).collect();
     }
+    level.pop().expect("the root")
+});
+
+/// Of the nodes on a level, as in a heap.
+fn numbers(level: u32) -> Range<u64> {
+    1 << level..2 << level
 }
 
 #[derive(Clone, Copy)]

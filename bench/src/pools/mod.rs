@@ -20,10 +20,10 @@ pub(crate) use global::set_environment;
 /// Every peer that one would choose instead of heist to spawn tasks.
 pub(crate) const PEERS: &[&str] = &["rayon", "tokio", "threadpool", "channel"];
 
-/// Of every thread that may be asked to recurse: the deepest tree has 1,572 levels of four calls each,
-/// and a worker that waits for another runs something else on top of that. Untouched pages cost
-/// nothing.
-pub(crate) const STACK: usize = 64 << 20;
+/// Of every thread that may be asked to recurse. The deepest tree has 1,572 levels of four calls each, for
+/// which a megabyte is not enough; and a worker that waits for another runs something else on top.
+/// Pages that nobody touches cost nothing.
+pub(crate) const STACK: usize = 16 << 20;
 
 /// A number of threads that run tasks. Every method is a call of the pool's own, as its
 /// documentation has it.
