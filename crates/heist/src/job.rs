@@ -1,8 +1,10 @@
 //! Jobs that a thread keeps to itself: the second halves of its joins, until somebody wants them.
 //!
-//! A list through the stack frames of the joins, newest first; nobody else reads it, so it takes no
-//! atomic operation. The oldest, which is the largest as a rule, leaves at the far end when it is
-//! published.
+//! A chain through the stack frames of the joins, from the oldest to the newest; nobody else reads it,
+//! so it takes no atomic operation. The oldest, which is the largest as a rule, is published first: so the
+//! published ones are a prefix of the chain, and a border between them and the private ones says
+//! all. A frame that was linked is not written to again, by this thread or another: the loads of the
+//! way out find what the stores of the way in have left, as the processor expects.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -14,20 +16,17 @@ use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
 pub(crate) struct Job {
-    /// Towards the end of the list; null once this is published. It changes when an older one is
-    /// published: read it again.
-    older: Cell<*const Job>,
-    /// Not there while this is the newest.
+    /// The next one; not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
     publish: unsafe fn(*const Job) -> Task,
 }
 
 impl Job {
     /// `publish` makes a task of it. It is called at most once, by the thread that the job belongs to,
-    /// with a job that is not in a list any more.
+    /// while the job is in the chain; from then on it is not private.
     #[inline(always)]
     pub(crate) const fn new(publish: unsafe fn(*const Self) -> Task) -> Self {
-        Self { older: Cell::new(ptr::null()), newer: Cell::new(MaybeUninit::uninit()), publish }
+        Self { newer: Cell::new(MaybeUninit::uninit()), publish }
     }
 }
 
@@ -35,12 +34,14 @@ impl Job {
 pub(crate) struct Jobs {
     /// Null on a thread that belongs to no pool.
     newest: Cell<*const Job>,
+    /// The newest that was published. All that are older were published as well.
+    border: Cell<*const Job>,
     /// Of the seat that the thread has. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
     /// Are waits to run nothing else?
     isolated: Cell<bool>,
-    /// Beyond the oldest.
-    end: Job,
+    /// Before the oldest; it counts as published.
+    root: Job,
 }
 
 per_thread! {
@@ -51,15 +52,16 @@ impl Jobs {
     const fn new() -> Self {
         Self {
             newest: Cell::new(ptr::null()),
+            border: Cell::new(ptr::null()),
             demand: Cell::new(ptr::null()),
             isolated: Cell::new(false),
-            end: Job::new(end_is_no_job),
+            root: Job::new(root_is_no_job),
         }
     }
 }
 
-unsafe fn end_is_no_job(_: *const Job) -> Task {
-    unreachable!("the end of the list is never published")
+unsafe fn root_is_no_job(_: *const Job) -> Task {
+    unreachable!("there is nothing in the root")
 }
 
 /// This thread belongs to a pool from now on.
@@ -69,7 +71,8 @@ unsafe fn end_is_no_job(_: *const Job) -> Task {
 /// The demand is there until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
     JOBS.with(|jobs| {
-        jobs.newest.set(&raw const jobs.end);
+        jobs.newest.set(&raw const jobs.root);
+        jobs.border.set(&raw const jobs.root);
         jobs.demand.set(demand);
     });
 }
@@ -86,7 +89,7 @@ pub(crate) unsafe fn turn_to(demand: &Demand) {
 /// This thread belongs to no pool any more.
 pub(crate) fn close() {
     JOBS.with(|jobs| {
-        debug_assert!(ptr::eq(jobs.newest.get(), &raw const jobs.end), "a join has not ended");
+        debug_assert!(ptr::eq(jobs.newest.get(), &raw const jobs.root), "a join has not ended");
         jobs.newest.set(ptr::null());
         jobs.demand.set(ptr::null());
     });
@@ -113,74 +116,61 @@ pub(crate) fn seat() -> usize {
     unsafe { &*demand }.seat
 }
 
-/// Adds the newest.
+/// Adds the newest. Returns the one before, for [`pop`].
 ///
 /// # Safety
 ///
-/// The thread belongs to a pool. The job stays where it is until it is popped or published, and
-/// jobs are popped in the opposite order of these calls.
+/// The thread belongs to a pool. The job stays where it is until it is popped, and jobs are popped in the
+/// opposite order of these calls.
 #[inline(always)]
-pub(crate) unsafe fn push(job: *const Job) {
+pub(crate) unsafe fn push(job: *const Job) -> *const Job {
     JOBS.with(|jobs| {
-        let newest = jobs.newest.get();
-        // SAFETY: the caller's.
-        unsafe { (*job).older.set(newest) };
-        // SAFETY: in the list, so it is there.
-        unsafe { (*newest).newer.set(MaybeUninit::new(job)) };
+        let older = jobs.newest.get();
+        // SAFETY: in the chain, so it is there.
+        unsafe { (*older).newer.set(MaybeUninit::new(job)) };
         jobs.newest.set(job);
-    });
+        older
+    })
 }
 
-/// Takes back the newest, if that is it; if not, it was published.
+/// Takes the newest out of the chain. Was it private to the end?
 ///
 /// # Safety
 ///
-/// It was pushed by this thread, and everything that was pushed after it has been popped.
+/// It was pushed by this thread, which returned `older`, and everything that was pushed after it has
+/// been popped.
 #[inline(always)]
-pub(crate) unsafe fn pop(job: *const Job) -> bool {
-    // SAFETY: the caller's.
-    let older = unsafe { (*job).older.get() };
-    if older.is_null() {
-        return false;
-    }
+pub(crate) unsafe fn pop(job: *const Job, older: *const Job) -> bool {
     JOBS.with(|jobs| {
         debug_assert!(ptr::eq(jobs.newest.get(), job), "joins nest");
         jobs.newest.set(older);
-    });
-    true
+        let private = !ptr::eq(jobs.border.get(), job);
+        if !private {
+            jobs.border.set(older);
+        }
+        private
+    })
 }
 
 /// Has this thread private jobs?
 pub(crate) fn any() -> bool {
-    JOBS.with(|jobs| !ptr::eq(jobs.newest.get(), &raw const jobs.end))
+    JOBS.with(|jobs| !ptr::eq(jobs.newest.get(), jobs.border.get()))
 }
 
-/// Takes the oldest out of the list and makes a task of it.
+/// Makes a task of the oldest that is private.
 pub(crate) fn publish_oldest() -> Option<Task> {
+    if !any() {
+        return None;
+    }
     JOBS.with(|jobs| {
-        let end = &raw const jobs.end;
-        let newest = jobs.newest.get();
-        if ptr::eq(newest, end) {
-            return None;
-        }
-        // SAFETY: the list is not empty, so the end was linked to the oldest.
-        let oldest = unsafe { jobs.end.newer.get().assume_init() };
-        if ptr::eq(oldest, newest) {
-            jobs.newest.set(end);
-        } else {
-            // SAFETY: in the list, so it is there.
-            let newer = unsafe { (*oldest).newer.get() };
-            // SAFETY: it is not the newest, so it was linked to the next one.
-            let newer = unsafe { newer.assume_init() };
-            jobs.end.newer.set(MaybeUninit::new(newer));
-            // SAFETY: in the list, so it is there.
-            unsafe { (*newer).older.set(end) };
-        }
-        // SAFETY: in the list until now.
-        unsafe { (*oldest).older.set(ptr::null()) };
-        // SAFETY: likewise.
+        // SAFETY: in the chain, or the root, so it is there.
+        let oldest = unsafe { (*jobs.border.get()).newer.get() };
+        // SAFETY: it is not the newest, so it was linked to the next one.
+        let oldest = unsafe { oldest.assume_init() };
+        jobs.border.set(oldest);
+        // SAFETY: in the chain, so it is there.
         let publish = unsafe { (*oldest).publish };
-        // SAFETY: of this thread, out of the list, and so never again.
+        // SAFETY: of this thread, in the chain, and not private any more, so never again.
         Some(unsafe { publish(oldest) })
     })
 }

@@ -67,24 +67,24 @@ where
 {
     let fork = Fork::new(b);
     // SAFETY: the thread is a pool's, as `join` has looked. `fork` stays where it is until it has been
-    // popped or settled, below or by the guard; joins nest, so what comes later goes first.
-    unsafe { job::push(&raw const fork.job) };
-    let guard = OnUnwind(&fork);
+    // popped, below or by the guard; joins nest, so what comes later goes first.
+    let older = unsafe { job::push(&raw const fork.job) };
+    let guard = OnUnwind { fork: &fork, older };
     if job::is_demanded() {
         answer();
     }
     let left = a();
     mem::forget(guard);
     // SAFETY: pushed above, and the joins in `a` have ended.
-    if unsafe { job::pop(&raw const fork.job) } {
+    if unsafe { job::pop(&raw const fork.job, older) } {
         if job::is_demanded() {
             answer();
         }
-        // SAFETY: popped, so it was not published, and this is the only one to take it.
+        // SAFETY: it was not published, and this is the only one to take it.
         let b = unsafe { fork.take_closure() };
         return (left, b());
     }
-    // SAFETY: it was not there to be popped.
+    // SAFETY: it was published.
     (left, unsafe { fork.settle() })
 }
 
@@ -145,7 +145,7 @@ where
         let fork = job.cast::<Self>();
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
         let fork = unsafe { &*fork };
-        // SAFETY: out of the list, so it will not be popped, and it is published once.
+        // SAFETY: it was private, and is published once, so nobody has taken it or will.
         let closure = unsafe { fork.take_closure() };
         let published = fork.half.with_mut(|half| half.cast::<Published<R>>());
         // SAFETY: within the fork.
@@ -169,17 +169,18 @@ where
     ///
     /// # Safety
     ///
-    /// It was pushed, and everything that was pushed after it has been popped. This is called once.
+    /// It was pushed, which returned `older`, and everything that was pushed after it has been popped.
+    /// This is called once.
     #[cold]
     #[inline(never)]
-    unsafe fn run_all_the_same(&self) {
+    unsafe fn run_all_the_same(&self, older: *const Job) {
         // SAFETY: as the caller says.
-        if unsafe { job::pop(&raw const self.job) } {
-            // SAFETY: popped, so it was not published.
+        if unsafe { job::pop(&raw const self.job, older) } {
+            // SAFETY: it was not published.
             let b = unsafe { self.take_closure() };
             contain(|| drop(b()));
         } else {
-            // SAFETY: it was not there to be popped.
+            // SAFETY: it was published.
             let outcome = unsafe { self.wait() };
             contain(|| drop(outcome));
         }
@@ -239,7 +240,10 @@ impl ThiefsPlace {
 }
 
 /// Sees to the second closure if the first one panics.
-struct OnUnwind<'f, B: FnOnce() -> R + Send, R: Send>(&'f Fork<B, R>);
+struct OnUnwind<'f, B: FnOnce() -> R + Send, R: Send> {
+    fork: &'f Fork<B, R>,
+    older: *const Job,
+}
 
 impl<B: FnOnce() -> R + Send, R: Send> Drop for OnUnwind<'_, B, R> {
     // The guard itself needs no place in the frame if this is not a call.
@@ -247,6 +251,6 @@ impl<B: FnOnce() -> R + Send, R: Send> Drop for OnUnwind<'_, B, R> {
     fn drop(&mut self) {
         // SAFETY: pushed before this guard was made, the joins in `a` have ended, and who unwinds does
         // nothing else with the fork.
-        unsafe { self.0.run_all_the_same() };
+        unsafe { self.fork.run_all_the_same(self.older) };
     }
 }
