@@ -16,6 +16,9 @@ use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
 pub(crate) struct Job {
+    /// The one before. Kept here rather than returned: what the compiler keeps in registers, every
+    /// call saves.
+    older: Cell<*const Job>,
     /// The next one; not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
     publish: unsafe fn(*const Job) -> Task,
@@ -26,7 +29,7 @@ impl Job {
     /// while the job is in the chain; from then on it is not private.
     #[inline(always)]
     pub(crate) const fn new(publish: unsafe fn(*const Self) -> Task) -> Self {
-        Self { newer: Cell::new(MaybeUninit::uninit()), publish }
+        Self { older: Cell::new(ptr::null()), newer: Cell::new(MaybeUninit::uninit()), publish }
     }
 }
 
@@ -116,20 +119,24 @@ pub(crate) fn seat() -> usize {
     unsafe { &*demand }.seat
 }
 
-/// Adds the newest. Returns the one before, for [`pop`].
+/// Adds the newest, unless this thread belongs to no pool.
 ///
 /// # Safety
 ///
-/// The thread belongs to a pool. The job stays where it is until it is popped, and jobs are popped in the
-/// opposite order of these calls.
+/// The job stays where it is until it is popped, and jobs are popped in the opposite order of these calls.
 #[inline(always)]
-pub(crate) unsafe fn push(job: *const Job) -> *const Job {
+pub(crate) unsafe fn push(job: *const Job) -> bool {
     JOBS.with(|jobs| {
         let older = jobs.newest.get();
+        if older.is_null() {
+            return false;
+        }
         // SAFETY: in the chain, so it is there.
         unsafe { (*older).newer.set(MaybeUninit::new(job)) };
+        // SAFETY: the caller's.
+        unsafe { (*job).older.set(older) };
         jobs.newest.set(job);
-        older
+        true
     })
 }
 
@@ -137,14 +144,16 @@ pub(crate) unsafe fn push(job: *const Job) -> *const Job {
 ///
 /// # Safety
 ///
-/// It was pushed by this thread, which returned `older`, and everything that was pushed after it has
-/// been popped.
+/// It was pushed by this thread, and everything that was pushed after it has been popped.
 #[inline(always)]
-pub(crate) unsafe fn pop(job: *const Job, older: *const Job) -> bool {
+pub(crate) unsafe fn pop(job: *const Job) -> bool {
     JOBS.with(|jobs| {
         debug_assert!(ptr::eq(jobs.newest.get(), job), "joins nest");
+        // It is the newest; so its address, which would take a register, need not be asked for.
+        let private = !ptr::eq(jobs.newest.get(), jobs.border.get());
+        // SAFETY: the caller's.
+        let older = unsafe { (*job).older.get() };
         jobs.newest.set(older);
-        let private = !ptr::eq(jobs.border.get(), job);
         if !private {
             jobs.border.set(older);
         }
