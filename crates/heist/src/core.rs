@@ -30,6 +30,8 @@ pub(crate) struct Core<Q: Queues> {
     pub(crate) demands: Box<[Padded<Demand>]>,
     /// Of a thread that has no seat: raised for ever, and it looks at who sleeps itself.
     pub(crate) of_seatless: Demand,
+    /// Of a thread before its first task and after its last: never raised.
+    pub(crate) of_idle: Demand,
     pub(crate) config: Config,
     pub(crate) relief: Relief<Q>,
     /// Is what has not started to be refused? Set once, by `stop_now`.
@@ -52,7 +54,8 @@ impl<Q: Queues> Core<Q> {
             idle: Idle::new(workers, Q::PATIENT),
             ledger: Ledger::new(workers),
             demands: (0..workers).map(|seat| Padded(Demand::new(seat, workers))).collect(),
-            of_seatless: Demand::new(NO_SEAT, workers + 1),
+            of_seatless: Demand::new(NO_SEAT, 2),
+            of_idle: Demand::new(NO_SEAT, 1),
             config,
             relief: Relief::new(),
             cancelling: AtomicBool::new(false),

@@ -51,13 +51,19 @@ impl Demand {
         }
     }
 
-    /// The owner, before it publishes a job. Is one wanted? It may overwrite a demand that is raised at the
-    /// same time, which the look for sleepers after the publication makes good.
-    pub(crate) fn lower(&self) -> bool {
+    /// The owner, which has taken back a job that it had published, and nobody else has taken: it is
+    /// still wanted.
+    pub(crate) fn restore(&self) {
         let wanted = self.wanted.load(Ordering::Relaxed);
-        if wanted > 0 {
-            self.wanted.store(wanted - 1, Ordering::Relaxed);
+        if wanted < self.appetite {
+            self.wanted.store(wanted + 1, Ordering::Relaxed);
         }
-        wanted > 0
+    }
+
+    /// The owner, before it publishes a job. It may overwrite a demand that is raised at the same time,
+    /// which the look for sleepers after the publication makes good.
+    pub(crate) fn lower(&self) {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        self.wanted.store(wanted.saturating_sub(1), Ordering::Relaxed);
     }
 }

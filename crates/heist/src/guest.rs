@@ -83,7 +83,7 @@ where
         let guard = AbortOnUnwind;
         // SAFETY: what it borrows outlives this call, which does not return before the task is done,
         // and does not unwind: the guard would see to that.
-        let (task, receipt) = unsafe { Task::job(b) };
+        let (task, receipt) = unsafe { Task::job(0, b) };
         core.inject_job(task);
         let left = catch_unwind(AssertUnwindSafe(a));
         settle(core, &receipt);

@@ -1,14 +1,15 @@
-//! Waits that run nothing else.
+//! Waits that run nothing but what they wait for.
 
 use crate::job;
 
-/// Calls a closure in which waiting runs nothing else on this thread.
+/// Calls a closure; waits inside run nothing on this thread that was not forked inside.
 ///
 /// A thread that waits for the other half of its [`join`](crate::join), or for its
-/// [`scope`](crate::scope), runs other fork-join work meanwhile. If it holds a lock, that other work may want
-/// the same lock, and would wait for the thread that it runs on. Inside `isolate` that cannot happen: while
-/// such a wait lasts, another thread takes this one's place in the pool. The same holds in everything that is
-/// forked inside, on whichever thread.
+/// [`scope`](crate::scope), runs other parts of the same task meanwhile: of the same loop over many items, for
+/// example. If it holds a lock, such a part may want the same lock, and would wait for the thread that it
+/// runs on. Inside `isolate` only what descends from the closure is run; if there is nothing of that kind, and
+/// something else is to be done, another thread takes this one's place in the pool. The same
+/// holds in everything that is forked inside, on whichever thread.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -22,11 +23,10 @@ use crate::job;
 /// assert_eq!(shared.into_inner().unwrap(), [3, 4, 1, 2]);
 /// ```
 ///
-/// Prefer to let go of the lock before the join, where you can: a wait in here can take as long as it takes to
-/// wake a thread.
+/// Prefer to let go of the lock before the join, where you can.
 pub fn isolate<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,
 {
-    job::with_isolation(true, f)
+    job::isolated(f)
 }

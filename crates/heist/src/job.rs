@@ -21,14 +21,14 @@ pub(crate) struct Job {
     older: Cell<*const Job>,
     /// The next one; not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
-    publish: unsafe fn(*const Job) -> Task,
+    publish: unsafe fn(*const Job) -> Option<Task>,
 }
 
 impl Job {
-    /// `publish` makes a task of it. It is called at most once, by the thread that the job belongs to,
+    /// `publish` makes a task of it, or of nothing. It is called at most once, by the thread that the job belongs to,
     /// while the job is in the chain; from then on it is not private.
     #[inline(always)]
-    pub(crate) const fn new(publish: unsafe fn(*const Self) -> Task) -> Self {
+    pub(crate) const fn new(publish: unsafe fn(*const Self) -> Option<Task>) -> Self {
         Self { older: Cell::new(ptr::null()), newer: Cell::new(MaybeUninit::uninit()), publish }
     }
 }
@@ -41,10 +41,12 @@ pub(crate) struct Jobs {
     border: Cell<*const Job>,
     /// Of the seat that the thread has. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
-    /// Are waits to run nothing else?
-    isolated: Cell<bool>,
+    /// What the newest descends from: the task that this thread runs, or what it has isolated.
+    root: Cell<usize>,
+    /// What the oldest private one descends from.
+    border_root: Cell<usize>,
     /// Before the oldest; it counts as published.
-    root: Job,
+    base: Job,
 }
 
 per_thread! {
@@ -57,14 +59,15 @@ impl Jobs {
             newest: Cell::new(ptr::null()),
             border: Cell::new(ptr::null()),
             demand: Cell::new(ptr::null()),
-            isolated: Cell::new(false),
-            root: Job::new(root_is_no_job),
+            root: Cell::new(0),
+            border_root: Cell::new(0),
+            base: Job::new(base_is_no_job),
         }
     }
 }
 
-unsafe fn root_is_no_job(_: *const Job) -> Task {
-    unreachable!("there is nothing in the root")
+unsafe fn base_is_no_job(_: *const Job) -> Option<Task> {
+    unreachable!("it counts as published")
 }
 
 /// This thread belongs to a pool from now on.
@@ -74,8 +77,8 @@ unsafe fn root_is_no_job(_: *const Job) -> Task {
 /// The demand is there until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
     JOBS.with(|jobs| {
-        jobs.newest.set(&raw const jobs.root);
-        jobs.border.set(&raw const jobs.root);
+        jobs.newest.set(&raw const jobs.base);
+        jobs.border.set(&raw const jobs.base);
         jobs.demand.set(demand);
     });
 }
@@ -92,7 +95,7 @@ pub(crate) unsafe fn turn_to(demand: &Demand) {
 /// This thread belongs to no pool any more.
 pub(crate) fn close() {
     JOBS.with(|jobs| {
-        debug_assert!(ptr::eq(jobs.newest.get(), &raw const jobs.root), "a join has not ended");
+        debug_assert!(ptr::eq(jobs.newest.get(), &raw const jobs.base), "a join has not ended");
         jobs.newest.set(ptr::null());
         jobs.demand.set(ptr::null());
     });
@@ -168,35 +171,100 @@ pub(crate) fn any() -> bool {
 
 /// Makes a task of the oldest that is private.
 pub(crate) fn publish_oldest() -> Option<Task> {
-    if !any() {
-        return None;
-    }
-    JOBS.with(|jobs| {
-        // SAFETY: in the chain, or the root, so it is there.
-        let oldest = unsafe { (*jobs.border.get()).newer.get() };
-        // SAFETY: it is not the newest, so it was linked to the next one.
-        let oldest = unsafe { oldest.assume_init() };
-        jobs.border.set(oldest);
+    while any() {
+        let oldest = JOBS.with(|jobs| {
+            // SAFETY: in the chain, or its base, so it is there.
+            let oldest = unsafe { (*jobs.border.get()).newer.get() };
+            // SAFETY: it is not the newest, so it was linked to the next one.
+            let oldest = unsafe { oldest.assume_init() };
+            jobs.border.set(oldest);
+            oldest
+        });
         // SAFETY: in the chain, so it is there.
         let publish = unsafe { (*oldest).publish };
         // SAFETY: of this thread, in the chain, and not private any more, so never again.
-        Some(unsafe { publish(oldest) })
-    })
-}
-
-/// Are waits of this thread to run nothing else?
-pub(crate) fn is_isolated() -> bool {
-    JOBS.with(|jobs| jobs.isolated.get())
-}
-
-/// Says whether they are, while `f` runs.
-pub(crate) fn with_isolation<R>(isolated: bool, f: impl FnOnce() -> R) -> R {
-    struct Restore(bool);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            JOBS.with(|jobs| jobs.isolated.set(self.0));
+        if let Some(task) = unsafe { publish(oldest) } {
+            return Some(task);
         }
     }
-    let _restore = Restore(JOBS.with(|jobs| jobs.isolated.replace(isolated)));
+    None
+}
+
+/// What descends from the same is run while one waits for it, and nothing else: it is the address of a
+/// task that is running, or of an isolated part of one.
+pub(crate) fn root() -> usize {
+    JOBS.with(|jobs| jobs.root.get())
+}
+
+/// What a job that is being published descends from.
+pub(crate) fn root_of_oldest() -> usize {
+    JOBS.with(|jobs| jobs.border_root.get())
+}
+
+/// While `f` runs, what is forked descends from `root`. It is there for longer than `f` and what that forks.
+#[inline(always)]
+pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
+    let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest.get(), &raw const jobs.base));
+    if is_first {
+        JOBS.with(|jobs| {
+            jobs.root.set(root);
+            jobs.border_root.set(root);
+        });
+        f()
+    } else if self::root() == root {
+        f()
+    } else {
+        in_another_root(root, f)
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
+    let mark = Mark { job: Job::new(pass), root, outer: self::root() };
+    // SAFETY: the mark stays where it is until the guard pops it, and joins nest.
+    let open = unsafe { push(&raw const mark.job) };
+    debug_assert!(open, "only a thread of a pool has jobs");
+    JOBS.with(|jobs| jobs.root.set(root));
+    let _leave = Leave(&mark);
     f()
+}
+
+/// Calls `f`, and what is forked inside descends from that call. On a thread of no pool it is just called.
+pub(crate) fn isolated<R>(f: impl FnOnce() -> R) -> R {
+    let place = 0_u8;
+    if is_open() { in_another_root((&raw const place).addr(), f) } else { f() }
+}
+
+/// In the chain between jobs that descend from different roots.
+#[repr(C)]
+struct Mark {
+    job: Job,
+    root: usize,
+    /// Of what is older.
+    outer: usize,
+}
+
+/// See [`Job::new`]: what comes next descends from another root.
+unsafe fn pass(job: *const Job) -> Option<Task> {
+    // SAFETY: the job of a mark is its first field.
+    let root = unsafe { (*job.cast::<Mark>()).root };
+    JOBS.with(|jobs| jobs.border_root.set(root));
+    None
+}
+
+/// Takes a mark out of the chain.
+struct Leave<'m>(&'m Mark);
+
+impl Drop for Leave<'_> {
+    fn drop(&mut self) {
+        // SAFETY: pushed before, and the joins since then have ended.
+        let private = unsafe { pop(&raw const self.0.job) };
+        JOBS.with(|jobs| {
+            jobs.root.set(self.0.outer);
+            if !private {
+                jobs.border_root.set(self.0.outer);
+            }
+        });
+    }
 }

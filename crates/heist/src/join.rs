@@ -93,7 +93,7 @@ where
 #[cold]
 #[inline(never)]
 fn answer() {
-    with_host(|host| host.publish());
+    with_host(|host| host.answer_demand());
 }
 
 /// The frame of a join.
@@ -143,7 +143,7 @@ where
     }
 
     /// See [`Job::new`].
-    unsafe fn publish(job: *const Job) -> Task {
+    unsafe fn publish(job: *const Job) -> Option<Task> {
         let fork = job.cast::<Self>();
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
         let fork = unsafe { &*fork };
@@ -152,22 +152,22 @@ where
         let published = fork.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
         let thief = ThiefsPlace(unsafe { &raw const (*published).thief });
-        let isolated = job::is_isolated();
         let run = move || {
             // SAFETY: the join waits for this.
             unsafe { thief.sign() };
-            if isolated { job::with_isolation(true, closure) } else { closure() }
+            closure()
         };
         // SAFETY: what it borrows outlives the join, and the join waits for it.
-        let (task, receipt) = unsafe { Task::job(run) };
+        let (task, receipt) = unsafe { Task::job(job::root_of_oldest(), run) };
         let thief = AtomicUsize::new(NO_SEAT);
         // SAFETY: of this thread alone.
         unsafe { published.write(Published { receipt, thief }) };
-        task
+        Some(task)
     }
 
     /// After a panic of the first closure: it may have been started, and whether it runs should not be a
-    /// matter of luck. What it returns is dropped, and its own panic ends here.
+    /// matter of luck. What it returns is dropped, and its own panic ends here. If it has not started, it
+    /// is run by another thread, because on this one every guard would take it for what panics.
     ///
     /// # Safety
     ///
@@ -175,16 +175,16 @@ where
     #[cold]
     #[inline(never)]
     unsafe fn run_all_the_same(&self) {
-        // SAFETY: as the caller says.
-        if unsafe { job::pop(&raw const self.job) } {
-            // SAFETY: it was not published.
-            let b = unsafe { self.take_closure() };
-            contain(|| drop(b()));
-        } else {
-            // SAFETY: it was published.
-            let outcome = unsafe { self.wait() };
-            contain(|| drop(outcome));
+        // What is older goes first, if any of it is private.
+        while job::any() {
+            with_host(|host| host.publish_oldest());
         }
+        // SAFETY: as the caller says.
+        let private = unsafe { job::pop(&raw const self.job) };
+        debug_assert!(!private, "published above");
+        // SAFETY: it was published.
+        let outcome = unsafe { self.wait() };
+        contain(|| drop(outcome));
     }
 
     /// What has become of a job that was published; with its panic, if it has.

@@ -48,6 +48,7 @@ mod member;
 mod worker;
 
 mod wait;
+mod help;
 mod handle;
 mod batch;
 mod join;

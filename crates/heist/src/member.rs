@@ -12,7 +12,7 @@ use crate::queues::Queues;
 use crate::seat::Seat;
 use crate::stats::Tally;
 use crate::sync::{Arc, AtomicUsize, per_thread};
-use crate::task::{Awaited, End, Refusal, Task};
+use crate::task::{Awaited, End, Refusal, Started, Task};
 
 /// So many private jobs, the oldest, a thread publishes before it sleeps. A guess: more than others can
 /// run while it does.
@@ -29,6 +29,8 @@ pub(crate) struct Member<Q: Queues> {
     stack: usize,
     /// Claimed tasks since husks were last looked for.
     pub(crate) husks: Cell<usize>,
+    /// Is the thread between its start and its end, with tasks to run or to wait for?
+    pub(crate) serving: Cell<bool>,
 }
 
 /// What a thread is, as seen by code that does not know the strategy.
@@ -48,13 +50,16 @@ pub(crate) trait Host {
     /// Is there a worker that is looking for work?
     fn has_searcher(&self) -> bool;
 
-    /// Makes a task of the oldest private job, because somebody wants it.
-    fn publish(&self);
+    /// Makes tasks of the oldest private jobs, because somebody wants them.
+    fn answer_demand(&self);
+
+    /// Makes a task of the oldest private job.
+    fn publish_oldest(&self);
 
     /// Returns when it is done; `pool` is where it was spawned.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);
 
-    /// Likewise, for a part of a fork of this pool.
+    /// Likewise, for a part of a fork of this thread's, and for all parts of a scope.
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>);
 }
 
@@ -148,6 +153,7 @@ impl<Q: Queues> Member<Q> {
             listener: Arc::new(Listener::thread()),
             stack,
             husks: Cell::new(0),
+            serving: Cell::new(false),
         }
     }
 
@@ -180,6 +186,9 @@ impl<Q: Queues> Member<Q> {
     /// Parts of a fork: new tasks, where others can take them.
     pub(crate) fn push_jobs(&self, jobs: impl Iterator<Item = Task>) {
         let core = &*self.core;
+        if !self.serving.get() {
+            return jobs.for_each(|job| self.run_new(job));
+        }
         let seat = self.seat.borrow();
         let Some(seat) = &*seat else {
             return jobs.for_each(|job| core.inject_job(job));
@@ -199,20 +208,13 @@ impl<Q: Queues> Member<Q> {
         }
     }
 
-    /// Publishes the oldest private jobs, as many as are wanted.
+    /// A part of a fork in a hook at the beginning or the end of the thread: nobody else may be there.
     #[cold]
-    pub(crate) fn answer_demand(&self) {
-        let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
-        match seat {
-            Some(seat) => {
-                // Lowered before it is published: step D2.
-                let is_wanted = || self.core.demands[seat].lower();
-                let next = || (job::any() && is_wanted()).then(job::publish_oldest).flatten();
-                self.push_jobs(iter::from_fn(next));
-            }
-            None if self.core.idle.all_busy() => {}
-            None => self.push_jobs(job::publish_oldest().into_iter()),
-        }
+    fn run_new(&self, job: Task) {
+        let tally = self.core.ledger.of_others();
+        tally.one(|block| &block.tasks_submitted);
+        tally.one(|block| &block.publications);
+        self.run(job);
     }
 
     /// Publishes what is private, because this thread is going to sleep.
@@ -223,15 +225,21 @@ impl<Q: Queues> Member<Q> {
     /// Runs a task that came out of a queue.
     #[inline(always)]
     pub(crate) fn run(&self, task: Task) {
+        if let Some(started) = task.start() {
+            self.run_started(started);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn run_started(&self, started: Started) {
         let core = &*self.core;
-        let Some(started) = task.start() else { return };
         let hook = &core.config.on_panic;
         if core.is_cancelling() && !started.is_job() {
             let (count, ended) = started.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.publish(Some(hook));
         }
-        let (end, ended) = started.execute(hook);
+        let (end, ended) = job::in_root(started.root(), || started.execute(hook));
         self.count(end);
         ended.publish(Some(hook));
     }

@@ -88,6 +88,8 @@ pub struct Scope<'scope> {
     /// The pool, for spawns from other threads. The scope lies in the frame of one of its tasks.
     intake: NonNull<dyn Intake>,
     pool: usize,
+    /// See [`job::root`].
+    root: usize,
     /// Neither longer nor shorter: what is spawned may borrow for that long.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -109,7 +111,8 @@ impl<'scope> Scope<'scope> {
     fn new() -> (Self, Receipt<Vec<()>>) {
         let (state, end) = State::new();
         let intake = with_host(|host| host.intake()).expect("on a thread of a pool");
-        (Self { state, intake, pool: current_pool(), lifetime: PhantomData }, end)
+        let (pool, root) = (current_pool(), job::root());
+        (Self { state, intake, pool, root, lifetime: PhantomData }, end)
     }
 
     /// Runs a closure on the pool of the scope, at the latest before the scope ends. It may borrow
@@ -126,7 +129,7 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         self.state.one_more();
-        let part = Part { scope: NonNull::from(self), f: Some(f), isolated: job::is_isolated() };
+        let part = Part { scope: NonNull::from(self), f: Some(f) };
         // SAFETY: what it borrows outlives the scope, whose end waits for it, and so does the scope.
         let job = unsafe { Task::borrowing_errand(part) };
         if current_pool() == self.pool {
@@ -187,7 +190,6 @@ impl fmt::Debug for Scope<'_> {
 struct Part<'scope, F> {
     scope: NonNull<Scope<'scope>>,
     f: Option<F>,
-    isolated: bool,
 }
 
 // SAFETY: the closure is `Send`, and the scope `Sync`.
@@ -199,12 +201,16 @@ where
 {
     const JOB: bool = true;
 
+    fn root(&self) -> usize {
+        // SAFETY: the scope waits for this.
+        unsafe { self.scope.as_ref() }.root
+    }
+
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the scope waits for this.
         let scope = unsafe { self.scope.as_ref() };
         let f = self.f.take().expect("run once");
-        let isolated = self.isolated || job::is_isolated();
-        match catch_unwind(AssertUnwindSafe(|| job::with_isolation(isolated, || f(scope)))) {
+        match catch_unwind(AssertUnwindSafe(|| f(scope))) {
             Ok(()) => End::Completed,
             Err(payload) => {
                 let mut first = lock(&scope.state.panic);

@@ -13,14 +13,14 @@
 use std::iter;
 use std::ptr::NonNull;
 
-use crate::core::NO_SEAT;
+use crate::help::Verdict;
 use crate::idle::Rise;
 use crate::job;
 use crate::listener::Listener;
 use crate::member::{Host, Intake, Member, with_host};
 use crate::queues::Queues;
-use crate::sync::{Arc, AtomicUsize, Ordering, pause, thread_local, yield_now};
-use crate::task::{Awaited, Refusal, Task};
+use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
+use crate::task::{Awaited, Refusal, Started, Task};
 
 /// A task is run on top of the one that waits for it while the stack is used up to one part in
 /// this many. The rest is for the task.
@@ -70,7 +70,7 @@ fn wait_outside(awaited: &dyn Awaited) {
 }
 
 /// Looks for a moment. Is it done?
-fn watch(awaited: &dyn Awaited) -> bool {
+pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     for _ in 0..LOOKS {
         if awaited.is_done() {
             return true;
@@ -107,8 +107,12 @@ impl<Q: Queues> Host for Member<Q> {
         self.core.idle.has_searcher()
     }
 
-    fn publish(&self) {
-        self.answer_demand();
+    fn answer_demand(&self) {
+        Self::answer_demand(self);
+    }
+
+    fn publish_oldest(&self) {
+        self.push_jobs(job::publish_oldest().into_iter());
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
@@ -126,37 +130,13 @@ impl<Q: Queues> Host for Member<Q> {
         let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
         self.publish_all();
         match delegate {
-            None => self.wait_long(awaited, None),
+            None => self.wait_long(awaited, false),
             Some(task) => self.wait_for_delegate(awaited, task),
         }
     }
 
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
-        if thief.is_some() && (self.take_back_job(awaited) || self.run_claimed(awaited)) {
-            return;
-        }
-        let help = Some(Help { thief }).filter(|_| !job::is_isolated());
-        let done = match &help {
-            Some(help) => self.help_until(awaited, help),
-            None => watch(awaited),
-        };
-        if !done && awaited.listen(Arc::clone(&self.listener)) {
-            self.publish_all();
-            self.wait_long(awaited, help.as_ref());
-        }
-    }
-}
-
-/// What a thread may do while it waits for a part of a fork: other such parts.
-struct Help<'t> {
-    /// Whose work comes first.
-    thief: Option<&'t AtomicUsize>,
-}
-
-impl Help<'_> {
-    fn thief(&self) -> usize {
-        // Ordering: relaxed. A hint.
-        self.thief.map_or(NO_SEAT, |thief| thief.load(Ordering::Relaxed))
+        Self::wait_for_job(self, awaited, thief);
     }
 }
 
@@ -166,7 +146,7 @@ enum Waited {
     /// The seat has gone to another thread.
     Unseated,
     /// There is something to do that may be done here.
-    Found(Task),
+    Found(Started),
 }
 
 impl<Q: Queues> Member<Q> {
@@ -183,94 +163,48 @@ impl<Q: Queues> Member<Q> {
         self.run_claimed(awaited)
     }
 
-    /// Runs the job right here, if it is the newest that this worker has published.
-    fn take_back_job(&self, awaited: &dyn Awaited) -> bool {
-        let at_hand = self.seat.borrow().as_ref().and_then(|seat| {
-            let is_it = |task: &Task| task.id() == awaited.id();
-            self.core.queues.take_back_job(&seat.own, is_it, seat.tally())
-        });
-        at_hand.map(|job| self.run(job)).is_some()
-    }
-
     /// Runs the task right here, wherever its other side is, unless it has started.
-    fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
+    pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
         if self.core.is_cancelling() && !claimed.is_job() {
             claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.one(|block| &block.cancellations));
         } else {
-            self.count(claimed.execute(&self.core.config.on_panic));
+            let execute = || claimed.execute(&self.core.config.on_panic);
+            let root = if claimed.is_job() { job::root() } else { awaited.id() };
+            self.count(job::in_root(root, execute));
         }
         claimed.done();
         self.clear_away();
         true
     }
 
-    /// Runs other parts of forks for a while. Is it done?
-    fn help_until(&self, awaited: &dyn Awaited, help: &Help<'_>) -> bool {
-        let mut looks = 0;
-        while looks < LOOKS {
-            if awaited.is_done() {
-                return true;
-            }
-            if job::is_demanded() {
-                self.answer_demand();
-            }
-            let found = {
-                let seat = self.seat.borrow();
-                let Some(seat) = &*seat else { break };
-                seat.find_job(&self.core, help.thief())
-            };
-            match found {
-                Some(job) if self.is_shallow() => {
-                    self.run(job);
-                    looks = 0;
-                }
-                Some(job) => {
-                    self.put_back(job);
-                    break;
-                }
-                None => {
-                    looks += 1;
-                    (0..PAUSES).for_each(|_| pause());
-                }
-            }
-        }
-        for _ in 0..YIELDS {
-            if awaited.is_done() {
-                return true;
-            }
-            yield_now();
-        }
-        awaited.is_done()
-    }
-
     /// Is there enough of the stack left to run something on top of what waits?
-    fn is_shallow(&self) -> bool {
+    pub(crate) fn is_shallow(&self) -> bool {
         self.stack_used() < self.core.config.stack_size / STACK_SHARE
     }
 
     /// Sleeps, most of the time, until it is done.
-    fn wait_long(&self, awaited: &dyn Awaited, help: Option<&Help<'_>>) {
+    pub(crate) fn wait_long(&self, awaited: &dyn Awaited, helps: bool) {
         while !awaited.is_done() {
             if self.seat.borrow().is_none() {
                 // It has been away since it gave its seat, and is until it retires.
                 return self.sleep_until(awaited);
             }
             self.core.idle.step_aside();
-            match self.wait_seated(awaited, help.is_some()) {
+            match self.wait_seated(awaited, helps) {
                 Waited::Done => self.core.idle.step_back(),
                 Waited::Unseated => {}
                 Waited::Found(job) => {
                     self.core.idle.step_back();
-                    self.run(job);
+                    self.run_started(job);
                 }
             }
         }
     }
 
     /// Likewise, while another thread is to run what is waited for.
-    fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
+    pub(crate) fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
         if self.seat.borrow().is_none() {
             self.core.inject(task, 0);
             return self.sleep_until(awaited);
@@ -330,12 +264,14 @@ impl<Q: Queues> Member<Q> {
                     self.put_back(task);
                     return Waited::Done;
                 }
-                if helps && task.is_job() && self.is_shallow() {
-                    return Waited::Found(task);
-                }
+                let task = match self.judge(task, helps && self.is_shallow()) {
+                    Verdict::Husk => continue,
+                    Verdict::Ours(job) => return Waited::Found(job),
+                    Verdict::NotOurs(task) => task,
+                };
                 return match self.give_seat(task) {
                     Ok(()) => Waited::Unseated,
-                    Err(task) => self.keep_seat(task, awaited),
+                    Err(task) => self.keep_seat(task, awaited, helps),
                 };
             }
             let rise = core.idle.sleep(
@@ -365,8 +301,17 @@ impl<Q: Queues> Member<Q> {
     /// Nobody can take the seat: there are too many threads. What was found goes to the others, and this
     /// thread sleeps with its seat.
     #[cold]
-    fn keep_seat(&self, found: Task, awaited: &dyn Awaited) -> Waited {
-        self.put_back(found);
+    fn keep_seat(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
+        // Nobody has more stack, if it is that.
+        let found = match self.judge(found, helps) {
+            Verdict::Husk => None,
+            Verdict::Ours(job) => {
+                self.core.relief.resume();
+                return Waited::Found(job);
+            }
+            Verdict::NotOurs(task) => Some(task),
+        };
+        found.into_iter().for_each(|task| self.put_back(task));
         self.sleep_until(awaited);
         self.core.relief.resume();
         Waited::Done
@@ -379,7 +324,7 @@ impl<Q: Queues> Member<Q> {
     }
 
     /// A task that was taken out of a queue and cannot be run here.
-    fn put_back(&self, task: Task) {
+    pub(crate) fn put_back(&self, task: Task) {
         let core = &*self.core;
         self.with_tally(|tally| {
             core.queues.inject(task, tally);

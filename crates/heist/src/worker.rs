@@ -80,7 +80,7 @@ fn live<Q: Queues>(core: Arc<Core<Q>>, number: usize, mut shift: Option<Shift<Q>
         contain(|| (config.on_thread_stop)(number));
     };
     // SAFETY: the member is of that pool, and so is the demand.
-    unsafe { enter(member.core.id(), &*member, &member.core.of_seatless, work) };
+    unsafe { enter(member.core.id(), &*member, &member.core.of_idle, work) };
     std::mem::forget(guard);
 }
 
@@ -88,6 +88,7 @@ impl<Q: Queues> Member<Q> {
     /// Works until the pool ends or the seat is lost; then waits for another.
     fn serve(&self, shift: Shift<Q>) -> Option<Shift<Q>> {
         self.sit_down(shift.seat);
+        self.serving.set(true);
         let mut next = shift.first.map_or_else(|| self.next(), Next::Run);
         // Nothing else is in this loop, for the sake of its code.
         while let Next::Run(task) = next {
@@ -117,6 +118,9 @@ impl<Q: Queues> Member<Q> {
             // First the seat: what a sweep drops may spawn, and so may the hook at the end of the thread,
             // and nobody would look there.
             drop(self.stand_up());
+            self.serving.set(false);
+            // SAFETY: the member keeps the core.
+            unsafe { job::turn_to(&core.of_idle) };
             if matches!(next, Next::EndedHere) {
                 core.wind_up();
             }

@@ -26,7 +26,11 @@ macro_rules! no_forks {
             false
         }
 
-        fn publish(&self) {
+        fn answer_demand(&self) {
+            unreachable!("no forks")
+        }
+
+        fn publish_oldest(&self) {
             unreachable!("no forks")
         }
 

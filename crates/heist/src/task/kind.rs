@@ -10,6 +10,42 @@ use super::slot::{End, Kind, Refusal, Slot};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
+/// What a slot has to run.
+pub(super) trait Body<T> {
+    fn call(self) -> T;
+}
+
+impl<F: FnOnce() -> T, T> Body<T> for F {
+    #[inline(always)]
+    fn call(self) -> T {
+        self()
+    }
+}
+
+/// A part of a fork, and what it descends from.
+pub(super) struct Rooted<F> {
+    pub(super) root: usize,
+    pub(super) closure: F,
+}
+
+impl<F: FnOnce() -> T, T> Body<T> for Rooted<F> {
+    fn call(self) -> T {
+        (self.closure)()
+    }
+}
+
+/// See [`Kind::root`].
+unsafe fn root_of_job<F>(slot: NonNull<Slot>) -> usize {
+    // SAFETY: started by the caller, so the closure is there and the caller's.
+    unsafe { Slot::look(slot, |body: &Rooted<F>| body.root) }
+}
+
+/// See [`Kind::root`].
+unsafe fn root_of_errand<E: Errand>(slot: NonNull<Slot>) -> usize {
+    // SAFETY: started by the caller, so the errand is there and the caller's.
+    unsafe { Slot::look(slot, E::root) }
+}
+
 /// Of a closure with a handle.
 pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
     const {
@@ -17,7 +53,7 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             execute: execute::<F, T>,
             execute_alone: execute_alone::<F, T>,
             leaves: false,
-            job: false,
+            root: None,
             refuse: refuse::<F, T>,
             discard: discard::<T>,
         }
@@ -28,21 +64,21 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
 pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
     const {
         &Kind {
-            execute: execute::<F, T>,
-            execute_alone: execute_alone::<F, T>,
+            execute: execute::<Rooted<F>, T>,
+            execute_alone: execute_alone::<Rooted<F>, T>,
             leaves: false,
-            job: true,
-            refuse: refuse::<F, T>,
+            root: Some(root_of_job::<F>),
+            refuse: refuse::<Rooted<F>, T>,
             discard: discard::<T>,
         }
     }
 }
 
 /// See [`Kind::execute`].
-unsafe fn execute<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+unsafe fn execute<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
     // SAFETY: started by the caller, so the closure is there and the caller's.
     let closure: F = unsafe { Slot::take(slot) };
-    let (outcome, end): (Outcome<T>, _) = match catch_unwind(AssertUnwindSafe(closure)) {
+    let (outcome, end): (Outcome<T>, _) = match catch_unwind(AssertUnwindSafe(|| closure.call())) {
         Ok(value) => (Ok(value), End::Completed),
         Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
     };
@@ -52,10 +88,10 @@ unsafe fn execute<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
 }
 
 /// See [`Kind::execute_alone`].
-unsafe fn execute_alone<F: FnOnce() -> T, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+unsafe fn execute_alone<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
     // SAFETY: as in `execute`.
     let closure: F = unsafe { Slot::take(slot) };
-    match catch_unwind(AssertUnwindSafe(closure)) {
+    match catch_unwind(AssertUnwindSafe(|| closure.call())) {
         Ok(value) => {
             drop_result(value, Some(hook));
             End::Completed
@@ -81,7 +117,7 @@ fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
 }
 
 /// See [`Kind::refuse`].
-unsafe fn refuse<F: FnOnce() -> T, T>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+unsafe fn refuse<F: Body<T>, T>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
     // SAFETY: as in `execute`.
     let closure: F = unsafe { Slot::take(slot) };
     contain(|| drop(closure));
@@ -110,8 +146,13 @@ unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 
 /// A task that looks after its own outcome.
 pub(crate) trait Errand: Send {
-    /// Is it part of a fork? See [`Kind::job`].
+    /// Is it part of a fork? See [`Kind::root`].
     const JOB: bool = false;
+
+    /// For a part of a fork: what it descends from.
+    fn root(&self) -> usize {
+        unreachable!("only asked of parts of a fork")
+    }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End;
 
@@ -155,7 +196,7 @@ pub(super) fn of_errand<E: Errand>() -> &'static Kind {
             execute: never_run,
             execute_alone: run_errand::<E>,
             leaves: true,
-            job: E::JOB,
+            root: if E::JOB { Some(root_of_errand::<E>) } else { None },
             refuse: refuse_errand::<E>,
             discard: finish_errand::<E>,
         }
@@ -169,7 +210,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             execute: never_run,
             execute_alone: never_run_alone,
             leaves: false,
-            job: false,
+            root: None,
             refuse: never_refused,
             discard: discard_each::<T>,
         }

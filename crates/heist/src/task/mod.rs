@@ -27,7 +27,7 @@ use crate::sync::{Arc, UnsafeCell};
 pub(crate) use kind::Errand;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::Promise;
-pub(crate) use queued::Task;
+pub(crate) use queued::{Started, Task};
 pub(crate) use receipt::{Awaited, Claimed, Receipt};
 pub(crate) use recycle::Season;
 pub(crate) use slot::{End, Refusal};

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use super::kind::{self, Errand};
+use super::kind::{self, Errand, Rooted};
 use super::receipt::Receipt;
 use super::recycle;
 use super::slot::{End, Refusal, Slot};
@@ -38,19 +38,19 @@ impl Task {
         (Self(slot), Receipt::new(slot))
     }
 
-    /// Likewise, a part of a fork, whose frame waits for it.
+    /// Likewise, a part of a fork, whose frame waits for it, and which descends from `root`.
     ///
     /// # Safety
     ///
     /// As for [`new`](Self::new).
-    pub(crate) unsafe fn job<F, T>(closure: F) -> (Self, Receipt<T>)
+    pub(crate) unsafe fn job<F, T>(root: usize, closure: F) -> (Self, Receipt<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
         let slot = make(kind::of_job::<F, T>(), State::queued());
         // SAFETY: just made, and empty.
-        unsafe { Slot::put(slot, closure) };
+        unsafe { Slot::put(slot, Rooted { root, closure }) };
         (Self(slot), Receipt::new(slot))
     }
 
@@ -87,12 +87,6 @@ impl Task {
         }
         leave_husk(ManuallyDrop::new(self).0);
         None
-    }
-
-    /// Is it part of a fork?
-    pub(crate) fn is_job(&self) -> bool {
-        // SAFETY: the queue's side keeps it alive.
-        unsafe { Slot::kind(self.0) }.job
     }
 
     /// It will be run soon.
@@ -166,7 +160,27 @@ impl Started {
     #[inline]
     pub(crate) fn is_job(&self) -> bool {
         // SAFETY: live.
-        unsafe { Slot::kind(self.slot) }.job
+        unsafe { Slot::kind(self.slot) }.root.is_some()
+    }
+
+    /// What it descends from: itself, unless it is part of a fork.
+    #[inline]
+    pub(crate) fn root(&self) -> usize {
+        // SAFETY: live.
+        match unsafe { Slot::kind(self.slot) }.root {
+            None => self.slot.addr().get(),
+            // SAFETY: started, by us.
+            Some(root) => unsafe { root(self.slot) },
+        }
+    }
+
+    /// It is not for us: back to a queue. Whoever waits for it may have taken it to be running.
+    pub(crate) fn postpone(self) -> Task {
+        if !self.alone {
+            // SAFETY: live.
+            unsafe { Slot::state(self.slot) }.postpone();
+        }
+        Task(self.slot)
     }
 
     #[inline]

@@ -110,7 +110,7 @@ impl Claimed<'_> {
     /// Is it part of a fork?
     pub(crate) fn is_job(&self) -> bool {
         // SAFETY: live, by the receipt.
-        unsafe { Slot::kind(self.slot) }.job
+        unsafe { Slot::kind(self.slot) }.root.is_some()
     }
 
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {

@@ -57,8 +57,9 @@ pub(super) struct Kind {
     pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
-    /// Is it part of a fork: somebody waits for it by running other such, and it is never refused?
-    pub(super) job: bool,
+    /// For a part of a fork, which is never refused: what it descends from. Needs: started, by the
+    /// caller.
+    pub(super) root: Option<unsafe fn(NonNull<Slot>) -> usize>,
     /// Drops the closure and leaves a refusal as the outcome. How many tasks were in it? Needs:
     /// started, by the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
@@ -106,6 +107,26 @@ impl Slot {
                 unsafe { room.cast::<*mut X>().write(Box::into_raw(Box::new(value))) };
             }
         });
+    }
+
+    /// Looks at what [`put`](Self::put) put there.
+    ///
+    /// # Safety
+    ///
+    /// The slot is live, the room is the caller's and holds an `X`.
+    pub(super) unsafe fn look<X, R>(slot: NonNull<Self>, f: impl FnOnce(&X) -> R) -> R {
+        // SAFETY: live.
+        let room = unsafe { &(*slot.as_ptr()).room };
+        room.with(|room| {
+            let place = if fits::<X>() {
+                room.cast::<X>()
+            } else {
+                // SAFETY: a pointer to one is there.
+                unsafe { room.cast::<*const X>().read() }
+            };
+            // SAFETY: an `X` is there.
+            f(unsafe { &*place })
+        })
     }
 
     /// Takes out what [`put`](Self::put) put there.

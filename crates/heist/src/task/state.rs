@@ -82,6 +82,12 @@ impl State {
         self.0.fetch_or(STARTED, Ordering::Relaxed) & STARTED == 0
     }
 
+    /// Queue's side, which has started it and touched nothing: somebody else is to run it.
+    pub(crate) fn postpone(&self) {
+        // Ordering: relaxed. The queue that it goes back to hands it over.
+        self.0.fetch_and(!STARTED, Ordering::Relaxed);
+    }
+
     /// Queue's side: the outcome is in the slot, and we let go. `Last`: it is for nobody, drop it.
     #[inline]
     pub(crate) fn finish(&self) -> (Left, Option<Arc<Listener>>) {
