@@ -5,7 +5,9 @@
 use std::sync::Arc;
 
 use heist::{Pool, Strategy};
+use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::sync::mpsc;
+use shuttle::thread;
 
 #[path = "../../deque/tests/common/schedules.rs"]
 mod schedules;
@@ -48,10 +50,11 @@ macro_rules! scenarios {
 
 scenarios! { meetings meetings_beside_a_task }
 
-/// Two halves at once, or never.
+/// Whoever keeps forking is heard: it returns when another thread has taken the second half.
 fn meet() {
-    let (send, receive) = mpsc::channel();
-    heist::join(move || receive.recv().unwrap(), move || send.send(()).unwrap());
+    let met = AtomicBool::new(false);
+    let fork = || while !met.load(SeqCst) { _ = heist::join(thread::yield_now, || ()) };
+    heist::join(fork, || met.store(true, SeqCst));
 }
 
 /// The other worker has nothing to do: whatever became of earlier forks, it takes part in the next.
