@@ -11,6 +11,7 @@ use common::{Kind, for_every_strategy};
 for_every_strategy! {
     handle_beneath_a_join,
     handle_beneath_a_scope,
+    handle_beneath_an_isolated_join,
 }
 
 /// A task waits for a part of its fork, which runs elsewhere, and its thread has nothing else to do. The
@@ -61,5 +62,16 @@ fn handle_beneath_a_scope<S: Kind>() {
             });
             started.recv().expect("a start");
         });
+    });
+}
+
+/// What helps meanwhile: the task's wait runs nothing else.
+fn handle_beneath_an_isolated_join<S: Kind>() {
+    beneath::<S>(|started, start, held| {
+        let second = move || {
+            start.send(()).expect("a fork that listens");
+            held.recv().expect("an end");
+        };
+        heist::isolate(|| heist::join(move || started.recv().expect("a start"), second));
     });
 }

@@ -53,7 +53,11 @@ scenarios! { meetings meetings_beside_a_task }
 /// Whoever keeps forking is heard: it returns when another thread has taken the second half.
 fn meet() {
     let met = AtomicBool::new(false);
-    let fork = || while !met.load(SeqCst) { _ = heist::join(thread::yield_now, || ()) };
+    let fork = || {
+        while !met.load(SeqCst) {
+            _ = heist::join(thread::yield_now, || ())
+        }
+    };
     heist::join(fork, || met.store(true, SeqCst));
 }
 
