@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
@@ -13,6 +13,7 @@ use heist::Pool;
 
 for_every_strategy! {
     a_demand_outlives_every_chain,
+    a_long_fork_after_short_ones,
 }
 
 /// Two halves at once, or never.
@@ -87,4 +88,31 @@ fn a_demand_outlives_every_chain<S: Kind>() {
             meet();
         });
     }
+}
+
+/// What was offered to a sleeper and taken back before it was up does not count: the fork that is there
+/// when it comes is there for it. As a rule, that is: there is a moment between its last look and its
+/// demand.
+fn a_long_fork_after_short_ones<S: Kind>() {
+    const ROUNDS: usize = 100;
+    for short in [1, 10, 20, 100] {
+        let pool = S::pool(2);
+        let taken = (0..ROUNDS).filter(|_| pool.install(|| is_taken_after(short))).count();
+        assert!(taken > ROUNDS / 2, "{taken} of {ROUNDS}, after {short} short ones each");
+    }
+}
+
+/// Is the second half of a long fork taken by another thread, after so many short ones?
+fn is_taken_after(short: usize) -> bool {
+    let here = thread::current().id();
+    let done = AtomicBool::new(false);
+    (0..short).for_each(|_| _ = heist::join(|| (), || ()));
+    let first = || {
+        (0..10_000).take_while(|_| !done.load(Ordering::Relaxed)).for_each(|_| thread::yield_now())
+    };
+    let second = || {
+        done.store(true, Ordering::Relaxed);
+        thread::current().id() != here
+    };
+    heist::join(first, second).1
 }
