@@ -1,0 +1,64 @@
+//! Forks where a thread has no seat yet, or none any more: in the hooks at its start and at its end.
+
+#![cfg(not(any(loom, shuttle)))]
+
+mod common;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Kind, assert_balanced, for_every_strategy};
+use heist::Builder;
+
+for_every_strategy! {
+    join_at_the_start,
+    scope_at_the_start,
+    join_at_the_end,
+    scope_at_the_end,
+}
+
+const ROUNDS: usize = 50;
+
+type Fork = Box<dyn Fn(usize) + Send + Sync>;
+
+fn joins(count: &Arc<AtomicUsize>) -> Fork {
+    let count = Arc::clone(count);
+    let add = move || _ = count.fetch_add(1, Ordering::Relaxed);
+    Box::new(move |_| _ = heist::join(&add, &add))
+}
+
+fn scopes(count: &Arc<AtomicUsize>) -> Fork {
+    let count = Arc::clone(count);
+    let add = move || _ = count.fetch_add(1, Ordering::Relaxed);
+    Box::new(move |_| heist::scope(|scope| (0..2).for_each(|_| scope.spawn(|_| add()))))
+}
+
+/// Both parts run, on each thread, once.
+fn forks<S: Kind>(fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -> Builder) {
+    for workers in [2, 1] {
+        for _ in 0..ROUNDS {
+            let count = Arc::new(AtomicUsize::new(0));
+            let pool = hook(S::builder(workers), fork(&count)).build().expect("a pool");
+            assert_eq!(pool.install(|| 1), 1);
+            pool.stop();
+            assert_eq!(count.load(Ordering::Relaxed), 2 * workers);
+            assert_balanced(&pool.stats());
+        }
+    }
+}
+
+fn join_at_the_start<S: Kind>() {
+    forks::<S>(joins, |builder, fork| builder.on_thread_start(fork));
+}
+
+fn scope_at_the_start<S: Kind>() {
+    forks::<S>(scopes, |builder, fork| builder.on_thread_start(fork));
+}
+
+fn join_at_the_end<S: Kind>() {
+    forks::<S>(joins, |builder, fork| builder.on_thread_stop(fork));
+}
+
+fn scope_at_the_end<S: Kind>() {
+    forks::<S>(scopes, |builder, fork| builder.on_thread_stop(fork));
+}
