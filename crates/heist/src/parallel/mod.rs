@@ -24,12 +24,18 @@
 mod drive;
 mod map;
 mod pieces;
+mod sort;
 
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use crate::guest;
+use crate::member::with_host;
 use drive::Work;
 pub use pieces::{IntoPieces, Pieces};
+pub use sort::{
+    sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
+};
 
 /// Calls a closure for each item: of a slice, shared or mutable, of a vector, or of a range.
 ///
@@ -230,6 +236,11 @@ impl WithMin {
         }
         Some(drive::run(&Closures::new(each, combine), pieces, self.0))
     }
+}
+
+/// How many workers the pool that this thread uses has.
+fn workers() -> usize {
+    with_host(|host| host.workers()).unwrap_or_else(guest::workers)
 }
 
 /// A loop that is two closures.

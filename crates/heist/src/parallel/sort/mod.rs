@@ -1,0 +1,147 @@
+//! Sorts of slices, by all workers of the pool.
+//!
+//! The leaves are left to the standard library, whose sorts are hard to beat on one thread. What makes
+//! leaves of a slice, or one slice of sorted leaves, is as parallel as they are: a partition in place
+//! for the unstable sorts, a merge through a buffer for the stable ones.
+//!
+//! Elements are `Send` and not `Sync`: no element is ever seen by two threads at once.
+
+use std::cmp::Ordering;
+
+use super::workers;
+
+mod ordered;
+mod partition;
+mod unstable;
+mod walk;
+mod merge;
+mod stable;
+
+/// Shorter slices are sorted here and now: others could not come to help in time.
+const WORTHWHILE: usize = 10_000;
+
+/// An order of elements, as the caller gives it. It may panic, and may not be an order at all.
+trait Compare<T>: Fn(&T, &T) -> Ordering + Sync {
+    fn is_less(&self, a: &T, b: &T) -> bool {
+        self(a, b) == Ordering::Less
+    }
+}
+
+impl<T, F: Fn(&T, &T) -> Ordering + Sync> Compare<T> for F {}
+
+/// Sorts a slice, and keeps equal elements in their order.
+///
+/// ```
+/// let mut numbers: Vec<u32> = (0..50_000).rev().map(|n| n % 1000).collect();
+/// heist::parallel::sort(&mut numbers);
+/// assert!(numbers.is_sorted());
+/// ```
+///
+/// It is a merge sort, with a buffer as long as the slice; one that is sorted already needs none.
+///
+/// # Panics
+///
+/// If a comparison does, or if it finds that the order is not a total one. The slice then holds the
+/// same elements, in any order.
+pub fn sort<T>(v: &mut [T])
+where
+    T: Ord + Send,
+{
+    stable::sort(v, &T::cmp);
+}
+
+/// Sorts a slice by a comparison, and keeps equal elements in their order.
+///
+/// ```
+/// let mut words = vec!["pear", "fig", "apple", "plum"];
+/// heist::parallel::sort_by(&mut words, |a, b| a.len().cmp(&b.len()));
+/// assert_eq!(words, ["fig", "pear", "plum", "apple"]);
+/// ```
+///
+/// Like [`sort`] otherwise.
+pub fn sort_by<T, F>(v: &mut [T], compare: F)
+where
+    T: Send,
+    F: Fn(&T, &T) -> Ordering + Sync,
+{
+    stable::sort(v, &compare);
+}
+
+/// Sorts a slice by a key, and keeps elements with equal keys in their order.
+///
+/// ```
+/// let mut words = vec!["pear", "fig", "apple", "plum"];
+/// heist::parallel::sort_by_key(&mut words, |word| word.len());
+/// assert_eq!(words, ["fig", "pear", "plum", "apple"]);
+/// ```
+///
+/// The key is made anew for every comparison. Like [`sort`] otherwise.
+pub fn sort_by_key<T, K, F>(v: &mut [T], key: F)
+where
+    T: Send,
+    K: Ord,
+    F: Fn(&T) -> K + Sync,
+{
+    stable::sort(v, &|a: &T, b: &T| key(a).cmp(&key(b)));
+}
+
+/// Sorts a slice in place; equal elements may change their order.
+///
+/// ```
+/// let mut numbers: Vec<u32> = (0..50_000).rev().map(|n| n % 1000).collect();
+/// heist::parallel::sort_unstable(&mut numbers);
+/// assert!(numbers.is_sorted());
+/// ```
+///
+/// It is a quicksort that allocates nothing, and mostly faster than [`sort`].
+///
+/// # Panics
+///
+/// If a comparison does, or if it finds that the order is not a total one. The slice then holds the
+/// same elements, in any order.
+pub fn sort_unstable<T>(v: &mut [T])
+where
+    T: Ord + Send,
+{
+    unstable::sort(v, &T::cmp);
+}
+
+/// Sorts a slice in place by a comparison; equal elements may change their order.
+///
+/// ```
+/// let mut numbers = vec![0.5, -1.0, 2.0];
+/// heist::parallel::sort_unstable_by(&mut numbers, f64::total_cmp);
+/// assert_eq!(numbers, [-1.0, 0.5, 2.0]);
+/// ```
+///
+/// Like [`sort_unstable`] otherwise.
+pub fn sort_unstable_by<T, F>(v: &mut [T], compare: F)
+where
+    T: Send,
+    F: Fn(&T, &T) -> Ordering + Sync,
+{
+    unstable::sort(v, &compare);
+}
+
+/// Sorts a slice in place by a key; elements with equal keys may change their order.
+///
+/// ```
+/// let mut numbers = vec![-3_i32, 1, 2];
+/// heist::parallel::sort_unstable_by_key(&mut numbers, |n| n.abs());
+/// assert_eq!(numbers, [1, 2, -3]);
+/// ```
+///
+/// The key is made anew for every comparison. Like [`sort_unstable`] otherwise.
+pub fn sort_unstable_by_key<T, K, F>(v: &mut [T], key: F)
+where
+    T: Send,
+    K: Ord,
+    F: Fn(&T) -> K + Sync,
+{
+    unstable::sort(v, &|a: &T, b: &T| key(a).cmp(&key(b)));
+}
+
+/// How many workers are to sort this: one if that is not worth asking the pool.
+fn crew<T>(v: &[T]) -> usize {
+    if size_of::<T>() == 0 || v.len() < WORTHWHILE { 1 } else { workers() }
+}

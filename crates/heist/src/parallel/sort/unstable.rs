@@ -1,0 +1,124 @@
+//! Quicksort, in place, with the partition as parallel as the rest.
+//!
+//! All of it is safe code that only swaps: whatever the comparison does, the slice holds the same
+//! elements.
+
+use std::ops::Range;
+
+use super::partition::{exchange, partition};
+use super::{Compare, WORTHWHILE, crew, ordered};
+use crate::join::join;
+
+/// Leaves for each worker, if all are of the same length: so many that one who is late has little
+/// left that nobody can take.
+const LEAVES: usize = 32;
+
+/// The shortest piece that is worth a task of its own in a partition; a guess.
+const PIECE: usize = 1 << 13;
+
+pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
+    let workers = crew(v);
+    if workers < 2 {
+        return v.sort_unstable_by(compare);
+    }
+    if ordered::is_settled(v, compare) {
+        return;
+    }
+    let leaf = (v.len() / (LEAVES * workers)).max(WORTHWHILE / 2);
+    let piece = (v.len() / workers).max(PIECE);
+    // Twice what halves would take.
+    let depth = 2 * (v.len() / leaf).ilog2() + 2;
+    Quicksort { compare, leaf, piece }.sort(v, depth);
+}
+
+struct Quicksort<'a, F> {
+    compare: &'a F,
+    /// The longest slice that is left to the standard library.
+    leaf: usize,
+    /// The length of the pieces in which a slice is partitioned: one is a worker's share of the
+    /// whole, so that a slice that is one of many is not cut up further.
+    piece: usize,
+}
+
+impl<F> Quicksort<'_, F> {
+    /// Sorts a slice. After so many splits on the way to it, it goes to the standard library however long
+    /// it is: the samples have been misleading, or the order is none.
+    fn sort<T>(&self, v: &mut [T], depth: u32)
+    where
+        T: Send,
+        F: Compare<T>,
+    {
+        if v.len() <= self.leaf || depth == 0 {
+            return v.sort_unstable_by(self.compare);
+        }
+        let equal = self.split(v);
+        let (lower, upper) = v.split_at_mut(equal.end);
+        let lower = &mut lower[..equal.start];
+        join(|| self.sort(lower, depth - 1), || self.sort(upper, depth - 1));
+        if equal.is_empty() {
+            self.mend(v, equal.start);
+        }
+    }
+
+    /// Brings lesser elements to the front and greater ones to the back, and says which between them
+    /// are all equal.
+    ///
+    /// Either there are none of these, and then the pivots of the pieces may differ and so may opinions on
+    /// a few elements; and at least a quarter of the sample went to either side. Or at least a
+    /// quarter of the sample is equal.
+    fn split<T>(&self, v: &mut [T]) -> Range<usize>
+    where
+        T: Send,
+        F: Compare<T>,
+    {
+        let size = v.len().isqrt();
+        let count = (v.len() / self.piece).clamp(1, size / 8);
+        draw_sample(v, size);
+        let (sample, _) = v.split_at_mut(size);
+        sample.sort_unstable_by(self.compare);
+        let pivots = (size - count) / 2..(size + count) / 2;
+        let (lowest, highest) = (&sample[pivots.start], &sample[pivots.end - 1]);
+        let is_less = |a: &T, b: &T| self.compare.is_less(a, b);
+        let many_equal = !is_less(&sample[size / 4], lowest) && !is_less(lowest, highest);
+
+        exchange(&mut sample[..pivots.end], pivots.start);
+        let (pivots, rest) = v.split_at_mut(count);
+        let lesser = partition(pivots, rest, &is_less);
+        let mut equal = lesser..lesser;
+        if many_equal {
+            let not_greater = |a: &T, b: &T| !is_less(b, a);
+            equal.end += count + partition(pivots, &mut rest[lesser..], &not_greater);
+        }
+        exchange(&mut v[..count + lesser], count);
+        equal
+    }
+
+    /// Makes one sorted slice of two, which overlap by little or by nothing.
+    fn mend<T>(&self, v: &mut [T], middle: usize)
+    where
+        F: Compare<T>,
+    {
+        let (lower, upper) = v.split_at(middle);
+        let (Some(last), Some(first)) = (lower.last(), upper.first()) else { return };
+        if !self.compare.is_less(first, last) {
+            return;
+        }
+        let start = lower.partition_point(|element| !self.compare.is_less(first, element));
+        let end = upper.partition_point(|element| self.compare.is_less(element, last));
+        v[start..middle + end].sort_unstable_by(self.compare);
+    }
+}
+
+/// Brings elements from random places to the front. The same ones each time: a sort that is slow once
+/// can be looked at again.
+fn draw_sample<T>(v: &mut [T], size: usize) {
+    let mut random = v.len() as u64 | 1;
+    for index in 0..size {
+        // Marsaglia's xorshift: any state but zero is followed by all others.
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let choice = random % (v.len() - index) as u64;
+        v.swap(index, index + choice as usize);
+    }
+}
