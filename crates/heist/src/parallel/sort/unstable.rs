@@ -79,7 +79,8 @@ impl<F> Quicksort<'_, F> {
         let pivots = (size - count) / 2..(size + count) / 2;
         let (lowest, highest) = (&sample[pivots.start], &sample[pivots.end - 1]);
         let is_less = |a: &T, b: &T| self.compare.is_less(a, b);
-        let many_equal = !is_less(&sample[size / 4], lowest) && !is_less(lowest, highest);
+        let all_the_same = count == 1 || !is_less(lowest, highest);
+        let many_equal = all_the_same && !is_less(&sample[size / 4], lowest);
 
         exchange(&mut sample[..pivots.end], pivots.start);
         let (pivots, rest) = v.split_at_mut(count);
