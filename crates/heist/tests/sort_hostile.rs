@@ -22,6 +22,7 @@ tests_for!(work_stealing: WorkStealing, {
     no_order,
     cycles,
     order_that_changes,
+    order_that_ends,
     writes_are_kept,
     one_thread_at_a_time,
 });
@@ -177,6 +178,21 @@ fn order_that_changes<S: Kind>() {
     for keys in shapes() {
         for after in [100, MANY, 5 * MANY, 12 * MANY] {
             hold_out::<S>(&keys, &|count, a, b| if count < after { a.cmp(b) } else { b.cmp(a) });
+        }
+    }
+}
+
+/// What is found in a sample does not hold for the rest: a partition moves all to one side, or none.
+fn order_that_ends<S: Kind>() {
+    for keys in shapes() {
+        for answer in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
+            for after in [100, MANY / 2] {
+                let compare = |count, a: &usize, b: &usize| {
+                    if count < after { a.cmp(b) } else { answer }
+                };
+                let compared = hold_out::<S>(&keys, &compare);
+                assert!(compared.iter().all(|&count| count < 64 * MANY), "{compared:?}");
+            }
         }
     }
 }

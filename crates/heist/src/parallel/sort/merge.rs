@@ -24,10 +24,8 @@ impl<'a, T> Merge<'a, T> {
     ///
     /// # Safety
     ///
-    /// All of `runs` are elements, which are the merge's from now on: nobody else takes them for elements
-    /// again.
-    ///
-    /// In return all of `dest` are elements when the merge is gone: these, each once.
+    /// All of `runs` are elements. When the merge is over, in whatever way, all of `dest` are the same
+    /// ones, each once: of the two copies of an element, the caller goes on with one.
     ///
     /// # Panics
     ///

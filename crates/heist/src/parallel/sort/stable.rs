@@ -4,12 +4,11 @@
 //! slice: no element is ever just copied. Each quarter is sorted in the same way, with its part of the
 //! buffer.
 //!
-//! A comparison may panic while elements are in the buffer. They come back, because a [`Merge`] fills
-//! its destination whatever happens, and `join` does not return, and does not unwind, before both
-//! closures have run or have been dropped.
+//! A comparison may panic at any time. While quarters are merged into the buffer nothing is written to
+//! the slice, so its elements are still there; and what is merged back fills the slice whatever
+//! happens.
 
 use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::merge::Merge;
 use super::{Compare, WORTHWHILE, crew, ordered};
@@ -60,7 +59,7 @@ impl<F> Mergesort<'_, F> {
         let (left_middle, right_middle) =
             join(|| self.sort_halves(left, left_buffer), || self.sort_halves(right, right_buffer));
         let seams = [left_middle, middle, middle + right_middle];
-        if !seams.iter().all(|&seam| !self.compare.is_less(&v[seam], &v[seam - 1])) {
+        if seams.iter().any(|&seam| self.compare.is_less(&v[seam], &v[seam - 1])) {
             self.merge(v, buffer, seams);
         }
     }
@@ -85,32 +84,23 @@ impl<F> Mergesort<'_, F> {
         F: Compare<T>,
     {
         let [left_middle, middle, right_middle] = seams;
-        // Or else the merges below would be made, and elements moved, before this is found.
-        assert_eq!(v.len(), buffer.len());
-        // SAFETY: its elements leave it for the buffer. However that ends, the last merge is made then, and
-        // whatever becomes of that, it brings all of them back.
+        // SAFETY: there are elements in it whenever this function ends: nothing is written to it but by
+        // the last merge, which fills it with all elements.
         let v = unsafe { as_places(v) };
-        let halves = {
+        {
             let (left, right) = v.split_at_mut(middle);
             let (left_half, right_half) = buffer.split_at_mut(middle);
-            // SAFETY: all are elements. The next to use these places is the last merge, to fill them.
+            // SAFETY: all are elements. If this function unwinds before the last merge, only these count,
+            // and what is in the buffer is forgotten; else it is the other way round.
             let left = unsafe { Merge::new(left, left_middle, left_half) };
             // SAFETY: likewise.
             let right = unsafe { Merge::new(right, right_middle - middle, right_half) };
-            catch_unwind(AssertUnwindSafe(|| {
-                join(|| left.run(self.compare, self.grain), || right.run(self.compare, self.grain))
-            }))
-        };
-        // SAFETY: both merges are gone, so all of the buffer are elements; to everyone else it is just
-        // a buffer.
-        let merge = unsafe { Merge::new(buffer, middle, v) };
-        match halves {
-            Ok(_) => merge.run(self.compare, self.grain),
-            Err(panic) => {
-                drop(merge);
-                resume_unwind(panic);
-            }
+            join(|| left.run(self.compare, self.grain), || right.run(self.compare, self.grain));
         }
+        // SAFETY: both merges are over, so all of the buffer are elements, and from here on only those
+        // count. When this one is over only what is in the slice does.
+        let merge = unsafe { Merge::new(buffer, middle, v) };
+        merge.run(self.compare, self.grain);
     }
 }
 

@@ -63,9 +63,9 @@ impl<F> Quicksort<'_, F> {
     /// Brings lesser elements to the front and greater ones to the back, and says which between them
     /// are all equal.
     ///
-    /// Either there are none of these, and then the pivots of the pieces may differ and so may opinions on
-    /// a few elements; and at least a quarter of the sample went to either side. Or at least a
-    /// quarter of the sample is equal.
+    /// If a quarter of the sample is equal to the pivots, these are set apart, and so are done with. If
+    /// not, that quarter is less, and half is not: neither side is short. There are no equals between the
+    /// sides then, and the pivots may differ, and with them the opinions on a few elements.
     fn split<T>(&self, v: &mut [T]) -> Range<usize>
     where
         T: Send,

@@ -27,10 +27,9 @@ pub(super) struct Walk<'a, T> {
 impl<'a, T> Walk<'a, T> {
     /// # Safety
     ///
-    /// All of `left` and `right` are elements, which are the walk's from now on: nobody else takes them for
-    /// elements again. `dest` is as long as both.
-    ///
-    /// In return all of `dest` are elements when the walk is gone: these, each once.
+    /// All of `left` and `right` are elements, and `dest` is as long as both. When the walk is over, in
+    /// whatever way, all of `dest` are the same ones, each once: of the two copies of an element, the
+    /// caller goes on with one.
     pub(super) unsafe fn new(
         left: &'a mut [MaybeUninit<T>],
         right: &'a mut [MaybeUninit<T>],
