@@ -17,7 +17,7 @@ mod walk;
 mod merge;
 mod stable;
 
-/// Shorter slices are sorted here and now: others could not come to help in time.
+/// Shorter slices are sorted here and now: of integers, two workers sort fewer hardly sooner than one.
 const WORTHWHILE: usize = 10_000;
 
 /// An order of elements, as the caller gives it. It may panic, and may not be an order at all.
@@ -41,7 +41,7 @@ impl<T, F: Fn(&T, &T) -> Ordering + Sync> Compare<T> for F {}
 ///
 /// # Panics
 ///
-/// If a comparison does, or if it finds that the order is not a total one. The slice then holds the
+/// If a comparison does, or if the order turns out not to be a total one. The slice then holds the
 /// same elements, in any order.
 pub fn sort<T>(v: &mut [T])
 where
@@ -97,7 +97,7 @@ where
 ///
 /// # Panics
 ///
-/// If a comparison does, or if it finds that the order is not a total one. The slice then holds the
+/// If a comparison does, or if the order turns out not to be a total one. The slice then holds the
 /// same elements, in any order.
 pub fn sort_unstable<T>(v: &mut [T])
 where

@@ -37,7 +37,8 @@ where
     v[..v.len().min(FIRST)].is_sorted_by(in_order) && is_ordered_throughout(v, in_order)
 }
 
-/// Whether all neighbours are in order. Only a slice that is lent whole may go to another thread.
+/// Whether all neighbours are in order. The slice is lent exclusively: its elements may be sent to
+/// another thread, but not shared with it.
 fn is_ordered_throughout<T, P>(v: &mut [T], in_order: &P) -> bool
 where
     T: Send,

@@ -11,12 +11,15 @@
 use std::mem::MaybeUninit;
 
 use super::merge::Merge;
-use super::{Compare, WORTHWHILE, crew, ordered};
+use super::{Compare, crew, ordered};
 use crate::join::join;
 
 /// Leaves for each worker, or up to four times as many: so many that one who is late has little left
 /// that nobody can take.
 const LEAVES: usize = 4;
+
+/// Slices up to this are not worth being sorted in quarters.
+const LEAF: usize = 5_000;
 
 /// The fewest elements whose merge is worth a task of its own; a guess.
 const GRAIN: usize = 1 << 12;
@@ -30,7 +33,7 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
         return;
     }
     let share = v.len() / (LEAVES * workers);
-    let mergesort = Mergesort { compare, leaf: share.max(WORTHWHILE / 2), grain: share.max(GRAIN) };
+    let mergesort = Mergesort { compare, leaf: share.max(LEAF), grain: share.max(GRAIN) };
     let mut buffer = Vec::with_capacity(v.len());
     mergesort.sort(v, &mut buffer.spare_capacity_mut()[..v.len()]);
 }

@@ -6,12 +6,15 @@
 use std::ops::Range;
 
 use super::partition::{exchange, partition};
-use super::{Compare, WORTHWHILE, crew, ordered};
+use super::{Compare, crew, ordered};
 use crate::join::join;
 
 /// Leaves for each worker, if all are of the same length: so many that one who is late has little
 /// left that nobody can take.
 const LEAVES: usize = 32;
+
+/// The shortest leaf that is worth a task of its own.
+const LEAF: usize = 2_000;
 
 /// The shortest piece that is worth a task of its own in a partition; a guess.
 const PIECE: usize = 1 << 13;
@@ -24,7 +27,7 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
     if ordered::is_settled(v, compare) {
         return;
     }
-    let leaf = (v.len() / (LEAVES * workers)).max(WORTHWHILE / 2);
+    let leaf = (v.len() / (LEAVES * workers)).max(LEAF);
     let piece = (v.len() / workers).max(PIECE);
     // Twice what halves would take.
     let depth = 2 * (v.len() / leaf).ilog2() + 2;
