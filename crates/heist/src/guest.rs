@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::core::Core;
 use crate::error::JoinError;
+use crate::job;
 use crate::member::Intake;
 use crate::panic::AbortOnUnwind;
 use crate::pool::{Engine, Pool, with_core};
@@ -25,6 +26,11 @@ pub(crate) fn workers() -> usize {
 /// Leaves it to the pool.
 pub(crate) fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     Pool::global().install(f)
+}
+
+/// In the pool, on this thread if it is of one.
+pub(crate) fn inside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    if job::is_open() { f() } else { install(f) }
 }
 
 /// A loop that begins.

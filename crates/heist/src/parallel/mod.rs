@@ -33,9 +33,7 @@ use crate::guest;
 use crate::member::with_host;
 use drive::Work;
 pub use pieces::{IntoPieces, Pieces};
-pub use sort::{
-    sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key,
-};
+pub use sort::{sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key};
 
 /// Calls a closure for each item: of a slice, shared or mutable, of a vector, or of a range.
 ///

@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 
 use super::merge::Merge;
 use super::{Compare, crew, ordered};
+use crate::guest::inside;
 use crate::join::join;
 
 /// Leaves for each worker, or up to four times as many: so many that one who is late has little left
@@ -29,13 +30,15 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
     if workers < 2 {
         return v.sort_by(compare);
     }
-    if ordered::is_settled(v, compare) {
-        return;
-    }
-    let share = v.len() / (LEAVES * workers);
-    let mergesort = Mergesort { compare, leaf: share.max(LEAF), grain: share.max(GRAIN) };
-    let mut buffer = Vec::with_capacity(v.len());
-    mergesort.sort(v, &mut buffer.spare_capacity_mut()[..v.len()]);
+    inside(|| {
+        if ordered::is_settled(v, compare) {
+            return;
+        }
+        let share = v.len() / (LEAVES * workers);
+        let mergesort = Mergesort { compare, leaf: share.max(LEAF), grain: share.max(GRAIN) };
+        let mut buffer = Vec::with_capacity(v.len());
+        mergesort.sort(v, &mut buffer.spare_capacity_mut()[..v.len()]);
+    });
 }
 
 struct Mergesort<'a, F> {

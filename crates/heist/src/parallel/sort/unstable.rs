@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::partition::{exchange, partition};
 use super::{Compare, crew, ordered};
+use crate::guest::inside;
 use crate::join::join;
 
 /// Leaves for each worker, if all are of the same length: so many that one who is late has little
@@ -24,14 +25,16 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
     if workers < 2 {
         return v.sort_unstable_by(compare);
     }
-    if ordered::is_settled(v, compare) {
-        return;
-    }
-    let leaf = (v.len() / (LEAVES * workers)).max(LEAF);
-    let piece = (v.len() / workers).max(PIECE);
-    // Twice what halves would take.
-    let depth = 2 * (v.len() / leaf).ilog2() + 2;
-    Quicksort { compare, leaf, piece }.sort(v, depth);
+    inside(|| {
+        if ordered::is_settled(v, compare) {
+            return;
+        }
+        let leaf = (v.len() / (LEAVES * workers)).max(LEAF);
+        let piece = (v.len() / workers).max(PIECE);
+        // Twice what halves would take.
+        let depth = 2 * (v.len() / leaf).ilog2() + 2;
+        Quicksort { compare, leaf, piece }.sort(v, depth);
+    });
 }
 
 struct Quicksort<'a, F> {
