@@ -35,6 +35,16 @@ const BY_MOVE: Case<ByMove> = Case {
     efficiency: Some(0.93),
 };
 
+const GENERIC: Case<Generic> = Case {
+    workload: "fib-generic",
+    name: "",
+    title: "closures by move, one program for all",
+    metric: &metric::JOIN,
+    program: Generic,
+    limits: &[],
+    efficiency: None,
+};
+
 const BY_REFERENCE: Case<ByReference> = Case {
     workload: "fib-ref",
     name: "",
@@ -48,6 +58,7 @@ const BY_REFERENCE: Case<ByReference> = Case {
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = BY_MOVE.rows();
     rows.extend(BY_REFERENCE.rows());
+    rows.extend(GENERIC.rows());
     rows.iter_mut().for_each(|row| row.enter_sequential(TWO_CALLS, measure_two_calls));
     rows
 }
@@ -57,6 +68,28 @@ pub(super) fn rows() -> Vec<Row> {
 struct ByMove;
 
 impl Program for ByMove {
+    type Input = ();
+
+    fn input(self) {}
+
+    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
+        F::fib(hand, black_box(N))
+    }
+
+    fn check(self, by: &str, (): &(), found: u64) {
+        expect(by, found, RESULT);
+    }
+
+    fn operations(self) -> u64 {
+        JOINS
+    }
+}
+
+/// The same, written once.
+#[derive(Clone, Copy)]
+struct Generic;
+
+impl Program for Generic {
     type Input = ();
 
     fn input(self) {}

@@ -46,6 +46,10 @@ pub(crate) trait Fork: 'static {
     /// Calls the closure where it may fork, and waits for it.
     fn run<R: Send>(pool: &Self::Pool, f: impl FnOnce(&mut Self::Hand<'_>) -> R + Send) -> R;
 
+    /// A Fibonacci number with a join at every call, closures by move: written out for each library, as one
+    /// of its users would. The compiler makes something else of the generic one.
+    fn fib(hand: &mut Self::Hand<'_>, n: u64) -> u64;
+
     /// The library's own join. What the closures hold is all that it gets to hold: a hand is made
     /// inside, not captured.
     fn join<A, B, RA, RB>(hand: &mut Self::Hand<'_>, a: A, b: B) -> (RA, RB)

@@ -27,6 +27,10 @@ impl Fork for Chili {
         f(&mut pool.scope())
     }
 
+    fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
+        fib(scope, n)
+    }
+
     /// The second closure runs at once, and the first is the one that another thread may take: the
     /// other way round than rayon and heist have it. Its documentation does not say which; a
     /// program that asks for both orders has a case for each.
@@ -40,4 +44,13 @@ impl Fork for Chili {
     {
         scope.join(a, b)
     }
+}
+
+/// See [`Fork::fib`].
+fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = scope.join(move |scope| fib(scope, n - 1), move |scope| fib(scope, n - 2));
+    a + b
 }

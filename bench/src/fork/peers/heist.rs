@@ -20,6 +20,10 @@ impl Fork for Heist {
         pool.install(move || f(&mut ()))
     }
 
+    fn fib((): &mut (), n: u64) -> u64 {
+        fib(n)
+    }
+
     #[inline(always)]
     fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
     where
@@ -30,4 +34,13 @@ impl Fork for Heist {
     {
         heist::join(move || a(&mut ()), move || b(&mut ()))
     }
+}
+
+/// See [`Fork::fib`].
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = heist::join(move || fib(n - 1), move || fib(n - 2));
+    a + b
 }

@@ -18,6 +18,10 @@ impl Fork for Plain {
         f(&mut ())
     }
 
+    fn fib((): &mut (), n: u64) -> u64 {
+        fib(n)
+    }
+
     #[inline(always)]
     fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
     where
@@ -28,4 +32,9 @@ impl Fork for Plain {
     {
         (a(&mut ()), b(&mut ()))
     }
+}
+
+/// See [`Fork::fib`].
+fn fib(n: u64) -> u64 {
+    if n < 2 { n } else { fib(n - 1) + fib(n - 2) }
 }

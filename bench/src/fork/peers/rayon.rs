@@ -21,6 +21,10 @@ impl Fork for Rayon {
         pool.install(move || f(&mut ()))
     }
 
+    fn fib((): &mut (), n: u64) -> u64 {
+        fib(n)
+    }
+
     #[inline(always)]
     fn join<A, B, RA, RB>(_: &mut (), a: A, b: B) -> (RA, RB)
     where
@@ -31,4 +35,13 @@ impl Fork for Rayon {
     {
         rayon::join(move || a(&mut ()), move || b(&mut ()))
     }
+}
+
+/// See [`Fork::fib`].
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = rayon::join(move || fib(n - 1), move || fib(n - 2));
+    a + b
 }
