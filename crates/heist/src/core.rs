@@ -100,7 +100,9 @@ impl<Q: Queues> Core<Q> {
 
     /// The last look of a worker that has said that it sleeps (step S3).
     pub(crate) fn last_look(&self, seat: usize) -> bool {
-        self.raise_demand(seat);
+        for other in self.demands.iter().filter(|demand| demand.seat != seat) {
+            other.raise_asleep();
+        }
         self.queues.any()
     }
 

@@ -9,13 +9,20 @@
 
 use crate::sync::{AtomicUsize, Ordering};
 
-/// How many jobs one demand asks for, or one for each of the others. More than one, because the owner may go on into
-/// something long in which it does not look; few enough that an answer costs less than a steal. A guess.
+/// How many jobs somebody wants who is looking for work. More than one, because the owner may go on
+/// into something long in which it does not look; few enough that an answer costs less than a steal. A
+/// guess.
 #[cfg(not(any(loom, shuttle)))]
 const APPETITE: usize = 16;
+/// And somebody who sleeps: will not be up soon, and has time for more. A guess: half a lane.
+#[cfg(not(any(loom, shuttle)))]
+const HUNGER: usize = 128;
 /// Small, so that a checker sees the end of it.
 #[cfg(any(loom, shuttle))]
 const APPETITE: usize = 1;
+/// Likewise.
+#[cfg(any(loom, shuttle))]
+const HUNGER: usize = 1;
 
 /// The word of one seat.
 pub(crate) struct Demand {
@@ -26,17 +33,14 @@ pub(crate) struct Demand {
     wanted: AtomicUsize,
     /// By which a thief is found again.
     pub(crate) seat: usize,
-    /// How many are wanted when any are.
-    appetite: usize,
 }
 
 impl Demand {
     /// Raised from the beginning, so that the first fork can be stolen at once; unless there is nobody to
     /// do so.
     pub(crate) fn new(seat: usize, workers: usize) -> Self {
-        let appetite = APPETITE.max(workers - 1);
-        let wanted = if workers == 1 { 0 } else { appetite };
-        Self { wanted: AtomicUsize::new(wanted), seat, appetite }
+        let wanted = if workers == 1 { 0 } else { HUNGER };
+        Self { wanted: AtomicUsize::new(wanted), seat }
     }
 
     #[inline(always)]
@@ -47,7 +51,14 @@ impl Demand {
     /// Not the owner. Writes only if it must: the owner reads this at every join.
     pub(crate) fn raise(&self) {
         if !self.is_raised() {
-            self.wanted.store(self.appetite, Ordering::Relaxed);
+            self.wanted.store(APPETITE, Ordering::Relaxed);
+        }
+    }
+
+    /// Likewise, one that sleeps, as it has said.
+    pub(crate) fn raise_asleep(&self) {
+        if self.wanted.load(Ordering::Relaxed) < HUNGER {
+            self.wanted.store(HUNGER, Ordering::Relaxed);
         }
     }
 
@@ -55,7 +66,7 @@ impl Demand {
     /// still wanted.
     pub(crate) fn restore(&self) {
         let wanted = self.wanted.load(Ordering::Relaxed);
-        if wanted < self.appetite {
+        if wanted < APPETITE {
             self.wanted.store(wanted + 1, Ordering::Relaxed);
         }
     }

@@ -33,11 +33,16 @@ pub(crate) fn inside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     if job::is_open() { f() } else { install(f) }
 }
 
+/// As a number to reckon with.
+pub(crate) fn nanoseconds(time: Duration) -> f64 {
+    time.as_secs() as f64 * 1e9 + f64::from(time.subsec_nanos())
+}
+
 /// A loop that begins.
 pub(crate) struct Visit {
     pub(crate) start: Instant,
-    /// Spent alone in loops just before this one, which a worker could have shared.
-    before: Duration,
+    /// Nanoseconds spent alone in loops just before this one, which a worker could have shared.
+    before: f64,
 }
 
 /// Loops that follow each other more closely are as good as one.
@@ -47,11 +52,11 @@ const GAP: Duration = Duration::from_micros(5);
 #[derive(Clone, Copy)]
 struct Last {
     end: Option<Instant>,
-    alone: Duration,
+    alone: f64,
 }
 
 per_thread! {
-    static LAST: Cell<Last> = Cell::new(Last { end: None, alone: Duration::ZERO });
+    static LAST: Cell<Last> = Cell::new(Last { end: None, alone: 0.0 });
 }
 
 impl Visit {
@@ -59,12 +64,12 @@ impl Visit {
         let start = Instant::now();
         let last = LAST.with(Cell::get);
         let close = last.end.is_some_and(|end| start.saturating_duration_since(end) < GAP);
-        Self { start, before: if close { last.alone } else { Duration::ZERO } }
+        Self { start, before: if close { last.alone } else { 0.0 } }
     }
 
     /// Is a loop that will take so long worth sharing with a worker that is up, or, with what was before,
     /// worth waking one, which takes `wake`?
-    pub(crate) fn is_worth(&self, time: Duration, wake: Duration) -> bool {
+    pub(crate) fn is_worth(&self, time: f64, wake: f64) -> bool {
         with_core!(Pool::global(), core => {
             core.idle.has_searcher() || (time + self.before >= wake && !core.idle.all_busy())
         })
@@ -73,7 +78,7 @@ impl Visit {
     /// It has ended, alone.
     pub(crate) fn end_alone(&self) {
         let end = Instant::now();
-        let alone = self.before + end.saturating_duration_since(self.start);
+        let alone = self.before + nanoseconds(end.saturating_duration_since(self.start));
         LAST.with(|last| last.set(Last { end: Some(end), alone }));
     }
 }

@@ -5,7 +5,7 @@
 //! (ten microseconds) or to let it sleep, and how long a block is. So the first few items are
 //! timed, unless there are so few in all that each is likely to be long.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::Pieces;
 use crate::guest::{self, Visit};
@@ -17,15 +17,17 @@ use crate::member::with_host;
 /// them are long and nobody helps meanwhile.
 const PROBE: usize = 32;
 
+// In nanoseconds, as all times here.
+
 /// Less than this is not shared with a worker that is looking for work: to hand it over and wait for
 /// it takes a good part of a microsecond.
-const SHARE: Duration = Duration::from_micros(2);
+const SHARE: f64 = 2_000.0;
 /// Less than this is not shared with a worker that sleeps: to wake it takes half of this.
-const WAKE: Duration = Duration::from_micros(20);
+const WAKE: f64 = 20_000.0;
 /// Between two looks. A guess: a hundred times what a look takes, and a fraction of what is shared.
-const BLOCK: Duration = Duration::from_micros(3);
+const BLOCK: f64 = 3_000.0;
 /// A thread outside of the pool leaves it to the pool if it will take longer, and sleeps.
-const LEAVE: Duration = Duration::from_micros(100);
+const LEAVE: f64 = 100_000.0;
 
 /// What a loop does.
 pub(super) trait Work: Sync {
@@ -45,7 +47,7 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
     if pieces.size() <= min {
         return work.each(pieces);
     }
-    go_on(work, pieces, Pace(None), min)
+    go_on(work, pieces, Pace::UNKNOWN, min)
 }
 
 fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Output {
@@ -53,20 +55,26 @@ fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Out
     if job::is_open() { rest.inside() } else { rest.outside() }
 }
 
-/// How long an item takes, in seconds, once that is known.
+/// How long an item takes.
 #[derive(Clone, Copy)]
-struct Pace(Option<f64>);
+struct Pace(f64);
 
 impl Pace {
-    /// So many items. Without end, if it is not known.
-    fn of(self, items: usize) -> Duration {
-        let time = self.0.map(|item| Duration::try_from_secs_f64(item * items as f64));
-        time.and_then(Result::ok).unwrap_or(Duration::MAX)
+    /// For ever, for all we know.
+    const UNKNOWN: Self = Self(f64::INFINITY);
+
+    fn is_known(self) -> bool {
+        self.0.is_finite()
+    }
+
+    /// So many items.
+    fn of(self, items: usize) -> f64 {
+        self.0 * items as f64
     }
 
     /// So many, and at least one, take that long.
-    fn items(self, time: Duration) -> usize {
-        self.0.map_or(1, |item| (time.as_secs_f64() / item) as usize).max(1)
+    fn items(self, time: f64) -> usize {
+        ((time / self.0) as usize).max(1)
     }
 }
 
@@ -140,7 +148,7 @@ impl<W: Work> Rest<'_, W> {
     /// Times the first items, if that was not done and there are enough of them.
     fn probe(self, start: Instant, workers: usize) -> Self {
         let items = self.left.size() / (PROBE * workers);
-        if self.pace.0.is_some() || items == 0 { self } else { self.block(start, items) }
+        if self.pace.is_known() || items == 0 { self } else { self.block(start, items) }
     }
 
     /// Does the first items, or all.
@@ -149,7 +157,7 @@ impl<W: Work> Rest<'_, W> {
         let items = items.min(left.size());
         let (now, left) = left.cut(items);
         let done = add(work, done, work.each(now));
-        let pace = Pace(Some(start.elapsed().as_secs_f64() / items as f64));
+        let pace = Pace(guest::nanoseconds(start.elapsed()) / items as f64);
         Self { work, min, left, done: Some(done), pace }
     }
 
