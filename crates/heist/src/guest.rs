@@ -83,10 +83,19 @@ impl Visit {
     }
 }
 
+/// What was offered to the pool, and may not have been taken yet.
+pub(crate) struct Offer<'o>(&'o dyn Fn() -> bool);
+
+impl Offer<'_> {
+    pub(crate) fn is_taken(&self) -> bool {
+        (self.0)()
+    }
+}
+
 /// [`join`](crate::join), with the first closure on this thread and the second here or on the pool.
 pub(crate) fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
-    A: FnOnce() -> RA,
+    A: FnOnce(&Offer<'_>) -> RA,
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
@@ -96,7 +105,8 @@ where
         // and does not unwind: the guard would see to that.
         let (task, receipt) = unsafe { Task::job(0, b) };
         core.inject_job(task);
-        let left = catch_unwind(AssertUnwindSafe(a));
+        let is_taken = || receipt.is_started();
+        let left = catch_unwind(AssertUnwindSafe(|| a(&Offer(&is_taken))));
         settle(core, &receipt);
         let right = receipt.take();
         std::mem::forget(guard);

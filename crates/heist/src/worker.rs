@@ -14,9 +14,11 @@ use crate::task::Task;
 /// A searcher that has found nothing first lets others have the core: the thread that waits for what
 /// this one has just finished may have been put on it, and would wait until this one sleeps.
 const YIELDS: u32 = 1;
-/// Then it looks this often, with a rest after each look that doubles from one pause on. A guess: a
-/// microsecond in all, for work that is about to be spawned; to be woken takes ten times that.
-const SPINS: u32 = 4;
+/// Then it looks this often, for work that is about to be spawned: some microseconds in all, where to
+/// sleep and to be woken takes twenty.
+const SPINS: u32 = 32;
+/// Pauses after each look.
+const REST: u32 = 8;
 
 /// Threads that have lost their seat are kept, one for each worker and so many more; others end. A
 /// guess: to start a thread takes three times as long as to wake one.
@@ -188,7 +190,7 @@ impl<Q: Queues> Member<Q> {
             if round < YIELDS {
                 yield_now();
             } else {
-                (0..1_u32 << (round - YIELDS)).for_each(|_| pause());
+                (0..REST).for_each(|_| pause());
             }
         }
         None

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use super::Pieces;
-use crate::guest::{self, Visit};
+use crate::guest::{self, Offer, Visit};
 use crate::job;
 use crate::join::join;
 use crate::member::with_host;
@@ -52,7 +52,7 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
 
 fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Output {
     let rest = Rest { work, min, left: pieces, done: None, pace };
-    if job::is_open() { rest.inside() } else { rest.outside() }
+    if job::is_open() { rest.inside() } else { rest.outside(None) }
 }
 
 /// How long an item takes.
@@ -113,7 +113,8 @@ impl<W: Work> Rest<'_, W> {
     }
 
     /// On a thread of no pool: it takes part in what is short, and leaves to the pool what is long.
-    fn outside(mut self) -> W::Output {
+    /// It offers nothing while what it has offered before lies there.
+    fn outside(mut self, offer: Option<&Offer<'_>>) -> W::Output {
         let workers = guest::workers();
         if workers == 1 {
             return self.finish();
@@ -133,11 +134,12 @@ impl<W: Work> Rest<'_, W> {
             if time > LEAVE {
                 return guest::install(|| self.inside());
             }
-            if visit.is_worth(time, WAKE) {
+            if offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
                 let Self { work, min, left, done, pace } = self;
                 let (left, right) = halve(left);
-                let (left, right) =
-                    guest::join(|| go_on(work, left, pace, min), || go_on(work, right, pace, min));
+                let rest = Self { work, min, left, done: None, pace };
+                let right = || go_on(work, right, pace, min);
+                let (left, right) = guest::join(|offer| rest.outside(Some(offer)), right);
                 return add(work, done, work.combine(left, right));
             }
             let items = self.pace.items(BLOCK);

@@ -38,6 +38,11 @@ impl<T> Receipt<T> {
         unsafe { Slot::state(self.slot) }
     }
 
+    /// Has somebody started it?
+    pub(crate) fn is_started(&self) -> bool {
+        self.state().is_started()
+    }
+
     /// What the task came to.
     ///
     /// Panics if it is not done.

@@ -118,7 +118,7 @@ impl State {
         left(self.0.fetch_or(HANDLE_GONE, order::handle_leaves()) & QUEUE_GONE)
     }
 
-    /// Queue's side: has somebody started it?
+    /// Either side: has somebody started it?
     pub(crate) fn is_started(&self) -> bool {
         // Ordering: relaxed. Nothing is read because of it.
         self.0.load(Ordering::Relaxed) & STARTED != 0
