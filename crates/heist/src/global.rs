@@ -1,5 +1,6 @@
 //! The pool that is there when nobody has made one.
 
+use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
 
 use crate::handle::JoinHandle;
@@ -41,7 +42,7 @@ where
     RA: Send,
     RB: Send,
 {
-    Pool::global().install(|| fork(a, b))
+    Pool::global().install(|| fork(a, ManuallyDrop::new(b)))
 }
 
 /// [`scope`](crate::scope), on a thread that belongs to no pool.

@@ -50,20 +50,20 @@ where
     RA: Send,
     RB: Send,
 {
-    fork(a, b)
+    fork(a, ManuallyDrop::new(b))
 }
 
 /// Not inlined: in the caller's frame its way of unwinding would make every call of the caller's, the
 /// leaves of its recursion as well, save all registers.
 #[inline(never)]
-pub(crate) fn fork<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+pub(crate) fn fork<A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::new(b);
+    let fork = Fork::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
     // what comes later goes first.
     if !unsafe { job::push(&raw const fork.job) } {
@@ -102,8 +102,9 @@ fn answer() {
 #[repr(C)]
 struct Fork<B, R> {
     job: Job,
-    /// There until it is taken, by this thread.
-    closure: UnsafeCell<ManuallyDrop<B>>,
+    /// The closure, if it fits: it has come in a register. If not, where the caller has put it: to copy it
+    /// would be to wait for what was written just before. There until it is taken, by this thread.
+    closure: UnsafeCell<MaybeUninit<*const B>>,
     /// There once the job was published. Touched by this thread alone, but for the thief's number.
     ///
     /// Not in the place of the closure, which would do: the processor, which has left the way in with
@@ -125,21 +126,42 @@ where
     R: Send,
 {
     #[inline(always)]
-    fn new(closure: B) -> Self {
+    fn new(closure: &ManuallyDrop<B>) -> Self {
+        let mut place = MaybeUninit::<*const B>::uninit();
+        let closure = &raw const **closure;
+        if Self::FITS {
+            // SAFETY: of the caller's, who has given it up.
+            let closure = unsafe { closure.read() };
+            // SAFETY: large enough, and aligned.
+            unsafe { place.as_mut_ptr().cast::<B>().write(closure) };
+        } else {
+            place.write(closure);
+        }
         Self {
             job: Job::new(Self::publish),
-            closure: UnsafeCell::new(ManuallyDrop::new(closure)),
+            closure: UnsafeCell::new(place),
             published: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
+
+    const FITS: bool =
+        size_of::<B>() <= size_of::<*const B>() && align_of::<B>() <= align_of::<*const B>();
 
     /// # Safety
     ///
     /// The closure is there: it was neither published nor taken.
     #[inline(always)]
     unsafe fn take_closure(&self) -> B {
-        // SAFETY: there, as the caller says, and not used again.
-        self.closure.with(|closure| unsafe { closure.cast::<B>().read() })
+        self.closure.with(|place| {
+            let closure = if Self::FITS {
+                place.cast::<B>()
+            } else {
+                // SAFETY: written when the fork was made.
+                unsafe { place.cast::<*const B>().read() }
+            };
+            // SAFETY: there, as the caller says, and not used again.
+            unsafe { closure.read() }
+        })
     }
 
     /// See [`Job::new`].

@@ -11,13 +11,13 @@ use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
 
-/// A searcher that has found nothing first lets others have the core: the thread that waits for what
-/// this one has just finished may have been put on it, and would wait until this one sleeps.
-const YIELDS: u32 = 1;
-/// Then it looks this often, for work that is about to be spawned: some microseconds in all, where to
-/// sleep and to be woken takes twenty.
-const SPINS: u32 = 32;
-/// Pauses after each look.
+/// A searcher looks this often before it sleeps, for work that is about to be spawned: some
+/// microseconds in all, where to sleep and to be woken takes twenty.
+const LOOKS: u32 = 32;
+/// After the first look, and after every so many, it lets others have the core: the thread that waits for
+/// what this one has just finished may have been put on it, and would wait until this one sleeps.
+const YIELD_AFTER: u32 = 8;
+/// Pauses after each of the other looks.
 const REST: u32 = 8;
 
 /// Threads that have lost their seat are kept, one for each worker and so many more; others end. A
@@ -181,13 +181,13 @@ impl<Q: Queues> Member<Q> {
     /// Looks everywhere: a searcher again and again, others once.
     fn search(&self, seat: &Seat<Q>, searching: bool) -> Option<Task> {
         let core = &*self.core;
-        let rounds = if searching && Q::PATIENT { YIELDS + SPINS } else { 1 };
+        let rounds = if searching && Q::PATIENT { LOOKS } else { 1 };
         for round in 0..rounds {
             if let Some(task) = seat.hunt_outside_first(core) {
                 return Some(task);
             }
             seat.tally().one(|block| &block.idle_spins);
-            if round < YIELDS {
+            if round.is_multiple_of(YIELD_AFTER) {
                 yield_now();
             } else {
                 (0..REST).for_each(|_| pause());
