@@ -76,7 +76,7 @@ fn a_demand_outlives_every_chain<S: Kind>() {
                 let _ = left.recv();
             });
             entered.recv().expect("a busy worker");
-            (0..100).for_each(|_| _ = heist::join(|| (), || ()));
+            (0..1000).for_each(|_| _ = heist::join(|| (), || ()));
             let mut leave = Some(leave);
             chain.descend(depth, &mut || {
                 let stats = pool.stats();
