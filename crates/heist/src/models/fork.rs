@@ -11,7 +11,7 @@ use super::explore::{Model, models};
 use crate::demand::Demand;
 use crate::idle::{Idle, Rise};
 use crate::job;
-use crate::join::fork;
+use crate::join::join;
 use crate::listener::Listener;
 use crate::member::{Host, Intake, enter};
 use crate::panic::PanicHook;
@@ -153,7 +153,7 @@ fn publish_against_pop() {
     let ran = Once(UnsafeCell::new(0));
     scene.as_member(own.remove(0), || {
         assert_eq!(
-            fork(
+            join(
                 || 1,
                 || {
                     ran.happen();
@@ -183,7 +183,7 @@ fn thief_against_owner_on_the_last() {
     let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
     scene.as_member(own.remove(0), || {
         let inner = || {
-            fork(
+            join(
                 || 1,
                 || {
                     newer.happen();
@@ -192,7 +192,7 @@ fn thief_against_owner_on_the_last() {
             )
         };
         assert_eq!(
-            fork(inner, || {
+            join(inner, || {
                 older.happen();
                 3
             }),

@@ -169,6 +169,32 @@ impl Host for Threads {
     super::no_forks!();
 }
 
+/// A worker starts a task, finds that it is not for it, and puts it back for another; whoever waits runs it
+/// itself, if it gets there first, or takes it to be running.
+fn postpone_against_claim() {
+    let (task, receipt, drops) = task();
+    let other = thread::spawn(move || match task.start() {
+        None => false,
+        Some(started) => run(started.postpone()),
+    });
+    let claimed = match receipt.claim() {
+        Some(claimed) => {
+            let _ = claimed.execute(&Arc::new(PanicHook::default()));
+            claimed.done();
+            true
+        }
+        None => {
+            wait(&receipt);
+            false
+        }
+    };
+    let counted = receipt.take().expect("it does not panic");
+    assert_eq!(drops.load(Relaxed), 0);
+    drop(counted);
+    assert_ne!(other.join().unwrap(), claimed, "by one of them");
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
 /// The parts of a batch end on different threads; the last one sees all results.
 fn batch_of_two() {
     let hook = Arc::new(PanicHook::default());
@@ -189,6 +215,7 @@ models! {
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
     task_claim: run_against_claim, None, 160;
+    task_postpone: postpone_against_claim, None, 600;
     task_delegate: delegated, None, 580;
     task_poll: run_against_poll, None, 10;
     task_listener_left: run_against_listener_left, None, 36;
