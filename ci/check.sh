@@ -29,6 +29,7 @@ step_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
 step_test() { cargo test --workspace; }
 step_run() {
     cargo run --release --example strategies
+    cargo run --release --example forks
     cargo run --release --example stress
 }
 

@@ -8,7 +8,7 @@ use crate::core::NO_SEAT;
 use crate::job;
 use crate::member::Member;
 use crate::queues::Queues;
-use crate::sync::{Arc, AtomicUsize, Ordering, pause, yield_now};
+use crate::sync::{Arc, AtomicUsize, Ordering, panicking, pause, yield_now};
 use crate::task::{Awaited, Started, Task};
 
 /// Looks for something to do before sleeping is considered: some ten microseconds.
@@ -30,7 +30,7 @@ impl<Q: Queues> Member<Q> {
     /// Waits for a part of a fork that was published; `thief` is where whoever runs it leaves its number. Or
     /// for all parts of a scope, without one.
     pub(crate) fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
-        if std::thread::panicking() {
+        if panicking() {
             return self.wait_unwinding(awaited);
         }
         if thief.is_some() && (self.take_back(awaited) || self.run_claimed_job(awaited)) {

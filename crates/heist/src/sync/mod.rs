@@ -26,6 +26,11 @@ pub(crate) fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Is this thread unwinding?
+pub(crate) fn panicking() -> bool {
+    std::thread::panicking()
+}
+
 /// Locks, whatever happened under the lock before: nothing of the user's runs under any lock of
 /// this crate, so a panic there (no memory) leaves what it guards whole.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
