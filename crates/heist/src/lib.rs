@@ -1,5 +1,23 @@
 //! Work-stealing parallelism.
 //!
+//! [`join`] runs two closures, perhaps at once, for about the price of two calls: fork wherever there are two
+//! things to do. [`scope`] runs many, [`parallel`] has loops and sorts.
+//!
+//! ```
+//! fn fibonacci(n: u64) -> u64 {
+//!     if n < 2 {
+//!         return n;
+//!     }
+//!     let (a, b) = heist::join(|| fibonacci(n - 1), || fibonacci(n - 2));
+//!     a + b
+//! }
+//! assert_eq!(fibonacci(20), 6765);
+//!
+//! let mut words = vec!["pear", "fig", "apple"];
+//! heist::parallel::sort(&mut words);
+//! assert_eq!(heist::parallel::map(&words, |word| word.len()), [5, 3, 4]);
+//! ```
+//!
 //! A [`Pool`] runs closures on its workers. Each worker keeps its own tasks in a deque of its own;
 //! one that has nothing to do takes the oldest from another. [`Pool::spawn`] gives a [`JoinHandle`],
 //! to be joined or awaited; [`Pool::install`] runs a closure that borrows and returns its value.
@@ -23,6 +41,8 @@
 //! * A worker that waits for a task does not keep others from running.
 //! * An idle pool uses no processor time: nothing polls, nothing ticks. No wake-up is lost.
 //! * [`Pool::stop`] waits for everything; no thread is left behind.
+//! * Both closures of a join, and all of a scope, have ended before it returns or panics. A thread that waits for
+//!   them runs parts of the same task meanwhile, and nothing else; see [`isolate`] if it holds a lock.
 
 // In the order in which a task meets them.
 mod sync;
