@@ -62,12 +62,11 @@ impl Demand {
         }
     }
 
-    /// The owner, which has taken back a job that it had published, and nobody else has taken: it is
-    /// still wanted.
+    /// The owner, which has taken back a job that it had published, and nobody else has taken: at least one
+    /// is still wanted.
     pub(crate) fn restore(&self) {
-        let wanted = self.wanted.load(Ordering::Relaxed);
-        if wanted < APPETITE {
-            self.wanted.store(wanted + 1, Ordering::Relaxed);
+        if !self.is_raised() {
+            self.wanted.store(1, Ordering::Relaxed);
         }
     }
 
