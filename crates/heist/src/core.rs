@@ -7,7 +7,7 @@ use crate::queues::Queues;
 use crate::relief::Relief;
 use crate::stats::{Ledger, Tally};
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, is_finished, lock};
-use crate::task::{Refusal, Season, Task};
+use crate::task::{End, Refusal, Season, Task};
 
 /// What the builder was told.
 pub(crate) struct Config {
@@ -17,6 +17,15 @@ pub(crate) struct Config {
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_panic: Arc<PanicHook>,
+}
+
+/// A task has ended.
+#[inline(always)]
+pub(crate) fn count_end(tally: Tally<'_>, end: End) {
+    tally.one(|block| match end {
+        End::Completed => &block.tasks_completed,
+        End::Panicked => &block.panics,
+    });
 }
 
 /// In the place of the number of a seat.
@@ -122,10 +131,17 @@ impl<Q: Queues> Core<Q> {
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_others();
         while let Some(task) = self.queues.withdraw(tally) {
-            if let Some(started) = task.start() {
+            let Some(started) = task.start() else { continue };
+            let hook = &self.config.on_panic;
+            if started.is_job() {
+                // Somebody who has forked waits for it, outside of the pool or at the end of a thread.
+                let (end, ended) = started.execute(hook);
+                count_end(tally, end);
+                ended.publish(Some(hook));
+            } else {
                 let (count, ended) = started.refuse(Refusal::Stopped);
                 tally.add(|block| &block.cancellations, count);
-                ended.publish(Some(&self.config.on_panic));
+                ended.publish(Some(hook));
             }
         }
     }

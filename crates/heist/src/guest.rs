@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-use crate::core::Core;
+use crate::core::{Core, count_end};
 use crate::error::JoinError;
 use crate::job;
 use crate::member::Intake;
@@ -15,7 +15,7 @@ use crate::panic::AbortOnUnwind;
 use crate::pool::{Engine, Pool, with_core};
 use crate::queues::Queues;
 use crate::sync::per_thread;
-use crate::task::{Awaited, End, Receipt, Task};
+use crate::task::{Awaited, Receipt, Task};
 use crate::wait::watch_outside;
 
 /// Of the pool that it takes part in.
@@ -71,7 +71,9 @@ impl Visit {
     /// worth waking one, which takes `wake`?
     pub(crate) fn is_worth(&self, time: f64, wake: f64) -> bool {
         with_core!(Pool::global(), core => {
-            core.idle.has_searcher() || (time + self.before >= wake && !core.idle.all_busy())
+            let is_up = core.idle.has_searcher();
+            !core.idle.is_stopping()
+                && (is_up || (time + self.before >= wake && !core.idle.all_busy()))
         })
     }
 
@@ -101,9 +103,11 @@ where
 {
     with_core!(Pool::global(), core => {
         let guard = AbortOnUnwind;
+        // What it descends from is this call.
+        let place = 0_u8;
         // SAFETY: what it borrows outlives this call, which does not return before the task is done,
         // and does not unwind: the guard would see to that.
-        let (task, receipt) = unsafe { Task::job(0, b) };
+        let (task, receipt) = unsafe { Task::job((&raw const place).addr(), b) };
         core.inject_job(task);
         let is_taken = || receipt.is_started();
         let left = catch_unwind(AssertUnwindSafe(|| a(&Offer(&is_taken))));
@@ -128,9 +132,6 @@ where
 fn settle<Q: Queues, R>(core: &Core<Q>, receipt: &Receipt<R>) {
     let Some(claimed) = receipt.claim() else { return watch_outside(receipt) };
     let end = claimed.execute(&core.config.on_panic);
-    core.ledger.of_others().one(|block| match end {
-        End::Completed => &block.tasks_completed,
-        End::Panicked => &block.panics,
-    });
+    count_end(core.ledger.of_others(), end);
     claimed.done();
 }

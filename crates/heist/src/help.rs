@@ -78,7 +78,7 @@ impl<Q: Queues> Member<Q> {
 
     /// This worker has kept for itself what it had published. If somebody has nothing to do, that one still
     /// wants something (step D4).
-    fn restock(&self) {
+    pub(crate) fn restock(&self) {
         if let Some(seat) = &*self.seat.borrow()
             && !self.core.idle.all_busy()
         {
@@ -111,6 +111,8 @@ impl<Q: Queues> Member<Q> {
             match self.judge(task, self.is_shallow()) {
                 Verdict::Husk => {}
                 Verdict::Ours(job) => {
+                    // It may have been this worker's own.
+                    self.restock();
                     self.run_started(job);
                     looks = 0;
                 }

@@ -202,15 +202,19 @@ pub(crate) fn root_of_oldest() -> usize {
 }
 
 /// While `f` runs, what is forked descends from `root`. It is there for longer than `f` and what that forks.
+/// `f` does not panic.
 #[inline(always)]
 pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest.get(), &raw const jobs.base));
     if is_first {
+        // Something may be running all the same: a task that has not forked.
+        let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.border_root.replace(root)));
+        let result = f();
         JOBS.with(|jobs| {
-            jobs.root.set(root);
-            jobs.border_root.set(root);
+            jobs.root.set(outer.0);
+            jobs.border_root.set(outer.1);
         });
-        f()
+        result
     } else if self::root() == root {
         f()
     } else {
@@ -223,7 +227,7 @@ pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
 fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     let mark = Mark { job: Job::new(pass), root, outer: self::root() };
     // SAFETY: the mark stays where it is until the guard pops it, and joins nest.
-    let open = unsafe { push(&raw const mark.job) };
+    let open = unsafe { push((&raw const mark).cast()) };
     debug_assert!(open, "only a thread of a pool has jobs");
     JOBS.with(|jobs| jobs.root.set(root));
     let _leave = Leave(&mark);
@@ -259,7 +263,7 @@ struct Leave<'m>(&'m Mark);
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
         // SAFETY: pushed before, and the joins since then have ended.
-        let private = unsafe { pop(&raw const self.0.job) };
+        let private = unsafe { pop((&raw const *self.0).cast()) };
         JOBS.with(|jobs| {
             jobs.root.set(self.0.outer);
             if !private {

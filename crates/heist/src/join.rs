@@ -66,7 +66,7 @@ where
     let fork = Fork::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
     // what comes later goes first.
-    if !unsafe { job::push(&raw const fork.job) } {
+    if !unsafe { job::push((&raw const fork).cast()) } {
         // SAFETY: it is not in the chain, and this is the only one to take it.
         return global::join_outside(a, unsafe { fork.take_closure() });
     }
@@ -77,7 +77,7 @@ where
     let left = a();
     mem::forget(guard);
     // SAFETY: pushed above, and the joins in `a` have ended.
-    if unsafe { job::pop(&raw const fork.job) } {
+    if unsafe { job::pop((&raw const fork).cast()) } {
         if job::is_demanded() {
             answer();
         }
@@ -202,7 +202,7 @@ where
             with_host(|host| host.publish_oldest());
         }
         // SAFETY: as the caller says.
-        let private = unsafe { job::pop(&raw const self.job) };
+        let private = unsafe { job::pop((&raw const *self).cast()) };
         debug_assert!(!private, "published above");
         // SAFETY: it was published.
         let outcome = unsafe { self.wait() };

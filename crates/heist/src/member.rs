@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::iter;
 use std::ptr::NonNull;
 
-use crate::core::Core;
+use crate::core::{Core, count_end};
 use crate::demand::Demand;
 use crate::job;
 use crate::listener::Listener;
@@ -247,10 +247,7 @@ impl<Q: Queues> Member<Q> {
     /// Before the outcome is published, so that whoever has seen it sees it counted.
     #[inline]
     pub(crate) fn count(&self, end: End) {
-        self.with_tally(|tally| match end {
-            End::Completed => tally.one(|block| &block.tasks_completed),
-            End::Panicked => tally.one(|block| &block.panics),
-        });
+        self.with_tally(|tally| count_end(tally, end));
     }
 
     /// How much of its stack the thread has used.

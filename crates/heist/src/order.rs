@@ -25,6 +25,11 @@ macro_rules! orderings {
 orderings! {
     /// Runner finds the handle gone: what was done through it is done (`handle_leaves`).
     start_alone = Acquire;
+    /// Whoever is to run a task writes its outcome after whoever has put it back has looked at it
+    /// (`postpone`).
+    claim = Acquire;
+    /// Worker that has started a task and looked at it puts it back (`claim`).
+    postpone = Release;
     /// The queue's side lets go: the outcome is there to see, and the handle's side is done with
     /// the slot if it went first (`outcome_read`, `handle_leaves`).
     queue_leaves = AcqRel;

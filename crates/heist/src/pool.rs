@@ -7,6 +7,7 @@ use crate::builder::Builder;
 use crate::core::Core;
 use crate::error::JoinError;
 use crate::handle::JoinHandle;
+use crate::job;
 use crate::join::join;
 use crate::member::{current_pool, with_member};
 use crate::panic::AbortOnUnwind;
@@ -135,7 +136,8 @@ impl Pool {
         R: Send,
     {
         with_core!(self, core => {
-            if current_pool() == core.id() {
+            // A thread that has left the pool is none of its any more, but for the name.
+            if current_pool() == core.id() && job::is_open() {
                 return f();
             }
             let guard = AbortOnUnwind;

@@ -197,6 +197,7 @@ impl<Q: Queues> Member<Q> {
                 Waited::Unseated => {}
                 Waited::Found(job) => {
                     self.core.idle.step_back();
+                    self.restock();
                     self.run_started(job);
                 }
             }

@@ -116,13 +116,13 @@ impl<Q: Queues> Member<Q> {
     #[inline(never)]
     fn after_shift(&self, next: Next) -> Option<Shift<Q>> {
         let core = &self.core;
+        // First the seat: what a sweep drops may spawn, and so may the hook at the end of the thread, and
+        // nobody would look there.
+        drop(self.stand_up());
+        self.serving.set(false);
+        // SAFETY: the member keeps the core.
+        unsafe { job::turn_to(&core.of_idle) };
         if !matches!(next, Next::Unseated) {
-            // First the seat: what a sweep drops may spawn, and so may the hook at the end of the thread,
-            // and nobody would look there.
-            drop(self.stand_up());
-            self.serving.set(false);
-            // SAFETY: the member keeps the core.
-            unsafe { job::turn_to(&core.of_idle) };
             if matches!(next, Next::EndedHere) {
                 core.wind_up();
             }

@@ -119,6 +119,16 @@ fn global_stopped() {
             assert_eq!(handle.join().expect("a result"), 1);
             let late = heist::spawn(|| 2).join();
             assert!(matches!(late, Err(heist::JoinError::Stopped)), "{late:?}");
+            // Short loops from outside do without it.
+            let numbers: Vec<u64> = (0..4_000).collect();
+            for _ in 0..200 {
+                let sum = heist::parallel::reduce_pieces(
+                    &numbers,
+                    |some: &[u64]| some.iter().sum::<u64>(),
+                    |a, b| a + b,
+                );
+                assert_eq!(sum, Some(7_998_000));
+            }
         });
     });
 }

@@ -15,6 +15,33 @@ for_every_strategy! {
     scope_at_the_start,
     join_at_the_end,
     scope_at_the_end,
+    after_a_seat_was_given_away,
+}
+
+/// A thread that has waited in the middle of a task, and so lost its seat, forks in its last hook.
+fn after_a_seat_was_given_away<S: Kind>() {
+    for _ in 0..ROUNDS {
+        let count = Arc::new(AtomicUsize::new(0));
+        let (threads, fork) = (Arc::new(AtomicUsize::new(0)), joins(&count));
+        let ended = Arc::clone(&threads);
+        let builder = S::builder(2).on_thread_stop(move |n| {
+            ended.fetch_add(1, Ordering::Relaxed);
+            fork(n);
+        });
+        let pool = builder.build().expect("a pool");
+        let (open, opened) = std::sync::mpsc::channel::<()>();
+        let slow = pool.spawn(move || _ = opened.recv());
+        let waiter = pool.spawn(move || slow.join().is_ok());
+        // Somebody has to do this while both are taken.
+        assert_eq!(pool.install(|| 1), 1);
+        drop(open);
+        assert!(waiter.join().expect("a result"));
+        pool.stop();
+        let threads = threads.load(Ordering::Relaxed);
+        assert!(threads > 2, "nobody has given a seat away");
+        assert_eq!(count.load(Ordering::Relaxed), 2 * threads);
+        assert_balanced(&pool.stats());
+    }
 }
 
 const ROUNDS: usize = 50;

@@ -4,7 +4,9 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::thread;
 
 use common::{Kind, for_every_strategy};
 
@@ -12,6 +14,27 @@ for_every_strategy! {
     handle_beneath_a_join,
     handle_beneath_a_scope,
     handle_beneath_an_isolated_join,
+    scope_around_a_wait,
+}
+
+/// A task that waits inside a scope for another, which is run on the spot, goes on as the task that it was: the
+/// parts of its scope are its own, and need no other thread.
+fn scope_around_a_wait<S: Kind>() {
+    let pool = S::pool(1);
+    let here = pool.install(|| {
+        let me = thread::current().id();
+        let all_here = AtomicBool::new(true);
+        for _ in 0..100 {
+            heist::scope(|scope| {
+                scope.spawn(|_| {
+                    all_here.fetch_and(thread::current().id() == me, Ordering::Relaxed);
+                });
+                heist::spawn(|| ()).join().expect("a result");
+            });
+        }
+        all_here.into_inner()
+    });
+    assert!(here, "another thread had to be started");
 }
 
 /// A task waits for a part of its fork, which runs elsewhere, and its thread has nothing else to do. The

@@ -172,10 +172,16 @@ impl Host for Threads {
 /// A worker starts a task, finds that it is not for it, and puts it back for another; whoever waits runs it
 /// itself, if it gets there first, or takes it to be running.
 fn postpone_against_claim() {
-    let (task, receipt, drops) = task();
+    let drops = Arc::new(AtomicUsize::new(0));
+    let counted = Counted(Arc::clone(&drops));
+    // SAFETY: it borrows nothing.
+    let (task, receipt) = unsafe { Task::job(7, move || counted) };
     let other = thread::spawn(move || match task.start() {
         None => false,
-        Some(started) => run(started.postpone()),
+        Some(started) => {
+            assert_eq!(started.root(), 7);
+            run(started.postpone())
+        }
     });
     let claimed = match receipt.claim() {
         Some(claimed) => {

@@ -1,9 +1,8 @@
 //! Results in their order, each dropped once whatever happens.
 
 use std::marker::PhantomData;
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::ptr;
-use std::slice;
 
 use super::Pieces;
 use super::drive::{self, Work};
@@ -15,39 +14,50 @@ where
     F: Fn(P::Item) -> R + Sync,
     R: Send,
 {
-    let length = pieces.size();
-    let mut results = Vec::with_capacity(length);
-    let places = &mut results.spare_capacity_mut()[..length];
-    let made = drive::run(&Map(f, PhantomData), Places { pieces, places }, min);
-    assert_eq!(made.keep(), length, "each item has brought a result");
+    let size = pieces.size();
+    let mut results = Vec::with_capacity(size);
+    let first = results.spare_capacity_mut().as_mut_ptr().cast();
+    let places = Places { pieces, first, size, results: PhantomData };
+    let made = drive::run(&Map(f, PhantomData), places, min);
+    assert_eq!(made.count, size, "each item has brought a result");
+    mem::forget(made);
     // SAFETY: the first places of the vector, one after the other, and all of them.
-    unsafe { results.set_len(length) };
+    unsafe { results.set_len(size) };
     results
 }
 
 /// Items, and where their results go.
 struct Places<'r, P, R> {
     pieces: P,
-    /// As many.
-    places: &'r mut [MaybeUninit<R>],
+    /// One after the other; in the memory of the vector, all of which it may reach.
+    first: *mut R,
+    /// So many places, and they are its own. As many as items, if the user's code can be trusted with that.
+    size: usize,
+    results: PhantomData<&'r mut [R]>,
 }
 
-impl<'r, P: Pieces, R: Send> Pieces for Places<'r, P, R> {
-    type Item = (P::Item, &'r mut MaybeUninit<R>);
-    type Items = std::iter::Zip<P::Items, slice::IterMut<'r, MaybeUninit<R>>>;
+// SAFETY: it stands for places to be written by whoever has it.
+unsafe impl<P: Send, R: Send> Send for Places<'_, P, R> {}
+
+impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
+    type Item = P::Item;
+    type Items = P::Items;
 
     fn size(&self) -> usize {
-        self.places.len()
+        self.size
     }
 
     fn cut(self, middle: usize) -> (Self, Self) {
+        assert!(middle <= self.size, "cut beyond its end");
         let (left, right) = self.pieces.cut(middle);
-        let (here, there) = self.places.split_at_mut(middle);
-        (Self { pieces: left, places: here }, Self { pieces: right, places: there })
+        // SAFETY: in bounds, as asserted.
+        let there = unsafe { self.first.add(middle) };
+        let places = |pieces, first, size| Self { pieces, first, size, results: PhantomData };
+        (places(left, self.first, middle), places(right, there, self.size - middle))
     }
 
-    fn items(self) -> Self::Items {
-        self.pieces.items().zip(self.places)
+    fn items(self) -> P::Items {
+        self.pieces.items()
     }
 }
 
@@ -61,13 +71,6 @@ struct Made<'r, R> {
 
 // SAFETY: it stands for results that are `Send`.
 unsafe impl<R: Send> Send for Made<'_, R> {}
-
-impl<R> Made<'_, R> {
-    /// They are the caller's. How many?
-    fn keep(self) -> usize {
-        mem::ManuallyDrop::new(self).count
-    }
-}
 
 impl<R> Drop for Made<'_, R> {
     fn drop(&mut self) {
@@ -88,19 +91,26 @@ where
     type Pieces = Places<'r, P, R>;
     type Output = Made<'r, R>;
 
-    fn each(&self, pieces: Places<'r, P, R>) -> Made<'r, R> {
-        let first = pieces.places.as_mut_ptr().cast();
-        let mut made = Made { first, count: 0, results: PhantomData };
-        for (item, place) in pieces.items() {
-            place.write((self.0)(item));
+    fn each(&self, places: Places<'r, P, R>) -> Made<'r, R> {
+        let mut made = Made { first: places.first, count: 0, results: PhantomData };
+        for item in places.pieces.items().take(places.size) {
+            let result = (self.0)(item);
+            // SAFETY: fewer than there are places.
+            let place = unsafe { made.first.add(made.count) };
+            // SAFETY: ours, and nothing is there.
+            unsafe { place.write(result) };
             made.count += 1;
         }
         made
     }
 
     fn combine(&self, left: Made<'r, R>, right: Made<'r, R>) -> Made<'r, R> {
-        debug_assert_eq!(left.first.wrapping_add(left.count), right.first, "neighbours");
-        let (first, count) = (left.first, left.keep() + right.keep());
+        if left.first.wrapping_add(left.count) != right.first {
+            // There were fewer items than was said: what comes after the gap is dropped.
+            return left;
+        }
+        let (first, count) = (left.first, left.count + right.count);
+        mem::forget((left, right));
         Made { first, count, results: PhantomData }
     }
 }

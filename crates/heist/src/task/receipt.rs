@@ -138,7 +138,15 @@ impl Claimed<'_> {
     ///
     /// The receipt is kept until the task is done.
     pub(crate) unsafe fn delegate(self) -> Task {
-        Task::errand(Delegate(self.slot))
+        // SAFETY: live, by the receipt.
+        match unsafe { Slot::kind(self.slot) }.root {
+            None => Task::errand(Delegate::<false> { slot: self.slot, root: 0 }),
+            Some(root) => {
+                // SAFETY: started, by us.
+                let root = unsafe { root(self.slot) };
+                Task::errand(Delegate::<true> { slot: self.slot, root })
+            }
+        }
     }
 
     /// The outcome is there. A listener that was left is not needed any more.
@@ -148,33 +156,43 @@ impl Claimed<'_> {
     }
 }
 
-/// A claimed task that another thread runs.
-struct Delegate(NonNull<Slot>);
+/// A claimed task that another thread runs, perhaps a part of a fork.
+struct Delegate<const JOB: bool> {
+    slot: NonNull<Slot>,
+    /// What it descends from, if it is.
+    root: usize,
+}
 
 // SAFETY: the closure was `Send`, and the result goes to whoever waits.
-unsafe impl Send for Delegate {}
+unsafe impl<const JOB: bool> Send for Delegate<JOB> {}
 
-impl Delegate {
+impl<const JOB: bool> Delegate<JOB> {
     fn kind(&self) -> &'static Kind {
         // SAFETY: the receipt is kept until the task is done.
-        unsafe { Slot::kind(self.0) }
+        unsafe { Slot::kind(self.slot) }
     }
 }
 
-impl Errand for Delegate {
+impl<const JOB: bool> Errand for Delegate<JOB> {
+    const JOB: bool = JOB;
+
+    fn root(&self) -> usize {
+        self.root
+    }
+
     fn run(&mut self, hook: &Arc<PanicHook>) -> End {
         // SAFETY: claimed, and the claim handed on.
-        unsafe { (self.kind().execute)(self.0, hook) }
+        unsafe { (self.kind().execute)(self.slot, hook) }
     }
 
     fn refuse(&mut self, refusal: Refusal) -> u64 {
         // SAFETY: likewise.
-        unsafe { (self.kind().refuse)(self.0, refusal) }
+        unsafe { (self.kind().refuse)(self.slot, refusal) }
     }
 
     fn finish(self) {
         // SAFETY: the receipt is kept until this.
-        let listener = unsafe { Slot::state(self.0) }.finish_delegated();
+        let listener = unsafe { Slot::state(self.slot) }.finish_delegated();
         if let Some(listener) = &listener {
             listener.tell();
         }

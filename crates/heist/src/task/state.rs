@@ -75,17 +75,16 @@ impl State {
 
     /// Handle's side: may we run it?
     ///
-    /// Ordering: relaxed. Whoever wins reads a closure that it could read before: the queue has
-    /// handed it over, or the spawn that also made the handle. The loser reads nothing.
+    /// Whoever wins reads a closure that it could read before: the queue has handed it over, or the
+    /// spawn that also made the handle. But it will write where somebody who has put it back has looked.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
-        self.0.fetch_or(STARTED, Ordering::Relaxed) & STARTED == 0
+        self.0.fetch_or(STARTED, order::claim()) & STARTED == 0
     }
 
-    /// Queue's side, which has started it and touched nothing: somebody else is to run it.
+    /// Queue's side, which has started it and only looked: somebody else is to run it.
     pub(crate) fn postpone(&self) {
-        // Ordering: relaxed. The queue that it goes back to hands it over.
-        self.0.fetch_and(!STARTED, Ordering::Relaxed);
+        self.0.fetch_and(!STARTED, order::postpone());
     }
 
     /// Queue's side: the outcome is in the slot, and we let go. `Last`: it is for nobody, drop it.
