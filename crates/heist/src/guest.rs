@@ -18,9 +18,11 @@ use crate::sync::per_thread;
 use crate::task::{Awaited, Receipt, Task};
 use crate::wait::watch_outside;
 
-/// Of the pool that it takes part in.
+/// Of the pool that it takes part in: as good as one, if that has been stopped.
 pub(crate) fn workers() -> usize {
-    Pool::global().workers()
+    with_core!(Pool::global(), core => {
+        if core.idle.is_stopping() { 1 } else { core.config.workers }
+    })
 }
 
 /// Leaves it to the pool.

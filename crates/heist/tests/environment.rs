@@ -119,7 +119,7 @@ fn global_stopped() {
             assert_eq!(handle.join().expect("a result"), 1);
             let late = heist::spawn(|| 2).join();
             assert!(matches!(late, Err(heist::JoinError::Stopped)), "{late:?}");
-            // Short loops from outside do without it.
+            // Loops from outside do without it.
             let numbers: Vec<u64> = (0..4_000).collect();
             for _ in 0..200 {
                 let sum = heist::parallel::reduce_pieces(
