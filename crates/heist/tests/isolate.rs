@@ -114,8 +114,6 @@ fn tree(call: u64, seed: u64, depth: u32) -> usize {
         }
         5 | 6 => {
             let inner = call * 8 + 1 + die.roll(7) as u64;
-            // The number of the call that this one is in holds again afterwards.
-            part(call, || INSIDE.set(call));
             heist::isolate(|| part(inner, || 2 * tree(inner, a, depth - 1)))
         }
         _ => {
