@@ -23,6 +23,8 @@ for_every_strategy! {
     stolen_detached,
     stolen_joined,
     large_results,
+    private_joins,
+    joins_of_two_workers,
 }
 
 /// The system's allocator, which counts for all threads together: a task may be made on one and end
@@ -224,4 +226,42 @@ fn large_results<S: Kind>() {
         }
     });
     assert!(per_task.parse::<f64>().expect("a number") < 1.1, "{per_task}");
+}
+
+/// So many forks as a wave has, less one, each of them in another.
+fn fork(leaves: usize) -> usize {
+    if leaves == 1 {
+        return black_box(leaves);
+    }
+    // Half of a fork has room for so much where no memory is needed.
+    let ballast = [leaves, 0, 0, 0];
+    let (left, right) = heist::join(
+        move || fork(black_box(ballast)[0] / 2),
+        move || fork(ballast[0] - black_box(ballast)[0] / 2),
+    );
+    left + right
+}
+
+fn forks(pool: &Pool, waves: usize) {
+    (0..waves).for_each(|_| assert_eq!(pool.install(|| fork(WAVE)), WAVE));
+}
+
+/// Not one, however many joins there are: nobody is there to take a half.
+fn private_joins<S: Kind>() {
+    let _alone = alone();
+    let pool = S::pool(1);
+    forks(&pool, WARM_UP);
+    let allocations = pool.install(|| {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        (0..WAVES).for_each(|_| _ = fork(WAVE));
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    });
+    assert_eq!(allocations, 0);
+}
+
+/// Some halves are published, and some of these are stolen.
+fn joins_of_two_workers<S: Kind>() {
+    let _alone = alone();
+    let pool = S::pool(2);
+    assert_eq!(per_task(&pool, forks), "0.00");
 }

@@ -5,15 +5,18 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, mpsc};
 use std::thread;
 
-use common::{Kind, WORKERS, for_every_strategy, text};
+use common::{Kind, Ledger, WORKERS, assert_balanced, for_every_strategy, text};
 
 for_every_strategy! {
     both,
     poisoned_all_the_same,
     others_do_not_unwind,
+    second,
+    values_are_dropped,
 }
 
 /// The first closure's is passed on, whoever runs the second.
@@ -74,4 +77,61 @@ fn others_do_not_unwind<S: Kind>() {
     let_go.send(()).expect("a part that waits");
     assert!(panics.join().is_err());
     assert!(!panicking, "an innocent job is told that it panics");
+}
+
+/// Forks until something has happened on another thread.
+fn fork_until(happened: &AtomicBool) {
+    while !happened.load(Ordering::Acquire) {
+        heist::join(|| (), thread::yield_now);
+    }
+}
+
+/// The second closure's is passed on if it is the only one, from this thread or from another.
+fn second<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
+        let pool = pool.expect("a pool");
+        for round in 0..100 {
+            let started = AtomicBool::new(workers == 1 || round % 2 == 0);
+            let second = || {
+                started.store(true, Ordering::Release);
+                panic!("planned: b");
+            };
+            let join = || pool.join(|| fork_until(&started), second);
+            let payload = catch_unwind(AssertUnwindSafe(|| -> ((), ()) { join() }));
+            assert_eq!(text(&*payload.expect_err("a panic")), "planned: b");
+        }
+        pool.stop();
+        assert_balanced(&pool.stats());
+    }
+}
+
+/// Captured values and the result of the half that has one are dropped, once, whoever panics.
+fn values_are_dropped<S: Kind>() {
+    const ROUNDS: usize = 120;
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let ledger = Ledger::new(4 * ROUNDS);
+        for round in 0..ROUNDS {
+            let (one, other) = [(true, false), (false, true), (true, true)][round % 3];
+            let [a, b, left, right] = [0, 1, 2, 3].map(|number| ledger.item(4 * round + number));
+            let started = &AtomicBool::new(workers == 1 || round % 2 == 0);
+            let first = move || {
+                fork_until(started);
+                assert!(!one, "planned: {}", a.number);
+                left
+            };
+            let second = move || {
+                started.store(true, Ordering::Release);
+                assert!(!other, "planned: {}", b.number);
+                right
+            };
+            let payload = catch_unwind(AssertUnwindSafe(|| pool.join(first, second)));
+            let number = 4 * round + usize::from(!one);
+            assert_eq!(text(&*payload.expect_err("a panic")), format!("planned: {number}"));
+        }
+        ledger.assert_each_once();
+        pool.stop();
+        assert_balanced(&pool.stats());
+    }
 }
