@@ -4,6 +4,8 @@
 //! chain of roots each of which waits for the one above it, as in `wait`, and no wait is buried
 //! under one that waits for it. What else there is to do is left to another thread, with this one's seat.
 
+use std::iter;
+
 use crate::core::NO_SEAT;
 use crate::job;
 use crate::member::Member;
@@ -17,6 +19,9 @@ const LOOKS: u32 = 64;
 const PAUSES: u32 = 8;
 /// And then the core is yielded so often: what is waited for may have been on it.
 const YIELDS: u32 = 4;
+
+/// So many tasks are looked at, at most, in search of one's own. A guess.
+const SOUGHT: usize = 1024;
 
 /// May a task be run on top of what waits?
 pub(crate) enum Verdict {
@@ -46,6 +51,10 @@ impl<Q: Queues> Member<Q> {
     #[cold]
     fn wait_unwinding(&self, awaited: &dyn Awaited) {
         self.publish_all();
+        if self.core.relief.is_crowded() && self.run_claimed_job(awaited) {
+            // Guards that are wrong are better than no thread left.
+            return;
+        }
         if !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
@@ -131,6 +140,32 @@ impl<Q: Queues> Member<Q> {
         awaited.is_done()
     }
 
+    /// There is something to do, and it must not be done here; but what may be done here can lie behind it,
+    /// and if this thread holds a lock that all others want, nobody else will come to it.
+    pub(crate) fn seek_ours(&self) -> Option<Started> {
+        let seat = self.seat.borrow();
+        let seat = seat.as_ref()?;
+        let (queues, tally) = (&self.core.queues, seat.tally());
+        let next = || queues.pop_job(&seat.own, tally).or_else(|| queues.withdraw(tally));
+        let (mut ours, mut others) = (None, Vec::new());
+        for task in iter::from_fn(next).take(SOUGHT) {
+            match self.judge(task, true) {
+                Verdict::Husk => {}
+                Verdict::Ours(job) => {
+                    ours = Some(job);
+                    break;
+                }
+                Verdict::NotOurs(task) => others.push(task),
+            }
+        }
+        let any = !others.is_empty();
+        others.into_iter().for_each(|task| queues.inject(task, tally));
+        if any {
+            self.core.announce(tally);
+        }
+        ours
+    }
+
     /// May it be run on top of what waits, if anything may?
     pub(crate) fn judge(&self, task: Task, may_help: bool) -> Verdict {
         if !may_help {
@@ -154,7 +189,7 @@ impl<Q: Queues> Member<Q> {
                 let demand = &self.core.demands[seat];
                 let next = || demand.is_raised().then(job::publish_oldest).flatten();
                 // Lowered before others can see it, and only for what they will see.
-                self.push_jobs(std::iter::from_fn(next).inspect(|_| demand.lower()));
+                self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
             }
             None if self.core.idle.all_busy() => {}
             None => self.push_jobs(job::publish_oldest().into_iter()),

@@ -78,6 +78,11 @@ impl<Q: Queues> Relief<Q> {
         Taken::Start(shift, spares.born)
     }
 
+    /// Are there so many threads that more should not be asked for without need?
+    pub(crate) fn is_crowded(&self) -> bool {
+        lock(&self.0).extra >= MANY
+    }
+
     /// The thread that was to be started could not be: the seat is kept.
     pub(crate) fn not_started(&self) {
         let mut spares = lock(&self.0);

@@ -270,6 +270,10 @@ impl<Q: Queues> Member<Q> {
                     Verdict::Ours(job) => return Waited::Found(job),
                     Verdict::NotOurs(task) => task,
                 };
+                if helps && let Some(job) = self.seek_ours() {
+                    self.put_back(task);
+                    return Waited::Found(job);
+                }
                 return match self.give_seat(task) {
                     Ok(()) => Waited::Unseated,
                     Err(task) => self.keep_seat(task, awaited, helps),

@@ -10,8 +10,8 @@ use std::thread;
 use common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
 
 /// Several parts of a scope want one lock, and each opens a scope while it holds it. The thread that
-/// holds the lock waits for what it has spawned; it comes upon another part first, and gives its seat away
-/// with that, which then waits for the lock. What was spawned is left, and nobody is there to run it.
+/// holds the lock waits for what it has spawned, and may come upon another part first, which it must leave to another
+/// thread; there it waits for the lock. What was spawned is run all the same.
 fn under_a_lock<S: Kind>(workers: usize, rounds: usize, outside: bool) {
     let pool = S::pool(workers);
     let shared = Mutex::new(0);
@@ -35,11 +35,10 @@ fn count(shared: &Mutex<usize>, outside: bool) {
     *sum += counts.iter().sum::<usize>();
 }
 
-macro_rules! ignored {
+macro_rules! tests {
     ($($name:ident: $kind:ident, $workers:literal, $rounds:literal, $outside:literal;)*) => {
         $(
             #[test]
-            #[ignore = "hangs"]
             fn $name() {
                 watched(stringify!($name), || under_a_lock::<$kind>($workers, $rounds, $outside));
             }
@@ -47,9 +46,11 @@ macro_rules! ignored {
     };
 }
 
-ignored! {
+tests! {
     one_worker_with_a_global_queue: GlobalQueue, 1, 1, false;
     two_workers_with_a_global_queue: GlobalQueue, 2, 100, false;
+    three_workers: WorkStealing, 3, 100, false;
+    two_workers_locked: LockedDeques, 2, 100, false;
     one_worker_spawned_outside: WorkStealing, 1, 1, true;
     one_worker_spawned_outside_locked: LockedDeques, 1, 1, true;
 }
