@@ -15,44 +15,9 @@ use heist::{JoinError, JoinHandle, Pool, Strategy};
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use shuttle::thread;
 
-#[path = "../../deque/tests/common/schedules.rs"]
-mod schedules;
-
-/// Schedules of each kind; a pool takes many steps.
-const SCHEDULES: usize = 2_000;
-
-fn pool(strategy: Strategy, workers: usize) -> Arc<Pool> {
-    Arc::new(Pool::builder().workers(workers).strategy(strategy).build().expect("a small pool"))
-}
-
-/// Everything that went in has come out, as the counters have it.
-fn exact(pool: &Pool) {
-    let stats = pool.stats();
-    let out = stats.tasks_completed + stats.panics + stats.cancellations;
-    assert_eq!(stats.tasks_submitted, out, "{stats:?}");
-}
-
-/// A test for each strategy.
-macro_rules! scenarios {
-    ($($name:ident)*) => {$(
-        mod $name {
-            #[test]
-            fn work_stealing() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::WorkStealing));
-            }
-
-            #[test]
-            fn locked_deques() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::LockedDeques));
-            }
-
-            #[test]
-            fn global_queue() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::GlobalQueue));
-            }
-        }
-    )*};
-}
+#[path = "common/scenarios.rs"]
+mod scenarios;
+use scenarios::{exact, pool, scenarios};
 
 scenarios! { joins bursts tree overflow chain_of_spawns chain_of_handles stop_race stop_now_race future batch }
 

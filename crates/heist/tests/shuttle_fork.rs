@@ -2,51 +2,14 @@
 
 #![cfg(shuttle)]
 
-use std::sync::Arc;
-
-use heist::{Pool, Strategy};
+use heist::Strategy;
 use shuttle::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use shuttle::sync::mpsc;
 use shuttle::thread;
 
-#[path = "../../deque/tests/common/schedules.rs"]
-mod schedules;
-
-/// Schedules of each kind; a pool takes many steps.
-const SCHEDULES: usize = 2_000;
-
-fn pool(strategy: Strategy, workers: usize) -> Arc<Pool> {
-    Arc::new(Pool::builder().workers(workers).strategy(strategy).build().expect("a small pool"))
-}
-
-/// Everything that went in has come out, as the counters have it.
-fn exact(pool: &Pool) {
-    let stats = pool.stats();
-    let out = stats.tasks_completed + stats.panics + stats.cancellations;
-    assert_eq!(stats.tasks_submitted, out, "{stats:?}");
-}
-
-/// A test for each strategy.
-macro_rules! scenarios {
-    ($($name:ident)*) => {$(
-        mod $name {
-            #[test]
-            fn work_stealing() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::WorkStealing));
-            }
-
-            #[test]
-            fn locked_deques() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::LockedDeques));
-            }
-
-            #[test]
-            fn global_queue() {
-                super::schedules::check(super::SCHEDULES, || super::$name(super::Strategy::GlobalQueue));
-            }
-        }
-    )*};
-}
+#[path = "common/scenarios.rs"]
+mod scenarios;
+use scenarios::{exact, pool, scenarios};
 
 scenarios! { meetings meetings_beside_a_task }
 
