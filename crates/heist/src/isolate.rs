@@ -7,7 +7,7 @@ use crate::job;
 /// A thread that waits for the other half of its [`join`](crate::join), or for its
 /// [`scope`](crate::scope), runs other parts of the same task meanwhile: of the same loop over many items, for
 /// example. If it holds a lock, such a part may want the same lock, and would wait for the thread that it
-/// runs on. Inside `isolate` only what descends from the closure is run; if there is nothing of that kind, and
+/// runs on; or it waits for something else that this thread would do next. Inside `isolate` only what descends from the closure is run; if there is nothing of that kind, and
 /// something else is to be done, another thread takes this one's place in the pool. The same
 /// holds in everything that is forked inside, on whichever thread.
 ///

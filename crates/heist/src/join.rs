@@ -36,8 +36,9 @@ use crate::task::{Receipt, Task};
 /// assert_eq!(sum(&[1, 2, 3, 4, 5]), 15);
 /// ```
 ///
-/// While the second closure runs on another thread, this one does other fork-join work on top of the
-/// wait. If you hold a lock meanwhile, see [`isolate`](crate::isolate).
+/// Both run, but not necessarily at once: halves that wait for each other may wait for ever. While the second
+/// closure runs on another thread, this one runs other parts of the same task on top of the wait. If you hold a
+/// lock meanwhile, see [`isolate`](crate::isolate).
 ///
 /// # Panics
 ///
