@@ -265,12 +265,13 @@ impl<Q: Queues> Member<Q> {
                     self.put_back(task);
                     return Waited::Done;
                 }
-                let task = match self.judge(task, helps && self.is_shallow()) {
+                let may_help = helps && self.is_shallow();
+                let task = match self.judge(task, may_help) {
                     Verdict::Husk => continue,
                     Verdict::Ours(job) => return Waited::Found(job),
                     Verdict::NotOurs(task) => task,
                 };
-                if helps && let Some(job) = self.seek_ours() {
+                if may_help && let Some(job) = self.seek_ours() {
                     self.put_back(task);
                     return Waited::Found(job);
                 }
