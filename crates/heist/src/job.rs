@@ -201,6 +201,15 @@ pub(crate) fn root_of_oldest() -> usize {
     JOBS.with(|jobs| jobs.border_root.get())
 }
 
+/// What is forked from now on descends from `root`. Nothing is running on this thread.
+#[inline(always)]
+pub(crate) fn begin(root: usize) {
+    JOBS.with(|jobs| {
+        jobs.root.set(root);
+        jobs.border_root.set(root);
+    });
+}
+
 /// While `f` runs, what is forked descends from `root`. It is there for longer than `f` and what that forks.
 /// `f` does not panic.
 #[inline(always)]

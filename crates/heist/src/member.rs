@@ -222,16 +222,29 @@ impl<Q: Queues> Member<Q> {
         self.push_jobs(iter::from_fn(job::publish_oldest).take(SHARED));
     }
 
-    /// Runs a task that came out of a queue.
+    /// Runs a task that came out of a queue, with nothing beneath it on the stack.
     #[inline(always)]
+    pub(crate) fn run_first(&self, task: Task) {
+        if let Some(started) = task.start() {
+            job::begin(started.root());
+            self.execute(started);
+        }
+    }
+
+    /// Likewise, on top of something that waits.
     pub(crate) fn run(&self, task: Task) {
         if let Some(started) = task.start() {
             self.run_started(started);
         }
     }
 
-    #[inline(always)]
+    /// Likewise, one that was started.
     pub(crate) fn run_started(&self, started: Started) {
+        job::in_root(started.root(), || self.execute(started));
+    }
+
+    #[inline(always)]
+    fn execute(&self, started: Started) {
         let core = &*self.core;
         let hook = &core.config.on_panic;
         if core.is_cancelling() && !started.is_job() {
@@ -239,7 +252,7 @@ impl<Q: Queues> Member<Q> {
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.publish(Some(hook));
         }
-        let (end, ended) = job::in_root(started.root(), || started.execute(hook));
+        let (end, ended) = started.execute(hook);
         self.count(end);
         ended.publish(Some(hook));
     }

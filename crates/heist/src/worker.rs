@@ -94,7 +94,7 @@ impl<Q: Queues> Member<Q> {
         let mut next = shift.first.map_or_else(|| self.next(), Next::Run);
         // Nothing else is in this loop, for the sake of its code.
         while let Next::Run(task) = next {
-            self.run(task);
+            self.run_first(task);
             next = self.next();
         }
         self.after_shift(next)
