@@ -1,6 +1,6 @@
 //! What the threads of a pool share.
 
-use crate::demand::Demand;
+use crate::demand::{Demand, NO_SEAT};
 use crate::idle::{Heard, Idle};
 use crate::panic::PanicHook;
 use crate::queues::Queues;
@@ -27,9 +27,6 @@ pub(crate) fn count_end(tally: Tally<'_>, end: End) {
         End::Panicked => &block.panics,
     });
 }
-
-/// In the place of the number of a seat.
-pub(crate) const NO_SEAT: usize = usize::MAX;
 
 pub(crate) struct Core<Q: Queues> {
     pub(crate) queues: Q,
@@ -102,16 +99,16 @@ impl<Q: Queues> Core<Q> {
 
     /// The worker in that seat has nothing to do: whoever forks should share.
     pub(crate) fn raise_demand(&self, seat: usize) {
-        for other in self.demands.iter().filter(|demand| demand.seat != seat) {
-            other.raise();
-        }
+        self.demands_beside(seat).for_each(Demand::raise);
+    }
+
+    fn demands_beside(&self, seat: usize) -> impl Iterator<Item = &Demand> {
+        self.demands.iter().map(|demand| &demand.0).filter(move |demand| demand.seat != seat)
     }
 
     /// The last look of a worker that has said that it sleeps (step S3).
     pub(crate) fn last_look(&self, seat: usize) -> bool {
-        for other in self.demands.iter().filter(|demand| demand.seat != seat) {
-            other.raise_asleep();
-        }
+        self.demands_beside(seat).for_each(Demand::raise_asleep);
         self.queues.any()
     }
 

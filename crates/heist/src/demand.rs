@@ -3,8 +3,8 @@
 //!
 //! The owner looks at its word at every join, so looking must cost nothing: a load of a line that nobody
 //! writes while everybody is busy. Whoever has nothing to do raises the words of all others; a
-//! worker that is about to sleep does so *after* it has said that it sleeps. The owner takes an
-//! appetite off its word *before* it publishes a job and looks for sleepers. So a demand that is
+//! worker that is about to sleep does so *after* it has said that it sleeps. The owner takes one
+//! off its word *before* it publishes a job and looks for sleepers. So a demand that is
 //! overwritten has been answered: `idle/README.md` has the argument.
 
 use crate::sync::{AtomicUsize, Ordering};
@@ -23,6 +23,9 @@ const APPETITE: usize = 1;
 /// Likewise.
 #[cfg(any(loom, shuttle))]
 const HUNGER: usize = 1;
+
+/// In the place of the number of a seat.
+pub(crate) const NO_SEAT: usize = usize::MAX;
 
 /// The word of one seat.
 pub(crate) struct Demand {

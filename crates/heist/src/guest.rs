@@ -11,7 +11,7 @@ use crate::core::{Core, count_end};
 use crate::error::JoinError;
 use crate::job;
 use crate::member::Intake;
-use crate::panic::AbortOnUnwind;
+use crate::panic::{AbortOnUnwind, contain};
 use crate::pool::{Engine, Pool, with_core};
 use crate::queues::Queues;
 use crate::sync::per_thread;
@@ -119,7 +119,7 @@ where
         match (left, right) {
             (Ok(left), Ok(right)) => (left, right),
             (Err(payload), right) => {
-                crate::panic::contain(|| drop(right));
+                contain(|| drop(right));
                 resume_unwind(payload)
             }
             (Ok(_), Err(JoinError::Panicked(panic))) => panic.resume(),

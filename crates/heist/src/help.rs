@@ -6,19 +6,13 @@
 
 use std::iter;
 
-use crate::core::NO_SEAT;
+use crate::demand::NO_SEAT;
 use crate::job;
 use crate::member::Member;
 use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, pause, yield_now};
 use crate::task::{Awaited, Started, Task};
-
-/// Looks for something to do before sleeping is considered: some ten microseconds.
-const LOOKS: u32 = 64;
-/// Pauses between two looks.
-const PAUSES: u32 = 8;
-/// And then the core is yielded so often: what is waited for may have been on it.
-const YIELDS: u32 = 4;
+use crate::wait::{LOOKS, PAUSES, YIELDS};
 
 /// So many tasks are looked at, at most, in search of one's own. A guess.
 const SOUGHT: usize = 1024;

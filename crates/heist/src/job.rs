@@ -3,14 +3,14 @@
 //! A chain through the stack frames of the joins, from the oldest to the newest; nobody else reads it,
 //! so it takes no atomic operation. The oldest, which is the largest as a rule, is published first: so the
 //! published ones are a prefix of the chain, and a border between them and the private ones says
-//! all. A frame that was linked is not written to again, by this thread or another: the loads of the
-//! way out find what the stores of the way in have left, as the processor expects.
+//! all. What the way out reads of a frame is not written again after the way in, by this thread or
+//! another: the loads find what the stores have left, as the processor expects.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::demand::Demand;
+use crate::demand::{Demand, NO_SEAT};
 use crate::sync::per_thread;
 use crate::task::Task;
 
@@ -118,8 +118,8 @@ pub(crate) fn is_demanded() -> bool {
 /// Of this thread's seat, if it has one.
 pub(crate) fn seat() -> usize {
     let demand = JOBS.with(|jobs| jobs.demand.get());
-    // SAFETY: as in `is_demanded`.
-    unsafe { &*demand }.seat
+    // SAFETY: there since `open`, or null.
+    unsafe { demand.as_ref() }.map_or(NO_SEAT, |demand| demand.seat)
 }
 
 /// Adds the newest, unless this thread belongs to no pool.

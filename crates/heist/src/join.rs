@@ -6,7 +6,7 @@
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 
-use crate::core::NO_SEAT;
+use crate::demand::NO_SEAT;
 use crate::error::JoinError;
 use crate::global;
 use crate::job::{self, Job};
@@ -167,12 +167,21 @@ where
 
     /// See [`Job::new`].
     unsafe fn publish(job: *const Job) -> Option<Task> {
-        let fork = job.cast::<Self>();
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
-        let fork = unsafe { &*fork };
+        let fork = unsafe { &*job.cast::<Self>() };
         // SAFETY: it was private, and is published once, so nobody has taken it or will.
-        let closure = unsafe { fork.take_closure() };
-        let published = fork.published.with_mut(|published| published.cast::<Published<R>>());
+        Some(unsafe { fork.make_task(job::root_of_oldest()) })
+    }
+
+    /// Of the closure, which goes with it.
+    ///
+    /// # Safety
+    ///
+    /// The closure is there, and the join waits for the task.
+    unsafe fn make_task(&self, root: usize) -> Task {
+        // SAFETY: as the caller says.
+        let closure = unsafe { self.take_closure() };
+        let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
         let thief = ThiefsPlace(unsafe { &raw const (*published).thief });
         let run = move || {
@@ -181,11 +190,11 @@ where
             closure()
         };
         // SAFETY: what it borrows outlives the join, and the join waits for it.
-        let (task, receipt) = unsafe { Task::job(job::root_of_oldest(), run) };
+        let (task, receipt) = unsafe { Task::job(root, run) };
         let thief = AtomicUsize::new(NO_SEAT);
         // SAFETY: of this thread alone.
         unsafe { published.write(Published { receipt, thief }) };
-        Some(task)
+        task
     }
 
     /// After a panic of the first closure: it may have been started, and whether it runs should not be a
@@ -198,14 +207,13 @@ where
     #[cold]
     #[inline(never)]
     unsafe fn run_all_the_same(&self) {
-        // What is older goes first, if any of it is private.
-        while job::any() {
-            with_host(|host| host.publish_oldest());
-        }
         // SAFETY: as the caller says.
-        let private = unsafe { job::pop((&raw const *self).cast()) };
-        debug_assert!(!private, "published above");
-        // SAFETY: it was published.
+        if unsafe { job::pop((&raw const *self).cast()) } {
+            // SAFETY: it was private, so the closure is there; waited for below.
+            let task = unsafe { self.make_task(job::root()) };
+            with_host(|host| host.submit_job(task));
+        }
+        // SAFETY: it was published, there or before.
         let outcome = unsafe { self.wait() };
         contain(|| drop(outcome));
     }

@@ -53,9 +53,6 @@ pub(crate) trait Host {
     /// Makes tasks of the oldest private jobs, because somebody wants them.
     fn answer_demand(&self);
 
-    /// Makes a task of the oldest private job.
-    fn publish_oldest(&self);
-
     /// Returns when it is done; `pool` is where it was spawned.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);
 

@@ -28,11 +28,11 @@ const STACK_SHARE: usize = 4;
 
 /// Looks at a task that is running elsewhere before sleeping is considered. To sleep and to be
 /// woken takes some ten microseconds on a good day.
-const LOOKS: u32 = 64;
+pub(crate) const LOOKS: u32 = 64;
 /// Pauses between two looks.
-const PAUSES: u32 = 8;
+pub(crate) const PAUSES: u32 = 8;
 /// And then the core is yielded so often: the task may have been on it.
-const YIELDS: u32 = 4;
+pub(crate) const YIELDS: u32 = 4;
 
 /// After so many claimed tasks their husks are looked for; a guess.
 const HUSKS: usize = 64;
@@ -109,10 +109,6 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn answer_demand(&self) {
         Self::answer_demand(self);
-    }
-
-    fn publish_oldest(&self) {
-        self.push_jobs(job::publish_oldest().into_iter());
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {

@@ -86,10 +86,6 @@ impl Host for Member {
         false
     }
 
-    fn publish_oldest(&self) {
-        unreachable!("nothing panics")
-    }
-
     fn answer_demand(&self) {
         self.scene.demand.lower();
         if let Some(job) = job::publish_oldest() {

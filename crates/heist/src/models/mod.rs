@@ -30,10 +30,6 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
-        fn publish_oldest(&self) {
-            unreachable!("no forks")
-        }
-
         fn wait_for_job(&self, _: &dyn Awaited, _: Option<&crate::sync::AtomicUsize>) {
             unreachable!("no forks")
         }
