@@ -18,12 +18,12 @@ const JOINS: u64 = if cfg!(test) { 232 } else { 24_157_816 };
 
 const TWO_CALLS: &str = "two-calls";
 
-const BY_MOVE: Case<ByMove> = Case {
+const BY_MOVE: Case<Fib> = Case {
     workload: "fib",
     name: "",
     title: "closures by move",
     metric: &metric::JOIN,
-    program: ByMove,
+    program: Fib::ByMove,
     limits: &[
         (1, "rayon", 0.29),
         (1, "chili", 0.68),
@@ -35,22 +35,22 @@ const BY_MOVE: Case<ByMove> = Case {
     efficiency: Some(0.93),
 };
 
-const GENERIC: Case<Generic> = Case {
+const GENERIC: Case<Fib> = Case {
     workload: "fib-generic",
     name: "",
     title: "closures by move, one program for all",
     metric: &metric::JOIN,
-    program: Generic,
+    program: Fib::Generic,
     limits: &[],
     efficiency: None,
 };
 
-const BY_REFERENCE: Case<ByReference> = Case {
+const BY_REFERENCE: Case<Fib> = Case {
     workload: "fib-ref",
     name: "",
     title: "closures by reference",
     metric: &metric::JOIN,
-    program: ByReference,
+    program: Fib::ByReference,
     limits: &[(1, "rayon", 0.36)],
     efficiency: None,
 };
@@ -63,39 +63,29 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// Each closure holds the number.
+/// How it is written.
 #[derive(Clone, Copy)]
-struct ByMove;
-
-impl Program for ByMove {
-    type Input = ();
-
-    fn input(self) {}
-
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        F::fib(hand, black_box(N))
-    }
-
-    fn check(self, by: &str, (): &(), found: u64) {
-        expect(by, found, RESULT);
-    }
-
-    fn operations(self) -> u64 {
-        JOINS
-    }
+enum Fib {
+    /// For each library by itself. Each closure holds the number.
+    ByMove,
+    /// The same, once for all.
+    Generic,
+    /// Once for all. Each closure holds a reference to the number, as most that one writes do.
+    ByReference,
 }
 
-/// The same, written once.
-#[derive(Clone, Copy)]
-struct Generic;
-
-impl Program for Generic {
+impl Program for Fib {
     type Input = ();
 
     fn input(self) {}
 
     fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        by_move::<F>(hand, black_box(N))
+        let n = black_box(N);
+        match self {
+            Self::ByMove => F::fib(hand, n),
+            Self::Generic => by_move::<F>(hand, n),
+            Self::ByReference => by_reference::<F>(hand, n),
+        }
     }
 
     fn check(self, by: &str, (): &(), found: u64) {
@@ -114,28 +104,6 @@ fn by_move<F: Fork>(hand: &mut F::Hand<'_>, n: u64) -> u64 {
     let (a, b) =
         F::join(hand, move |hand| by_move::<F>(hand, n - 1), move |hand| by_move::<F>(hand, n - 2));
     a + b
-}
-
-/// Each closure holds a reference to the number, as most that one writes do.
-#[derive(Clone, Copy)]
-struct ByReference;
-
-impl Program for ByReference {
-    type Input = ();
-
-    fn input(self) {}
-
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        by_reference::<F>(hand, black_box(N))
-    }
-
-    fn check(self, by: &str, (): &(), found: u64) {
-        expect(by, found, RESULT);
-    }
-
-    fn operations(self) -> u64 {
-        JOINS
-    }
 }
 
 fn by_reference<F: Fork>(hand: &mut F::Hand<'_>, n: u64) -> u64 {
