@@ -178,6 +178,7 @@ impl Builder {
         }
         let config = Config {
             workers,
+            guests: 0,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             on_thread_start: self.on_thread_start,

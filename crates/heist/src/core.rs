@@ -12,6 +12,8 @@ use crate::task::{End, Refusal, Season, Task};
 /// What the builder was told.
 pub(crate) struct Config {
     pub(crate) workers: usize,
+    /// So many of the workers have a life of their own, and the end does not wait for them.
+    pub(crate) guests: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -57,7 +59,7 @@ impl<Q: Queues> Core<Q> {
         let (queues, own) = Q::new(workers);
         let core = Self {
             queues,
-            idle: Idle::new(workers, Q::PATIENT),
+            idle: Idle::new(workers - config.guests, Q::PATIENT),
             ledger: Ledger::new(workers),
             demands: (0..workers).map(|seat| Padded(Demand::new(seat, workers))).collect(),
             of_seatless: Demand::new(NO_SEAT, 2),
@@ -109,7 +111,7 @@ impl<Q: Queues> Core<Q> {
     /// The last look of a worker that has said that it sleeps (step S3).
     pub(crate) fn last_look(&self, seat: usize) -> bool {
         self.demands_beside(seat).for_each(Demand::raise_asleep);
-        self.queues.any()
+        self.queues.any() || self.queues.has_mail(seat)
     }
 
     /// There is something new in a queue.

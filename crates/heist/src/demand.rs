@@ -7,7 +7,8 @@
 //! off its word *before* it publishes a job and looks for sleepers. So a demand that is
 //! overwritten has been answered: `idle/README.md` has the argument.
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::order;
+use crate::sync::{AtomicUsize, Ordering, full_fence};
 
 /// How many jobs somebody wants who is looking for work. More than one, because the owner may go on
 /// into something long in which it does not look; few enough that an answer costs less than a steal. A
@@ -71,6 +72,26 @@ impl Demand {
         if !self.is_raised() {
             self.wanted.store(1, Ordering::Relaxed);
         }
+    }
+
+    /// Not the owner, after it has stolen the last job that was published: there may be one in its stead.
+    pub(crate) fn raise_after_steal(&self) {
+        full_fence(order::STOLEN);
+        self.wanted.store(APPETITE, Ordering::Relaxed);
+    }
+
+    /// The owner, before it looks whether a job is published, and publishes more. Either it sees there what a thief has
+    /// stolen, or it does not overwrite what that one wants (step D5).
+    pub(crate) fn take(&self) -> usize {
+        let wanted = self.wanted.load(Ordering::Relaxed);
+        self.wanted.store(0, Ordering::Relaxed);
+        full_fence(order::OFFER);
+        wanted
+    }
+
+    /// The owner, which has not so many jobs: the next ones are wanted.
+    pub(crate) fn put_back(&self, wanted: usize) {
+        self.wanted.store(wanted, Ordering::Relaxed);
     }
 
     /// The owner, before it publishes a job. It may overwrite a demand that is raised at the same time,

@@ -21,15 +21,21 @@ impl<Q: Queues> Seat<Q> {
     #[inline]
     pub(crate) fn next(&self, core: &Core<Q>) -> Option<Task> {
         let tally = self.tally();
-        if self.is_turn(INJECTOR_INTERVAL)
+        if !Q::NESTS
+            && self.is_turn(INJECTOR_INTERVAL)
             && let Some(task) = core.queues.withdraw(tally)
         {
             tally.one(|block| &block.injector_pops);
             return Some(task);
         }
-        let task = core.queues.pop(&self.own, tally)?;
+        let task = core.queues.pop(&self.own, tally).or_else(|| self.mail(core))?;
         tally.one(|block| &block.local_pops);
         Some(task)
+    }
+
+    /// What is for this worker alone.
+    fn mail(&self, core: &Core<Q>) -> Option<Task> {
+        core.queues.mail(self.index, self.tally())
     }
 
     /// From the others, and then from outside. Nothing is at hand.
@@ -44,7 +50,7 @@ impl<Q: Queues> Seat<Q> {
     /// The other way round, for one that has just been woken: if it was from outside, the others' deques
     /// are cold and empty.
     pub(crate) fn hunt_outside_first(&self, core: &Core<Q>) -> Option<Task> {
-        let found = self.draw(core).or_else(|| self.steal(core));
+        let found = self.mail(core).or_else(|| self.draw(core)).or_else(|| self.steal(core));
         self.want(core, found)
     }
 
@@ -97,7 +103,11 @@ impl<Q: Queues> Seat<Q> {
             self.count_steal(0);
             // The last one: there will be more who want one.
             if !core.queues.has_job(victim) {
-                core.demands[victim].raise();
+                if Q::OFFERS {
+                    core.demands[victim].raise_after_steal();
+                } else {
+                    core.demands[victim].raise();
+                }
             }
         }
         stolen

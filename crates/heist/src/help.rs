@@ -29,6 +29,9 @@ impl<Q: Queues> Member<Q> {
     /// Waits for a part of a fork that was published; `thief` is where whoever runs it leaves its number. Or
     /// for all parts of a scope, without one.
     pub(crate) fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
+        if Q::NESTS {
+            return self.nest(awaited);
+        }
         if panicking() {
             return self.wait_unwinding(awaited);
         }
@@ -179,6 +182,7 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn answer_demand(&self) {
         let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
         match seat {
+            Some(seat) if Q::OFFERS => self.answer_with_offer(seat),
             Some(seat) => {
                 let demand = &self.core.demands[seat];
                 let next = || demand.is_raised().then(job::publish_oldest).flatten();

@@ -4,7 +4,9 @@
 //! that the first has returned, it is simply called: no atomic operation, no allocation, and the
 //! frame's address is all that was written down. If somebody does, the oldest private job becomes a task.
 
+use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::ptr::NonNull;
 
 use crate::demand::NO_SEAT;
 use crate::error::JoinError;
@@ -51,25 +53,58 @@ where
     RA: Send,
     RB: Send,
 {
-    fork(a, ManuallyDrop::new(b))
+    fork::<Untold, A, B, RA, RB>(a, ManuallyDrop::new(b))
+}
+
+/// How the second closure of a join is called.
+pub(crate) trait Call<B> {
+    type Result;
+
+    /// Is it on another thread than the first?
+    fn call(closure: B, elsewhere: bool) -> Self::Result;
+}
+
+/// With nothing.
+pub(crate) struct Untold;
+
+impl<B: FnOnce() -> R, R> Call<B> for Untold {
+    type Result = R;
+
+    #[inline(always)]
+    fn call(closure: B, _: bool) -> R {
+        closure()
+    }
+}
+
+/// With whether it is on another thread.
+pub(crate) struct Told;
+
+impl<B: FnOnce(bool) -> R, R> Call<B> for Told {
+    type Result = R;
+
+    #[inline(always)]
+    fn call(closure: B, elsewhere: bool) -> R {
+        closure(elsewhere)
+    }
 }
 
 /// Not inlined: in the caller's frame its way of unwinding would make every call of the caller's, the
 /// leaves of its recursion as well, save all registers.
 #[inline(never)]
-pub(crate) fn fork<A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
+pub(crate) fn fork<C, A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
 where
+    C: Call<B, Result = RB>,
     A: FnOnce() -> RA + Send,
-    B: FnOnce() -> RB + Send,
+    B: Send,
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::new(&b);
+    let fork = Fork::<C, B, RB>::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
     // what comes later goes first.
     if !unsafe { job::push((&raw const fork).cast()) } {
         // SAFETY: it is not in the chain, and this is the only one to take it.
-        return global::join_outside(a, unsafe { fork.take_closure() });
+        return global::join_outside::<C, A, B, RA, RB>(a, unsafe { fork.take_closure() });
     }
     let guard = OnUnwind(&fork);
     if job::is_demanded() {
@@ -84,7 +119,7 @@ where
         }
         // SAFETY: it was not published, and this is the only one to take it.
         let b = unsafe { fork.take_closure() };
-        return (left, b());
+        return (left, C::call(b, false));
     }
     // SAFETY: it was published.
     (left, unsafe { fork.settle() })
@@ -101,8 +136,9 @@ fn answer() {
 ///
 /// `repr(C)`, so that the job's address is its own.
 #[repr(C)]
-struct Fork<B, R> {
+struct Fork<C, B, R> {
     job: Job,
+    call: PhantomData<C>,
     /// The closure, if it fits: it has come in a register. If not, where the caller has put it: to copy it
     /// would be to wait for what was written just before. There until it is taken, by this thread.
     closure: UnsafeCell<MaybeUninit<*const B>>,
@@ -117,13 +153,21 @@ struct Fork<B, R> {
 /// What a join keeps of a job that was published.
 struct Published<R> {
     receipt: Receipt<R>,
+    trail: Trail,
+}
+
+/// Who has forked, and who runs it.
+struct Trail {
+    /// The seat of the thread of the join.
+    owner: usize,
     /// The seat of the thread that runs it: a hint whom to help.
     thief: AtomicUsize,
 }
 
-impl<B, R> Fork<B, R>
+impl<C, B, R> Fork<C, B, R>
 where
-    B: FnOnce() -> R + Send,
+    C: Call<B, Result = R>,
+    B: Send,
     R: Send,
 {
     #[inline(always)]
@@ -140,6 +184,7 @@ where
         }
         Self {
             job: Job::new(Self::publish),
+            call: PhantomData,
             closure: UnsafeCell::new(place),
             published: UnsafeCell::new(MaybeUninit::uninit()),
         }
@@ -173,27 +218,29 @@ where
         Some(unsafe { fork.make_task(job::root_of_oldest()) })
     }
 
-    /// Of the closure, which goes with it.
+    /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it.
     ///
     /// # Safety
     ///
     /// The closure is there, and the join waits for the task.
     unsafe fn make_task(&self, root: usize) -> Task {
-        // SAFETY: as the caller says.
-        let closure = unsafe { self.take_closure() };
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
-        let thief = ThiefsPlace(unsafe { &raw const (*published).thief });
-        let run = move || {
-            // SAFETY: the join waits for this.
-            unsafe { thief.sign() };
-            closure()
+        let trail = TrailsPlace(unsafe { &raw const (*published).trail });
+        let (task, receipt) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<TrailsPlace>() {
+            // SAFETY: as the caller says.
+            let closure = unsafe { self.take_closure() };
+            // SAFETY: what it borrows outlives the join, and the join waits for it.
+            unsafe { Task::job(root, move || C::call(closure, trail.sign())) }
+        } else {
+            let fork = NonNull::from(self);
+            let place = ClosuresPlace(fork);
+            // SAFETY: likewise, and so does the fork.
+            unsafe { Task::job(root, move || C::call(place.take(), trail.sign())) }
         };
-        // SAFETY: what it borrows outlives the join, and the join waits for it.
-        let (task, receipt) = unsafe { Task::job(root, run) };
-        let thief = AtomicUsize::new(NO_SEAT);
+        let trail = Trail { owner: job::seat(), thief: AtomicUsize::new(NO_SEAT) };
         // SAFETY: of this thread alone.
-        unsafe { published.write(Published { receipt, thief }) };
+        unsafe { published.write(Published { receipt, trail }) };
         task
     }
 
@@ -246,7 +293,7 @@ where
         {
             // SAFETY: it was published, as the caller says.
             let published = unsafe { &*published };
-            with_host(|host| host.wait_for_job(&published.receipt, Some(&published.thief)));
+            with_host(|host| host.wait_for_job(&published.receipt, Some(&published.trail.thief)));
         }
         // SAFETY: likewise, and not used again.
         unsafe { published.read() }.receipt.take()
@@ -254,27 +301,48 @@ where
 }
 
 /// Where a thief leaves its number.
-struct ThiefsPlace(*const AtomicUsize);
+struct TrailsPlace(*const Trail);
 
-// SAFETY: it points to an atomic.
-unsafe impl Send for ThiefsPlace {}
+// SAFETY: it points to an atomic, and to what was written before the job was published.
+unsafe impl Send for TrailsPlace {}
 
-impl ThiefsPlace {
-    /// # Safety
-    ///
-    /// The frame is there.
-    unsafe fn sign(&self) {
-        // SAFETY: there, as the caller says.
-        let place = unsafe { &*self.0 };
+impl TrailsPlace {
+    /// Is this another thread than that of the join? Called by the job, for which the join waits.
+    fn sign(&self) -> bool {
+        // SAFETY: in the frame of the join, which waits for this.
+        let trail = unsafe { &*self.0 };
+        let here = job::seat();
         // Ordering: relaxed. A hint.
-        place.store(job::seat(), Ordering::Relaxed);
+        trail.thief.store(here, Ordering::Relaxed);
+        here != trail.owner
+    }
+}
+
+/// Where a closure is that is too large for a slot.
+struct ClosuresPlace<C, B, R>(NonNull<Fork<C, B, R>>);
+
+// SAFETY: what it leads to is the closure, which is `Send`.
+unsafe impl<C, B: Send, R> Send for ClosuresPlace<C, B, R> {}
+
+impl<C, B, R> ClosuresPlace<C, B, R>
+where
+    C: Call<B, Result = R>,
+    B: Send,
+    R: Send,
+{
+    /// Called by the job, once; the join waits for it.
+    fn take(self) -> B {
+        // SAFETY: the join waits for this.
+        let fork = unsafe { self.0.as_ref() };
+        // SAFETY: nobody else takes it: the job is run once, and the join does not look at it since it was published.
+        unsafe { fork.take_closure() }
     }
 }
 
 /// Sees to the second closure if the first one panics.
-struct OnUnwind<'f, B: FnOnce() -> R + Send, R: Send>(&'f Fork<B, R>);
+struct OnUnwind<'f, C: Call<B, Result = R>, B: Send, R: Send>(&'f Fork<C, B, R>);
 
-impl<B: FnOnce() -> R + Send, R: Send> Drop for OnUnwind<'_, B, R> {
+impl<C: Call<B, Result = R>, B: Send, R: Send> Drop for OnUnwind<'_, C, B, R> {
     // The guard itself needs no place in the frame if this is not a call.
     #[inline(always)]
     fn drop(&mut self) {

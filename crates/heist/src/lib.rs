@@ -69,6 +69,7 @@ mod worker;
 
 mod wait;
 mod help;
+mod nest;
 mod handle;
 mod batch;
 mod join;
@@ -79,6 +80,8 @@ mod pool;
 mod builder;
 mod global;
 
+#[doc(hidden)]
+pub mod engine;
 mod guest;
 pub mod parallel;
 

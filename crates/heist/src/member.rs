@@ -131,12 +131,27 @@ pub(crate) unsafe fn enter(pool: usize, host: &dyn Host, demand: &Demand, f: imp
         }
     }
     // SAFETY: there until the thread has left.
-    unsafe { job::open(demand) };
-    // SAFETY: only the lifetime changes, and it is current for no longer than this call.
-    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
-    CURRENT.with(|current| current.set(Current { pool, host: Some(NonNull::from(host)) }));
+    unsafe { become_member(pool, host, demand) };
     let _leave = Leave(pool);
     f();
+}
+
+/// Makes that what the thread is.
+///
+/// # Safety
+///
+/// As for [`enter`]; and they are there until the thread has ended, or is something else.
+pub(crate) unsafe fn become_member(pool: usize, host: &dyn Host, demand: &Demand) {
+    // SAFETY: as the caller says.
+    unsafe { job::open(demand) };
+    // SAFETY: only the lifetime changes, and it is current for no longer than it is there.
+    let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
+    CURRENT.with(|current| current.set(Current { pool, host: Some(NonNull::from(host)) }));
+}
+
+/// A thread that has left its pool has nothing to do with it any more.
+pub(crate) fn forget_pool() {
+    CURRENT.with(|current| current.set(Current { pool: 0, host: None }));
 }
 
 impl<Q: Queues> Member<Q> {

@@ -55,7 +55,7 @@ orderings! {
 
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
-pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END];
+pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -65,3 +65,7 @@ pub(crate) const SLEEP: &str = "sleep_fence";
 pub(crate) const FOUND: &str = "found_fence";
 /// Between the announcement of the end and the sweep of what came too late (`SUBMIT`).
 pub(crate) const END: &str = "end_fence";
+/// Between the answer to a demand and the look whether something is published (`STOLEN`).
+pub(crate) const OFFER: &str = "offer_fence";
+/// Between the steal of what was published and the demand for more (`OFFER`).
+pub(crate) const STOLEN: &str = "stolen_fence";

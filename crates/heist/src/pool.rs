@@ -223,10 +223,11 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn strategy(&self) -> Strategy {
-        fn of<Q: Queues>(_: &Core<Q>) -> Strategy {
-            Q::STRATEGY
+        match &self.0 {
+            Engine::Stealing(_) => Strategy::WorkStealing,
+            Engine::Locked(_) => Strategy::LockedDeques,
+            Engine::Global(_) => Strategy::GlobalQueue,
         }
-        with_core!(self, core => of(core))
     }
 
     /// What the pool has done so far.

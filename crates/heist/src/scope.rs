@@ -55,7 +55,7 @@ where
     }
     // To take it is to see what was done before it.
     end.take().expect("the last one keeps the promise");
-    let panic = lock(&scope.state.panic).take();
+    let panic = lock(&scope.panic).take();
     match (result, panic) {
         (Ok(value), None) => value,
         (Ok(value), Some(payload)) => {
@@ -85,6 +85,8 @@ where
 /// ```
 pub struct Scope<'scope> {
     state: State,
+    /// The first of what was spawned.
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The pool, for spawns from other threads. The scope lies in the frame of one of its tasks.
     intake: NonNull<dyn Intake>,
     pool: usize,
@@ -102,8 +104,6 @@ pub(crate) struct State {
     left: AtomicUsize,
     /// Taken by the last to end.
     end: UnsafeCell<Option<Promise<()>>>,
-    /// The first of what was spawned.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 impl<'scope> Scope<'scope> {
@@ -112,7 +112,8 @@ impl<'scope> Scope<'scope> {
         let (state, end) = State::new();
         let intake = with_host(|host| host.intake()).expect("on a thread of a pool");
         let (pool, root) = (current_pool(), job::root());
-        (Self { state, intake, pool, root, lifetime: PhantomData }, end)
+        let panic = Mutex::new(None);
+        (Self { state, panic, intake, pool, root, lifetime: PhantomData }, end)
     }
 
     /// Runs a closure on the pool of the scope, at the latest before the scope ends. It may borrow
@@ -147,8 +148,7 @@ impl State {
     /// Of a scope whose closure is yet to run, and its end.
     pub(crate) fn new() -> (Self, Receipt<Vec<()>>) {
         let (promise, end) = Promise::new();
-        let (left, panic) = (AtomicUsize::new(1), Mutex::new(None));
-        (Self { left, end: UnsafeCell::new(Some(promise)), panic }, end)
+        (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)) }, end)
     }
 
     pub(crate) fn one_more(&self) {
@@ -213,7 +213,7 @@ where
         match catch_unwind(AssertUnwindSafe(|| f(scope))) {
             Ok(()) => End::Completed,
             Err(payload) => {
-                let mut first = lock(&scope.state.panic);
+                let mut first = lock(&scope.panic);
                 let other = if first.is_none() { first.replace(payload) } else { Some(payload) };
                 drop(first);
                 contain(|| drop(other));

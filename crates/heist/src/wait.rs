@@ -88,10 +88,16 @@ pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
 
 impl<Q: Queues> Host for Member<Q> {
     fn submit(&self, task: Task, count: u64) {
+        if Q::NESTS {
+            self.publish_each();
+        }
         self.push(task, count);
     }
 
     fn submit_job(&self, job: Task) {
+        if Q::NESTS {
+            self.publish_each();
+        }
         self.push_jobs(iter::once(job));
     }
 
@@ -112,6 +118,9 @@ impl<Q: Queues> Host for Member<Q> {
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
+        if Q::NESTS {
+            return self.nest(awaited);
+        }
         let ours = pool == self.core.id();
         if ours && self.is_shallow() && self.run_awaited(awaited) {
             return;
@@ -293,7 +302,7 @@ impl<Q: Queues> Member<Q> {
         Waited::Done
     }
 
-    fn leave_search(&self, searching: &mut bool) {
+    pub(crate) fn leave_search(&self, searching: &mut bool) {
         let core = &*self.core;
         if std::mem::take(searching) && core.idle.leave_search(|| core.queues.any()) {
             self.with_tally(|tally| tally.one(|block| &block.wake_ups_sent));
@@ -319,7 +328,7 @@ impl<Q: Queues> Member<Q> {
         Waited::Done
     }
 
-    fn sleep_until(&self, awaited: &dyn Awaited) {
+    pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {
         while !awaited.is_done() {
             self.listener.berth().park();
         }

@@ -100,13 +100,25 @@ impl<Q: Queues> Member<Q> {
         self.after_shift(next)
     }
 
-    fn sit_down(&self, seat: Box<Seat<Q>>) {
+    /// Works until the pool ends, on a seat that is kept.
+    pub(crate) fn serve_to_the_end(&self) {
+        let mut next = self.next();
+        while let Next::Run(task) = next {
+            self.run_first(task);
+            next = self.next();
+        }
+        if matches!(next, Next::EndedHere) {
+            self.core.wind_up();
+        }
+    }
+
+    pub(crate) fn sit_down(&self, seat: Box<Seat<Q>>) {
         // SAFETY: the member keeps the core.
         unsafe { job::turn_to(&self.core.demands[seat.index]) };
         *self.seat.borrow_mut() = Some(seat);
     }
 
-    fn stand_up(&self) -> Option<Box<Seat<Q>>> {
+    pub(crate) fn stand_up(&self) -> Option<Box<Seat<Q>>> {
         // SAFETY: the member keeps the core.
         unsafe { job::turn_to(&self.core.of_seatless) };
         self.seat.borrow_mut().take()

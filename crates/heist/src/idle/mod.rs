@@ -84,7 +84,7 @@ pub(crate) enum Heard {
 
 impl Idle {
     pub(crate) fn new(workers: usize, patient: bool) -> Self {
-        debug_assert!((1..=MAX_WORKERS).contains(&workers), "counted in 16 bits");
+        debug_assert!(workers <= MAX_WORKERS, "counted in 16 bits");
         Self {
             word: Padded(AtomicU64::new(0)),
             asleep: Mutex::new(Vec::with_capacity(workers)),
@@ -140,6 +140,23 @@ impl Idle {
         drop(asleep);
         listener.tell();
         true
+    }
+
+    /// Something was put into everybody's mailbox, after which this is called (step P5). How many sleepers has it
+    /// woken?
+    pub(crate) fn posted(&self) -> u64 {
+        full_fence(order::SUBMIT);
+        if self.word().sleepers() == 0 {
+            return 0;
+        }
+        let mut asleep = lock(&self.asleep);
+        let called = asleep.len() as u64;
+        self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER).wrapping_mul(called), Ordering::Relaxed);
+        for listener in asleep.drain(..) {
+            listener.berth().call();
+            listener.tell();
+        }
+        called
     }
 
     /// May one more search? At most half of the workers do, and always one may.
@@ -245,7 +262,7 @@ impl Idle {
         self.end(&mut asleep, any)
     }
 
-    /// So many workers will never come: for the end they count as asleep.
+    /// So many workers will never come: for the end, which is not to be before, they count as asleep.
     pub(crate) fn absent(&self, workers: usize) {
         let _asleep = lock(&self.asleep);
         self.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);

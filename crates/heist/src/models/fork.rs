@@ -291,6 +291,27 @@ fn demand_against_sleep(way: Way) {
     worker.join().unwrap();
 }
 
+/// A thief takes the one job that is published while its owner, who has another one, looks at what is wanted. In the end
+/// the other one is published, or its owner will look again.
+fn offer_against_steal() {
+    let demand = Arc::new(Demand::new(0, 2));
+    let published = Arc::new(AtomicUsize::new(1));
+    let thief = thread::spawn({
+        let (demand, published) = (Arc::clone(&demand), Arc::clone(&published));
+        move || {
+            if Want::take(&published) {
+                demand.raise_after_steal();
+            }
+        }
+    });
+    demand.take();
+    if published.load(Relaxed) == 0 {
+        published.store(1, Relaxed);
+    }
+    thief.join().unwrap();
+    assert!(published.load(Relaxed) == 1 || demand.is_raised(), "nobody can have the other one");
+}
+
 /// Two parts of a scope end on two threads; its owner sees what both have done.
 fn scope_end() {
     let (state, end) = State::new();
@@ -330,6 +351,7 @@ models! {
     fork_publish_against_pop: publish_against_pop, None, 2_000;
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
+    fork_offer_against_steal: offer_against_steal, None, 20;
     fork_scope_end: scope_end, Some(4), 1_500;
 }
 

@@ -120,6 +120,33 @@ fn wake_chain() {
     }
 }
 
+/// Each worker gets mail while it goes to sleep. Nobody else looks there.
+fn post_against_park() {
+    let idle = Arc::new(Idle::new(2, true));
+    let mail = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let workers = [0, 1].map(|number| {
+        let (idle, mail) = (Arc::clone(&idle), Arc::clone(&mail));
+        thread::spawn(move || {
+            let me = Arc::new(Listener::thread());
+            let has_mail = || mail[number].load(Relaxed) > 0;
+            let mut searching = false;
+            while !has_mail() {
+                let rise = idle.sleep(&me, searching, has_mail, || false, || ());
+                assert!(matches!(rise, Rise::Early | Rise::Called));
+                searching = true;
+            }
+            if searching {
+                idle.leave_search(|| false);
+            }
+        })
+    });
+    mail.iter().for_each(|mail| mail.store(1, Relaxed));
+    idle.posted();
+    for worker in workers {
+        worker.join().unwrap();
+    }
+}
+
 /// The pool is stopped while its worker goes to sleep.
 fn stop_against_park() {
     let scene = Scene::new(1);
@@ -189,6 +216,7 @@ models! {
     idle_searcher_against_submit: searcher_against_submit, None, 250;
     idle_last_searcher_against_submit: last_searcher_against_submit, Some(4), 15_000;
     idle_wake_chain: wake_chain, Some(3), 140_000;
+    idle_post_against_park: post_against_park, Some(3), 8_000;
     idle_stop_against_park: stop_against_park, None, 60;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;

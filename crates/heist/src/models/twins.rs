@@ -41,7 +41,7 @@ fn every_weakened_ordering_is_noticed() {
 
 #[test]
 fn every_missing_fence_is_noticed() {
-    each_is_noticed(&idle::MODELS.iter().collect::<Vec<_>>(), FENCES);
+    each_is_noticed(&idle::MODELS.iter().chain(fork::MODELS).collect::<Vec<_>>(), FENCES);
 }
 
 /// How a published job gets from its owner to a thief is up to the deque between them.
@@ -63,6 +63,13 @@ fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {
         assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
     }
+}
+
+/// Mail is in nobody else's sight.
+#[test]
+fn mail_relies_on_the_fences() {
+    let model = idle::MODELS.iter().find(|model| model.name == "idle_post_against_park");
+    each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
 }
 
 #[test]

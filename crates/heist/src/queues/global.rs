@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Haul, Queues, Strategy};
+use super::{Haul, Queues};
 use crate::stats::Tally;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
@@ -54,7 +54,6 @@ pub(crate) struct Global {
 impl Queues for Global {
     type Own = ();
 
-    const STRATEGY: Strategy = Strategy::GlobalQueue;
     const STEALS: bool = false;
     const PATIENT: bool = false;
 

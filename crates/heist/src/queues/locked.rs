@@ -4,7 +4,7 @@ use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
-use super::{Haul, Queues, Strategy};
+use super::{Haul, Queues};
 use crate::stats::Tally;
 use crate::task::Task;
 
@@ -28,7 +28,6 @@ pub(crate) struct Own {
 impl Queues for Locked {
     type Own = Own;
 
-    const STRATEGY: Strategy = Strategy::LockedDeques;
     const STEALS: bool = true;
     const PATIENT: bool = true;
 

@@ -2,14 +2,18 @@
 
 mod global;
 mod locked;
+mod single;
 mod stealing;
 
 use std::fmt;
+
+use heist_deque::Steal;
 
 use crate::stats::Tally;
 use crate::task::Task;
 pub(crate) use global::Global;
 pub(crate) use locked::Locked;
+pub(crate) use single::Single;
 pub(crate) use stealing::Stealing;
 
 /// How a pool keeps its tasks.
@@ -70,8 +74,6 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// What the worker in one seat has to itself.
     type Own: Send + 'static;
 
-    const STRATEGY: Strategy;
-
     /// Is there anything to steal from other workers?
     const STEALS: bool;
 
@@ -79,6 +81,13 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// submitter leave it at one that does? Otherwise every submission wakes a sleeper, as a condition
     /// variable would.
     const PATIENT: bool;
+
+    /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
+    /// for, and gives its seat to another thread for the rest.
+    const NESTS: bool = false;
+
+    /// Does a worker that has jobs keep one of them published, whether somebody wants it or not?
+    const OFFERS: bool = false;
 
     /// For that many workers.
     fn new(workers: usize) -> (Self, Vec<Self::Own>);
@@ -145,6 +154,43 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// From outside, one, without a deque to put more into.
     fn withdraw(&self, tally: Tally<'_>) -> Option<Task>;
 
-    /// Is there something anywhere? The last look before sleep.
+    /// Is there something anywhere, for anybody? The last look before sleep.
     fn any(&self) -> bool;
+
+    /// For one worker and no other.
+    fn post(&self, _to: usize, _task: Task) {
+        unreachable!("only an engine has mail")
+    }
+
+    /// What was posted to that worker first. Only for itself.
+    fn mail(&self, _of: usize, _tally: Tally<'_>) -> Option<Task> {
+        None
+    }
+
+    /// Was something posted to that worker?
+    fn has_mail(&self, _of: usize) -> bool {
+        false
+    }
+}
+
+/// Steals until it is clear whether there is something.
+fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
+    loop {
+        match steal() {
+            Steal::Success(task) => return Some(task),
+            Steal::Empty => return None,
+            Steal::Retry => tally.one(|block| &block.failed_cas),
+        }
+    }
+}
+
+fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
+    match stolen {
+        Steal::Success(task) => Haul::Task(task, more),
+        Steal::Empty => Haul::Nothing,
+        Steal::Retry => {
+            tally.one(|block| &block.failed_cas);
+            Haul::Contended
+        }
+    }
 }

@@ -2,9 +2,9 @@
 
 use heist_deque::bounded::{self, Stealer, Worker};
 use heist_deque::facade::Watched;
-use heist_deque::{BATCH_LIMIT, Full, Injector, Steal};
+use heist_deque::{BATCH_LIMIT, Full, Injector};
 
-use super::{Haul, Queues, Strategy};
+use super::{Haul, Queues, haul, insist};
 use crate::stats::Tally;
 use crate::task::Task;
 
@@ -38,7 +38,6 @@ pub(crate) struct Own {
 impl Queues for Stealing {
     type Own = Own;
 
-    const STRATEGY: Strategy = Strategy::WorkStealing;
     const STEALS: bool = true;
     const PATIENT: bool = true;
 
@@ -122,29 +121,7 @@ impl Stealing {
     }
 }
 
-/// Steals until it is clear whether there is something.
-fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
-    loop {
-        match steal() {
-            Steal::Success(task) => return Some(task),
-            Steal::Empty => return None,
-            Steal::Retry => tally.one(|block| &block.failed_cas),
-        }
-    }
-}
-
 /// The worker's own deque was empty before, so what is in it now came along.
 fn came_along(own: &Own) -> usize {
     own.deque.len().min(BATCH_LIMIT)
-}
-
-fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
-    match stolen {
-        Steal::Success(task) => Haul::Task(task, more),
-        Steal::Empty => Haul::Nothing,
-        Steal::Retry => {
-            tally.one(|block| &block.failed_cas);
-            Haul::Contended
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 use super::kind::{self, Errand, Rooted};
 use super::receipt::Receipt;
 use super::recycle;
-use super::slot::{End, Refusal, Slot};
+use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
 use super::{dispose, forget_listener, make};
 use crate::panic::PanicHook;
@@ -21,6 +21,9 @@ pub(crate) struct Task(NonNull<Slot>);
 unsafe impl Send for Task {}
 
 impl Task {
+    /// The closure of a part of a fork of up to this size needs no memory of its own.
+    pub(crate) const ROOM_FOR_JOB: usize = ROOM - size_of::<Rooted<()>>();
+
     /// A task, and the handle's side of it.
     ///
     /// # Safety

@@ -1,0 +1,361 @@
+//! The engine without its face, for crates that put another face on it. Not for programs: it promises nothing from
+//! one version to the next.
+//!
+//! An [`Engine`] is a pool whose threads are the caller's: as many as there are seats, never more, and each keeps its seat.
+//! So a thread that waits does not step aside for another, as in a [`Pool`](crate::Pool): it runs whatever there is, on top
+//! of what waits. What a thread spawns it runs newest first; what comes from elsewhere is run in the order in which it came,
+//! when there is nothing else. Everything that is given to an engine is run.
+//!
+//! No closure that is given to an engine may panic, unless it says so: the process would be aborted.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+
+use crate::core::{Config, Core};
+use crate::error::JoinError;
+use crate::idle::MAX_WORKERS;
+use crate::job;
+use crate::join::{Told, fork};
+use crate::member::{
+    Host, Intake, Member, become_member, enter, forget_pool, with_host, with_member,
+};
+use crate::panic::{AbortOnUnwind, PanicHook};
+use crate::queues::{Queues, Single};
+use crate::scope::State;
+use crate::seat;
+use crate::sync::{Arc, Mutex, lock};
+use crate::task::{Awaited, End, Errand, Receipt, Refusal, Task};
+use crate::wait;
+
+/// The most threads that an engine can have.
+pub const MAX_THREADS: usize = MAX_WORKERS;
+
+/// What the tasks of an engine descend from: nobody asks.
+const ROOT: usize = 0;
+
+/// A pool whose threads are the caller's.
+#[derive(Clone)]
+pub struct Engine(Arc<Core<Single>>);
+
+impl Engine {
+    /// For so many threads, from one to [`MAX_THREADS`], and a seat for each of them, in the order of their numbers. With
+    /// `guest`, the first is for a thread that has something else to do ([`Seat::occupy`]), and for which the end does not wait.
+    pub fn new(threads: usize, guest: bool) -> (Self, Vec<Seat>) {
+        assert!((1..=MAX_THREADS).contains(&threads), "an engine for {threads} threads");
+        let config = Config {
+            workers: threads,
+            guests: usize::from(guest),
+            stack_size: usize::MAX,
+            thread_name: Box::new(|_| String::new()),
+            on_thread_start: Box::new(|_| ()),
+            on_thread_stop: Box::new(|_| ()),
+            on_panic: Arc::default(),
+        };
+        let (core, own) = Core::new(config);
+        let engine = Self(Arc::new(core));
+        let seat = |(index, own)| {
+            let seat = seat::Seat::new(index, own, engine.0.ledger.of_seat(index));
+            Seat { seat: Some(Box::new(seat)), engine: engine.clone(), guest: guest && index == 0 }
+        };
+        let seats = own.into_iter().enumerate().map(seat).collect();
+        (engine, seats)
+    }
+
+    /// By which it is told from others that are alive.
+    pub fn id(&self) -> usize {
+        self.0.id()
+    }
+
+    /// How many there are.
+    pub fn threads(&self) -> usize {
+        self.0.config.workers
+    }
+
+    fn here<R>(&self, f: impl FnOnce(&Member<Single>) -> R) -> Option<R> {
+        with_member(&*self.0, f)
+    }
+
+    /// Is this thread one of the engine's?
+    pub fn is_here(&self) -> bool {
+        self.here(|_| ()).is_some()
+    }
+
+    /// Has this thread something to do next, if it is one of the engine's?
+    pub fn has_pending(&self) -> Option<bool> {
+        self.here(Member::has_pending)
+    }
+
+    /// Calls `f` on a thread of the engine some time: if this is one, as the next thing this one does; it may be stolen.
+    ///
+    /// # Safety
+    ///
+    /// What it borrows is there until it has run.
+    pub unsafe fn spawn<F: FnOnce() + Send>(&self, f: F) {
+        // SAFETY: as the caller says.
+        let mut task = Some(unsafe { Task::borrowing_errand(Chore(Some(f))) });
+        let mut next = || task.take().expect("once");
+        if self.here(|member| Host::submit_job(member, next())).is_none() {
+            self.0.inject_job(next());
+        }
+    }
+
+    /// Calls one of these on each thread, in the order of their numbers; there are as many as threads.
+    /// Each thread does so when it has run what it has spawned itself, in the order of these calls.
+    ///
+    /// # Safety
+    ///
+    /// What they borrow is there until they have run.
+    pub unsafe fn broadcast<F: FnOnce() + Send>(&self, each: impl ExactSizeIterator<Item = F>) {
+        assert_eq!(each.len(), self.threads(), "one for each thread");
+        let tally = self.0.ledger.of_others();
+        tally.add(|block| &block.tasks_submitted, self.threads() as u64);
+        for (thread, f) in each.enumerate() {
+            // SAFETY: as the caller says.
+            let task = unsafe { Task::borrowing_errand(Chore(Some(f))) };
+            self.0.queues.post(thread, task);
+        }
+        let called = self.0.idle.posted();
+        tally.add(|block| &block.wake_ups_sent, called);
+    }
+
+    /// Calls `f` on a thread of the engine, this one if it is, and returns what it returns, or panics as it does. `f` is told
+    /// whether it has come from elsewhere.
+    pub fn run<F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(bool) -> R + Send,
+        R: Send,
+    {
+        if self.is_here() {
+            return f(false);
+        }
+        let guard = AbortOnUnwind;
+        // SAFETY: what it borrows outlives this call, which does not return before the task is done, and does not
+        // unwind: the guard would see to that.
+        let (task, receipt) = unsafe { Task::job(ROOT, || f(true)) };
+        self.0.inject_job(task);
+        wait::wait(&receipt, self.id());
+        let outcome = receipt.take();
+        std::mem::forget(guard);
+        match outcome {
+            Ok(value) => value,
+            Err(JoinError::Panicked(panic)) => panic.resume(),
+            Err(JoinError::Cancelled | JoinError::Stopped) => {
+                unreachable!("what is given to an engine is run")
+            }
+        }
+    }
+
+    /// Runs one thing here that is at hand, or else one of another thread's or from elsewhere. Was there any? `None` on a
+    /// thread that is not the engine's.
+    pub fn yield_now(&self) -> Option<bool> {
+        self.here(|member| {
+            let task = member.at_hand().or_else(|| member.elsewhere());
+            task.map(|task| member.run(task)).is_some()
+        })
+    }
+
+    /// Likewise, of what is at hand only.
+    pub fn yield_local(&self) -> Option<bool> {
+        self.here(|member| member.at_hand().map(|task| member.run(task)).is_some())
+    }
+
+    /// The threads end when nothing is left to do. Nothing comes from elsewhere any more, as the caller knows.
+    pub fn close(&self) {
+        self.0.close();
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("threads", &self.threads()).finish_non_exhaustive()
+    }
+}
+
+/// The right, and the duty, to be one of an engine's threads. If it is dropped, that thread will never come.
+pub struct Seat {
+    /// `None` when it is taken.
+    seat: Option<Box<seat::Seat<Single>>>,
+    engine: Engine,
+    guest: bool,
+}
+
+impl Seat {
+    /// From zero.
+    pub fn index(&self) -> usize {
+        self.seat.as_ref().expect("not taken yet").index
+    }
+
+    /// The calling thread serves until the engine's end. `start` and `stop` are called on it before and after,
+    /// while it counts as the engine's already and still.
+    ///
+    /// # Panics
+    ///
+    /// If the thread belongs to a pool.
+    pub fn serve(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
+        assert!(!is_inside(), "a thread of a pool serves in another");
+        assert!(!self.guest, "a guest does not serve");
+        let (member, seat) = self.take();
+        let core = &*member.core;
+        // A thread that is lost keeps the engine from ending, and tasks from running.
+        let guard = AbortOnUnwind;
+        let work = || {
+            member.sit_down(seat);
+            member.serving.set(true);
+            start();
+            member.serve_to_the_end();
+            stop();
+            // Of what was called last.
+            while let Some(task) = member.at_hand() {
+                member.run(task);
+            }
+            member.stand_up();
+        };
+        // SAFETY: the member is of that engine, and so is the demand.
+        unsafe { enter(core.id(), &*member, &core.of_idle, work) };
+        forget_pool();
+        std::mem::forget(guard);
+    }
+
+    /// The calling thread is the engine's from now on, for good, and goes on with its own life: it runs things when it waits,
+    /// and others take what it spawns. The first seat of an engine that was made for a guest.
+    ///
+    /// # Panics
+    ///
+    /// If the thread belongs to a pool.
+    pub fn occupy(mut self) {
+        assert!(!is_inside(), "a thread of a pool is no guest in another");
+        assert!(self.guest, "made for a guest");
+        let (member, seat) = self.take();
+        // For good: nobody knows when the thread has come to its end.
+        let member = Box::leak(member);
+        member.serving.set(true);
+        // SAFETY: the member is of that engine, and so is the demand; neither goes away.
+        unsafe { become_member(member.core.id(), &*member, &member.core.of_idle) };
+        member.sit_down(seat);
+    }
+
+    fn take(&mut self) -> (Box<Member<Single>>, Box<seat::Seat<Single>>) {
+        let seat = self.seat.take().expect("taken once");
+        (Box::new(Member::new(Arc::clone(&self.engine.0))), seat)
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if self.seat.is_some() && !self.guest {
+            let core = &self.engine.0;
+            core.idle.absent(1);
+            if core.idle.is_stopping() {
+                core.close();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat").field("engine", &self.engine).finish_non_exhaustive()
+    }
+}
+
+/// Something to run that nobody waits for, or whoever does is told by itself.
+struct Chore<F>(Option<F>);
+
+impl<F: FnOnce() + Send> Errand for Chore<F> {
+    const JOB: bool = true;
+
+    fn root(&self) -> usize {
+        ROOT
+    }
+
+    fn run(&mut self, _: &Arc<PanicHook>) -> End {
+        let guard = AbortOnUnwind;
+        self.0.take().expect("run once")();
+        std::mem::forget(guard);
+        End::Completed
+    }
+
+    fn refuse(&mut self, _: Refusal) -> u64 {
+        unreachable!("what is given to an engine is run")
+    }
+
+    fn finish(self) {}
+}
+
+/// Does this thread belong to a pool, or to an engine?
+#[inline]
+pub fn is_inside() -> bool {
+    job::is_open()
+}
+
+/// Calls both, perhaps at once, on a thread that [`is_inside`]; the second is told whether it is on another thread than the first.
+/// If the second panics, so does this; the first must not.
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    fork::<Told, A, B, RA, RB>(a, ManuallyDrop::new(b))
+}
+
+/// Counts what is not done, and is waited for: first of all its owner.
+pub struct Latch {
+    state: State,
+    end: Mutex<Option<Receipt<Vec<()>>>>,
+}
+
+// SAFETY: the state is made for it.
+unsafe impl Sync for Latch {}
+
+impl Latch {
+    /// With the owner to be counted down.
+    pub fn new() -> Self {
+        let (state, end) = State::new();
+        Self { state, end: Mutex::new(Some(end)) }
+    }
+
+    /// One more, by somebody who is counted.
+    pub fn one_more(&self) {
+        self.state.one_more();
+    }
+
+    /// One less. The latch may be gone when this returns.
+    ///
+    /// # Safety
+    ///
+    /// The latch is there, and the caller is one of those that are counted, and says this once.
+    pub unsafe fn done(latch: *const Self) {
+        // SAFETY: there, as the caller says.
+        let state = NonNull::from(unsafe { &(*latch).state });
+        // SAFETY: as the caller says.
+        unsafe { State::done(state) };
+    }
+
+    /// The owner is done, and waits for the others: once. On a thread of an engine it runs whatever there is meanwhile.
+    pub fn wait(&self) {
+        let end = lock(&self.end).take().expect("waits once");
+        // SAFETY: there; the owner was counted from the beginning, and says so here.
+        unsafe { Self::done(self) };
+        if !end.is_done() && with_host(|host| host.wait_for_job(&end, None)).is_none() {
+            wait::watch_outside(&end);
+        }
+        // To take it is to see what was done before it.
+        end.take().expect("the last one keeps the promise");
+    }
+}
+
+impl Default for Latch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Latch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Latch").finish_non_exhaustive()
+    }
+}

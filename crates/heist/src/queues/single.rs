@@ -1,0 +1,101 @@
+//! For an engine (`crate::engine`): one deque for each thread, which takes everything, in the order in which it comes, and
+//! grows; a mailbox for each thread; and an injector. Nothing is moved but to be run.
+
+use heist_deque::Injector;
+use heist_deque::growable::{self, Stealer, Worker};
+
+use super::{Haul, Queues, haul, insist};
+use crate::stats::Tally;
+use crate::task::Task;
+
+/// What others can reach of a thread.
+struct Reach {
+    tasks: Stealer<Task>,
+    /// For this thread and no other.
+    mail: Injector<Task>,
+}
+
+pub(crate) struct Single {
+    injector: Injector<Task>,
+    threads: Box<[Reach]>,
+}
+
+impl Queues for Single {
+    type Own = Worker<Task>;
+
+    const STEALS: bool = true;
+    const PATIENT: bool = true;
+    const NESTS: bool = true;
+    const OFFERS: bool = true;
+
+    fn new(workers: usize) -> (Self, Vec<Self::Own>) {
+        let (own, threads): (Vec<_>, Vec<_>) = (0..workers)
+            .map(|_| {
+                let (own, tasks) = growable::new();
+                (own, Reach { tasks, mail: Injector::new() })
+            })
+            .unzip();
+        (Self { injector: Injector::new(), threads: threads.into() }, own)
+    }
+
+    #[inline]
+    fn push(&self, own: &Self::Own, task: Task, _: Tally<'_>) {
+        own.push(task);
+    }
+
+    #[inline]
+    fn inject(&self, task: Task, _: Tally<'_>) {
+        self.injector.push(task);
+    }
+
+    #[inline]
+    fn pop(&self, own: &Self::Own, _: Tally<'_>) -> Option<Task> {
+        own.pop()
+    }
+
+    fn push_job(&self, own: &Self::Own, job: Task, _: Tally<'_>) -> Result<(), Task> {
+        own.push(job);
+        Ok(())
+    }
+
+    fn pop_job(&self, own: &Self::Own, _: Tally<'_>) -> Option<Task> {
+        own.pop()
+    }
+
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
+        haul(self.threads[victim].tasks.steal(), 0, tally)
+    }
+
+    fn has_job(&self, victim: usize) -> bool {
+        !self.threads[victim].tasks.is_empty()
+    }
+
+    fn draw(&self, _: &Self::Own, tally: Tally<'_>) -> Haul {
+        haul(self.injector.steal(), 0, tally)
+    }
+
+    /// There is only the one deque, and that was tried.
+    fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Haul {
+        Haul::Nothing
+    }
+
+    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+        insist(|| self.injector.steal(), tally)
+    }
+
+    fn any(&self) -> bool {
+        !self.injector.is_empty() || self.threads.iter().any(|thread| !thread.tasks.is_empty())
+    }
+
+    fn post(&self, to: usize, task: Task) {
+        self.threads[to].mail.push(task);
+    }
+
+    fn mail(&self, of: usize, tally: Tally<'_>) -> Option<Task> {
+        insist(|| self.threads[of].mail.steal(), tally)
+    }
+
+    fn has_mail(&self, of: usize) -> bool {
+        !self.threads[of].mail.is_empty()
+    }
+}

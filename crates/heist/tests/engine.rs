@@ -1,0 +1,206 @@
+//! The engine by itself: whoever puts a face on it relies on this.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::thread;
+
+use heist::engine::{self, Engine, Latch};
+
+/// An engine with threads, which are gone when this returns.
+fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
+    let (engine, seats) = Engine::new(threads, false);
+    let seats: Vec<_> =
+        seats.into_iter().map(|seat| thread::spawn(|| seat.serve(|| (), || ()))).collect();
+    f(&engine);
+    engine.close();
+    seats.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
+    // SAFETY: it borrows nothing.
+    unsafe { engine.spawn(f) };
+}
+
+/// What is spawned on an engine of one thread, in the order in which it has run.
+fn order(f: impl FnOnce(&Engine, &dyn Fn(u32)) + Send) -> Vec<u32> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    with_engine(1, |engine| {
+        let seen = Arc::clone(&seen);
+        engine.run(move |_| {
+            let say = |number| {
+                let seen = Arc::clone(&seen);
+                spawn(engine, move || seen.lock().unwrap().push(number));
+            };
+            f(engine, &say);
+        });
+    });
+    Arc::into_inner(seen).unwrap().into_inner().unwrap()
+}
+
+#[test]
+fn what_a_thread_spawns_it_runs_newest_first() {
+    let seen = order(|_, say| (0..2000).for_each(say));
+    assert!(seen.into_iter().eq((0..2000).rev()));
+}
+
+#[test]
+fn what_comes_from_elsewhere_is_run_in_its_order() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    with_engine(1, |engine| {
+        for number in 0..2000 {
+            let seen = Arc::clone(&seen);
+            spawn(engine, move || seen.lock().unwrap().push(number));
+        }
+    });
+    assert!(seen.lock().unwrap().iter().copied().eq(0..2000));
+}
+
+#[test]
+fn what_the_first_half_spawns_comes_before_the_second_half() {
+    let seen = order(|engine, say| {
+        say(0);
+        let second = Mutex::new(None);
+        let say = |number| say(number);
+        // Neither closure leaves this thread: there is no other.
+        struct Here<T>(T);
+        // SAFETY: as above.
+        unsafe impl<T> Send for Here<T> {}
+        let first = Here(&say);
+        engine::join(
+            move || {
+                let first = first;
+                (first.0)(2);
+                (first.0)(3);
+            },
+            |elsewhere| *second.lock().unwrap() = Some(elsewhere),
+        );
+        assert_eq!(*second.lock().unwrap(), Some(false));
+        // What was spawned has run before the second half; this comes after both.
+        say(1);
+        assert_eq!(engine.has_pending(), Some(true));
+    });
+    assert_eq!(seen, [3, 2, 1, 0]);
+}
+
+#[test]
+fn the_second_half_can_be_stolen_whenever_there_is_a_thief() {
+    with_engine(2, |engine| {
+        for round in 0..2000 {
+            let barrier = Barrier::new(2);
+            let told = engine.run(|_| {
+                // Others are busy for a moment, so that nobody wants a job when it is forked.
+                spawn(engine, move || (0..round % 50).for_each(|_| std::hint::spin_loop()));
+                engine::join(
+                    || {
+                        barrier.wait();
+                    },
+                    |elsewhere| {
+                        barrier.wait();
+                        elsewhere
+                    },
+                )
+                .1
+            });
+            assert!(told);
+        }
+    });
+}
+
+#[test]
+fn each_thread_gets_its_mail() {
+    with_engine(3, |engine| {
+        for _ in 0..500 {
+            let counts = [const { AtomicUsize::new(0) }; 3];
+            let threads = Mutex::new(Vec::new());
+            let latch = Latch::new();
+            (0..3).for_each(|_| latch.one_more());
+            let (counts, threads, latch) = (&counts, &threads, &latch);
+            let each = (0..3).map(|index| {
+                move || {
+                    counts[index].fetch_add(1, Ordering::Relaxed);
+                    threads.lock().unwrap().push(thread::current().id());
+                    // SAFETY: counted above.
+                    unsafe { Latch::done(latch) };
+                }
+            });
+            // SAFETY: waited for below.
+            unsafe { engine.broadcast(each) };
+            latch.wait();
+            assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+            let mut threads = threads.lock().unwrap();
+            threads.sort_by_key(|id| format!("{id:?}"));
+            threads.dedup();
+            assert_eq!(threads.len(), 3, "one each");
+        }
+    });
+}
+
+#[test]
+fn a_guest_has_a_life_of_its_own() {
+    thread::spawn(|| {
+        let (engine, mut seats) = Engine::new(2, true);
+        let guest = seats.remove(0);
+        let other = seats.remove(0);
+        guest.occupy();
+        let other = thread::spawn(|| other.serve(|| (), || ()));
+        assert!(engine.is_here());
+        let barrier = Barrier::new(2);
+        let halves = engine::join(
+            || barrier.wait().is_leader(),
+            |elsewhere| {
+                barrier.wait();
+                elsewhere
+            },
+        );
+        assert!(halves.1);
+        engine.close();
+        other.join().unwrap();
+        // It is alone now.
+        assert_eq!(engine::join(|| 1, |_| 2), (1, 2));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_seat_that_nobody_takes_does_not_keep_the_others() {
+    let (engine, mut seats) = Engine::new(3, false);
+    let thread = seats.pop().unwrap();
+    let thread = thread::spawn(|| thread.serve(|| (), || ()));
+    drop(seats.pop());
+    assert!(engine.run(|elsewhere| elsewhere));
+    engine.close();
+    drop(seats);
+    thread.join().unwrap();
+}
+
+#[test]
+fn threads_of_two_engines_wait_for_each_other() {
+    with_engine(1, |one| {
+        with_engine(1, |two| {
+            let deep = one.run(|_| two.run(|_| one.run(|_| two.run(|elsewhere| elsewhere))));
+            assert!(deep);
+        });
+    });
+}
+
+#[test]
+fn what_is_left_at_the_end_of_a_thread_is_run() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (engine, mut seats) = Engine::new(1, false);
+    let seat = seats.pop().unwrap();
+    let thread = thread::spawn({
+        let (engine, ran) = (engine.clone(), Arc::clone(&ran));
+        move || {
+            let last = Arc::clone(&ran);
+            let count = move || {
+                last.fetch_add(1, Ordering::Relaxed);
+            };
+            seat.serve(|| (), || spawn(&engine, count));
+            assert!(!engine::is_inside());
+        }
+    });
+    engine.close();
+    thread.join().unwrap();
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+}
