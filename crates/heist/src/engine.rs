@@ -31,6 +31,9 @@ use crate::wait;
 /// The most threads that an engine can have.
 pub const MAX_THREADS: usize = MAX_WORKERS;
 
+/// Of this crate, for a face that says what it stands on.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// What the tasks of an engine descend from: nobody asks.
 const ROOT: usize = 0;
 
