@@ -33,6 +33,9 @@ step_run() {
     cargo run --release --example stress
 }
 
+# The tests of rayon and of rayon-core, on ours.
+step_rayon() { ci/rayon-suite.sh; }
+
 # The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
 step_bench() { cargo run --release -p heist-bench --features peers -- --rounds 1 >/dev/null; }
 
@@ -41,7 +44,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs test run bench models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs test rayon run bench models asan tsan)
 
 summary=()
 started=$SECONDS

@@ -1,0 +1,112 @@
+# Sourced by ci/rayon-suite.sh and ci/rayon-clients.sh: how a published crate is fetched, and how its tests are run on
+# our rayon-core, with the evidence that they did run on it.
+#
+# HEIST_RAYON_CORE is the directory of the crate that takes rayon-core's place: crates/rayon-core unless set.
+# shellcheck shell=bash
+
+me=$(basename "$0" .sh)
+fail() {
+    printf '%s: FAILED: %s\n' "$me" "$1" >&2
+    exit 1
+}
+
+core=${HEIST_RAYON_CORE:-crates/rayon-core}
+[[ -f $core/Cargo.toml ]] || fail "there is no crate in $core"
+core=$(cd "$core" && pwd -P)
+work=$PWD/target/$me
+mkdir -p "$work"
+export CARGO_TARGET_DIR=$work/target
+export CARGO_PROFILE_DEV_DEBUG=0
+
+# Every test process leaves its id, so that a pool's line can be traced to one.
+cat >"$work/runner" <<'SH'
+#!/bin/sh
+echo "$$" >>"$HEIST_RAYON_PIDS"
+exec "$@"
+SH
+chmod +x "$work/runner"
+
+ours=(--config "patch.crates-io.rayon-core.path=\"$core\""
+    --config "target.\"cfg(all())\".runner=\"$work/runner\"")
+
+# fetch NAME=VERSION...: the sources as published, in $work/vendor/NAME-VERSION.
+fetch() {
+    local package missing=()
+    for package in "$@"; do
+        [[ -d $work/vendor/${package/=/-} ]] || missing+=("$package")
+    done
+    ((${#missing[@]})) || return 0
+    rm -rf "$work/fetch" "$work/vendor"
+    mkdir -p "$work/fetch/src"
+    touch "$work/fetch/src/lib.rs"
+    {
+        printf '[package]\nname = "fetch"\nedition = "2021"\n\n[workspace]\n\n[dependencies]\n'
+        for package in "$@"; do
+            printf '%s = "=%s"\n' "${package%=*}" "${package#*=}"
+        done
+    } >"$work/fetch/Cargo.toml"
+    (cd "$work/fetch" && cargo vendor -q --respect-source-config --versioned-dirs vendor >/dev/null)
+    mv "$work/fetch/vendor" "$work/vendor"
+}
+
+# unpack NAME=VERSION: a fresh copy in $work/NAME, that belongs to no workspace of ours.
+unpack() {
+    rm -rf "${work:?}/${1%=*}"
+    cp -R "$work/vendor/${1/=/-}" "$work/${1%=*}"
+    printf '\n[workspace]\n' >>"$work/${1%=*}/Cargo.toml"
+}
+
+# settle [FEATURES]: makes the lock file of the package here take our crate, and shows that it did. A published lock
+# file pins the crate that ours replaces, and with that the patch goes unused but for a warning. All else stays pinned.
+settle() {
+    if [[ -f Cargo.lock ]]; then
+        awk 'BEGIN { RS = ""; ORS = "\n\n" } !/\nname = "rayon-core"\n/' Cargo.lock >Cargo.lock.new
+        mv Cargo.lock.new Cargo.lock
+    fi
+    # Offline only where it must be: it drops the pins of what has not been downloaded.
+    cargo "${ours[@]}" update -q --workspace || cargo "${ours[@]}" update -q --workspace --offline
+    local tree
+    tree=$(cargo "${ours[@]}" tree --locked -i rayon-core "$@")
+    # Two of them would be an error of cargo's already.
+    [[ ${tree%%$'\n'*} == "rayon-core v"*" ($core)" ]] || fail "the tests would not run on $core:"$'\n'"$tree"
+    printf '%s\n' "$tree"
+}
+
+# Seconds. What takes so long hangs.
+limit=${HEIST_RAYON_LIMIT:-600}
+child=
+trap '[[ -z $child ]] || kill "$child"' EXIT
+total=0
+
+# tests NAME PASSED PROCESSES ARGUMENTS...: `cargo test ARGUMENTS` in the package here. Fails unless at least so many
+# tests passed, in processes of which at least so many had a pool of our crate.
+tests() {
+    local name=$1 least=$2 least_processes=$3 log=$work/$1.log code=0 begun=$SECONDS
+    shift 3
+    rm -f "$work/$name".{log,pids,pools}
+    touch "$work/$name".{pids,pools}
+    export HEIST_RAYON_PIDS=$work/$name.pids HEIST_RAYON_LOG=$work/$name.pools
+
+    # In the background, because a shell that waits for `timeout` cannot be interrupted.
+    timeout -k 10 "$limit" cargo "${ours[@]}" test --locked --no-fail-fast "$@" >"$log" 2>&1 &
+    child=$!
+    wait "$child" || code=$?
+    child=
+    if ((code)); then
+        grep -vE '^(test .* ok|)$' "$log" >&2 || true
+        ((code != 124 && code != 137)) || fail "$name: hangs: not done after ${limit}s, see $log"
+        fail "$name: exit code $code, see $log"
+    fi
+
+    local passed processes
+    passed=$(awk '/^test result: ok\./ { n += $4 } END { print n + 0 }' "$log")
+    processes=$(awk 'NR == FNR { test[$1]; next } $NF in test && !seen[$NF]++ { n++ } END { print n + 0 }' \
+        "$work/$name".{pids,pools})
+    printf '%s: %s: %s tests passed, %s pools in %s test processes, %ss\n' "$me" "$name" "$passed" \
+        "$(wc -l <"$work/$name.pools")" "$processes" "$((SECONDS - begun))"
+    sed -nE 's/^test (.*) \.\.\. ignored.*/    ignored by its authors: \1/p' "$log"
+    ((passed >= least)) || fail "$name: only $passed tests passed, $least are known to"
+    ((processes >= least_processes)) ||
+        fail "$name: only $processes test processes had a pool of $core, $least_processes should"
+    total=$((total + passed))
+}
