@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Builds the programs on stock rayon and on heist, and compares them. What is given goes to `compare`:
+#
+#   bench/rayon/run.sh --rounds 5 --case join
+#   bench/rayon/run.sh --check
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+target=${CARGO_TARGET_DIR:-$root/target}
+unset CARGO_TARGET_DIR
+
+program() { echo "$target/rayon-$1/release/heist-bench-rayon-$1"; }
+
+for side in stock heist; do
+    cargo build --release --manifest-path "$here/$side/Cargo.toml" --target-dir "$target/rayon-$side"
+done
+
+# Cargo only warns of a patch that it does not use.
+tree=$(cargo tree --manifest-path "$here/heist/Cargo.toml" -i rayon-core)
+printf '%s\n\n' "$tree" >&2
+if ! grep -qF "($root/crates/rayon-core)" <<<"$tree"; then
+    echo "run.sh: the second program was not built with crates/rayon-core; look at its version" >&2
+    exit 1
+fi
+
+exec "$(program stock)" compare --stock "$(program stock)" --heist "$(program heist)" "$@"

@@ -1,0 +1,107 @@
+//! Sorting: rayon's own, and two as they are written by hand.
+
+use rayon::join;
+use rayon::prelude::*;
+
+use super::{Case, Run, on_a_copy};
+use crate::random::numbers;
+
+const MILLION: usize = 1_000_000;
+
+/// Below this a slice is sorted by insertion. Small, so that there are many joins.
+const CUTOFF: usize = 32;
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        Case::outside("sort/unstable", "par_sort_unstable of 1,000,000 u64", |_| {
+            sorting(numbers(MILLION), <[u64]>::par_sort_unstable)
+        }),
+        Case::outside("sort/stable", "par_sort of 1,000,000 u64", |_| {
+            sorting(numbers(MILLION), <[u64]>::par_sort)
+        }),
+        Case::inside("sort/quick", "quicksort by join of 1,000,000 u32", |_| {
+            sorting(narrow(), quicksort)
+        }),
+        Case::inside("sort/merge", "mergesort by join of 1,000,000 u32", |_| {
+            let mut buffer = vec![0; MILLION];
+            sorting(narrow(), move |data| mergesort(data, &mut buffer))
+        }),
+    ]
+}
+
+fn narrow() -> impl Iterator<Item = u32> {
+    numbers(MILLION).map(|number| number as u32)
+}
+
+fn sorting<T: Copy + Ord + Send + 'static>(
+    input: impl Iterator<Item = T>,
+    sort: impl FnMut(&mut [T]) + Send + 'static,
+) -> Run {
+    let input: Vec<T> = input.collect();
+    let mut expected = input.clone();
+    expected.sort_unstable();
+    on_a_copy(input, expected, sort)
+}
+
+fn quicksort(data: &mut [u32]) {
+    if data.len() <= CUTOFF {
+        return insertion_sort(data);
+    }
+    let middle = partition(data);
+    let (low, high) = data.split_at_mut(middle);
+    join(|| quicksort(low), || quicksort(&mut high[1..]));
+}
+
+/// Where the pivot has come to be: what is before it is smaller, what is after it is not.
+fn partition(data: &mut [u32]) -> usize {
+    let last = data.len() - 1;
+    let mut three = [0, last / 2, last];
+    three.sort_unstable_by_key(|&at| data[at]);
+    data.swap(three[1], last);
+    let pivot = data[last];
+    let mut low = 0;
+    for at in 0..last {
+        if data[at] < pivot {
+            data.swap(low, at);
+            low += 1;
+        }
+    }
+    data.swap(low, last);
+    low
+}
+
+fn mergesort(data: &mut [u32], buffer: &mut [u32]) {
+    if data.len() <= CUTOFF {
+        return insertion_sort(data);
+    }
+    let (left, right) = data.split_at_mut(data.len() / 2);
+    let (left_buffer, right_buffer) = buffer.split_at_mut(left.len());
+    join(|| mergesort(left, left_buffer), || mergesort(right, right_buffer));
+    merge(left, right, buffer);
+    data.copy_from_slice(buffer);
+}
+
+fn merge(left: &[u32], right: &[u32], out: &mut [u32]) {
+    let (mut left_at, mut right_at) = (0, 0);
+    for slot in out {
+        let is_left = match (left.get(left_at), right.get(right_at)) {
+            (Some(left), Some(right)) => left <= right,
+            (left, _) => left.is_some(),
+        };
+        let (from, place) = if is_left { (left, &mut left_at) } else { (right, &mut right_at) };
+        *slot = from[*place];
+        *place += 1;
+    }
+}
+
+fn insertion_sort(data: &mut [u32]) {
+    for end in 1..data.len() {
+        let value = data[end];
+        let mut at = end;
+        while at > 0 && data[at - 1] > value {
+            data[at] = data[at - 1];
+            at -= 1;
+        }
+        data[at] = value;
+    }
+}

@@ -1,0 +1,78 @@
+//! Tasks that are spawned one by one.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::thread::{self, Thread};
+
+use super::{Case, Run, batch, chain};
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        Case::inside("spawn/scope", "scope with 1,000 tasks of about 1 us", |_| scope()),
+        Case::outside("spawn/outside", "10,000 tasks from outside, and wait", |_| outside()),
+    ]
+}
+
+fn scope() -> Run {
+    const TASKS: u64 = 1_000;
+    const TURNS: u32 = 220;
+    let expected = (0..TASKS).map(|task| chain(task, TURNS) >> 32).sum::<u64>();
+    batch(1, expected, || {
+        let sum = AtomicU64::new(0);
+        rayon::scope(|scope| {
+            for task in 0..TASKS {
+                let sum = &sum;
+                scope.spawn(move |_| {
+                    sum.fetch_add(chain(black_box(task), TURNS) >> 32, Ordering::Relaxed);
+                });
+            }
+        });
+        sum.into_inner()
+    })
+}
+
+/// Where tasks say that they are done.
+struct Board {
+    /// By any task.
+    sum: AtomicU64,
+    /// Set before there are tasks; then each takes one off.
+    left: AtomicUsize,
+    /// Waits for all of them.
+    waiter: Thread,
+}
+
+impl Board {
+    fn done(&self, value: u64) {
+        self.sum.fetch_add(value, Ordering::Relaxed);
+        // Ordering: the sum is there for whoever sees that none is left; see `wait`.
+        if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.waiter.unpark();
+        }
+    }
+
+    fn wait(&self) -> u64 {
+        // Ordering: with `done`.
+        while self.left.load(Ordering::Acquire) > 0 {
+            thread::park();
+        }
+        self.sum.swap(0, Ordering::Relaxed)
+    }
+}
+
+fn outside() -> Run {
+    const TASKS: usize = 10_000;
+    // Kept for good: a task may still be in `unpark` when all is over.
+    let board: &'static Board = Box::leak(Box::new(Board {
+        sum: AtomicU64::new(0),
+        left: AtomicUsize::new(0),
+        waiter: thread::current(),
+    }));
+    let expected = (0..TASKS as u64).sum::<u64>();
+    batch(1, expected, move || {
+        board.left.store(TASKS, Ordering::Relaxed);
+        for task in 0..TASKS as u64 {
+            rayon::spawn(move || board.done(black_box(task)));
+        }
+        board.wait()
+    })
+}
