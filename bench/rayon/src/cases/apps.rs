@@ -154,20 +154,31 @@ fn place(row: usize, column: usize) -> usize {
     place
 }
 
+/// Row by row, for comparison.
+fn product(left: &[f32], right: &[f32]) -> Vec<f32> {
+    let rows = |square: &[f32]| -> Vec<[f32; SIZE]> {
+        (0..SIZE).map(|row| std::array::from_fn(|column| square[place(row, column)])).collect()
+    };
+    let (left, right) = (rows(left), rows(right));
+    let mut out = vec![0.0; SIZE * SIZE];
+    for (row, left) in left.iter().enumerate() {
+        let mut sums = [0.0; SIZE];
+        for (factor, right) in left.iter().zip(&right) {
+            sums.iter_mut().zip(right).for_each(|(sum, right)| *sum += factor * right);
+        }
+        for (column, sum) in sums.into_iter().enumerate() {
+            out[place(row, column)] = sum;
+        }
+    }
+    out
+}
+
 fn matmul() -> Run {
     // Integers so small that no sum of products is rounded.
     let small = |number| (number % 8) as f32;
     let left: Vec<f32> = numbers(SIZE * SIZE).map(small).collect();
     let right: Vec<f32> = numbers(2 * SIZE * SIZE).skip(SIZE * SIZE).map(small).collect();
-    let mut expected = vec![0.0; SIZE * SIZE];
-    for row in 0..SIZE {
-        for inner in 0..SIZE {
-            let factor = left[place(row, inner)];
-            for column in 0..SIZE {
-                expected[place(row, column)] += factor * right[place(inner, column)];
-            }
-        }
-    }
+    let expected = product(&left, &right);
     let mut out = vec![0.0; SIZE * SIZE];
     Box::new(move || {
         out.fill(0.0);

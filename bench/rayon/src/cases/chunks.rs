@@ -57,7 +57,7 @@ fn bridge() -> Run {
 }
 
 fn flat() -> Run {
-    const COUNT: u32 = 100;
+    const COUNT: u32 = 2_000;
     let start: Vec<u64> = numbers(1_000).collect();
     let after = |number: u64| (0..COUNT).fold(number, |number, _| next(number));
     let expected: Vec<u64> = start.iter().copied().map(after).collect();

@@ -61,10 +61,11 @@ fn partition(data: &mut [u32]) -> usize {
     let pivot = data[last];
     let mut low = 0;
     for at in 0..last {
-        if data[at] < pivot {
-            data.swap(low, at);
-            low += 1;
-        }
+        // Without a branch, which nobody could foretell: what is not smaller changes places with
+        // another that is not.
+        let is_smaller = data[at] < pivot;
+        data.swap(low, at);
+        low += usize::from(is_smaller);
     }
     data.swap(low, last);
     low
@@ -82,16 +83,17 @@ fn mergesort(data: &mut [u32], buffer: &mut [u32]) {
 }
 
 fn merge(left: &[u32], right: &[u32], out: &mut [u32]) {
-    let (mut left_at, mut right_at) = (0, 0);
-    for slot in out {
-        let is_left = match (left.get(left_at), right.get(right_at)) {
-            (Some(left), Some(right)) => left <= right,
-            (left, _) => left.is_some(),
-        };
-        let (from, place) = if is_left { (left, &mut left_at) } else { (right, &mut right_at) };
-        *slot = from[*place];
-        *place += 1;
+    let (mut from_left, mut from_right) = (0, 0);
+    while from_left < left.len() && from_right < right.len() {
+        let (a, b) = (left[from_left], right[from_right]);
+        out[from_left + from_right] = a.min(b);
+        from_left += usize::from(a <= b);
+        from_right += usize::from(a > b);
     }
+    let (left, right) = (&left[from_left..], &right[from_right..]);
+    let (rest_of_left, rest_of_right) = out[from_left + from_right..].split_at_mut(left.len());
+    rest_of_left.copy_from_slice(left);
+    rest_of_right.copy_from_slice(right);
 }
 
 fn insertion_sort(data: &mut [u32]) {

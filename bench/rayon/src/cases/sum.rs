@@ -16,9 +16,9 @@ pub(super) fn cases() -> Vec<Case> {
         Case::outside("sum/outside/1e5", title("100,000", outside), |_| sum(100_000, 20)),
         Case::outside("sum/outside/1e6", title("1,000,000", outside), |_| sum(1_000_000, 2)),
         Case::outside("sum/outside/1e7", title("10,000,000", outside), |_| sum(10_000_000, 1)),
-        Case::inside("sum/inside/1e3", title("1,000", inside), |_| sum(1_000, 100)),
-        Case::inside("sum/inside/1e4", title("10,000", inside), |_| sum(10_000, 50)),
-        Case::inside("sum/inside/1e5", title("100,000", inside), |_| sum(100_000, 20)),
+        Case::inside("sum/inside/1e3", title("1,000", inside), |_| sum(1_000, 2_000)),
+        Case::inside("sum/inside/1e4", title("10,000", inside), |_| sum(10_000, 500)),
+        Case::inside("sum/inside/1e5", title("100,000", inside), |_| sum(100_000, 50)),
         Case::inside("sum/inside/1e6", title("1,000,000", inside), |_| sum(1_000_000, 2)),
     ]
 }

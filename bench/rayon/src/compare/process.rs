@@ -21,7 +21,7 @@ pub(super) fn run(args: &Compare, side: Side, case: &str) -> Result<Process, Str
         Side::Heist => &args.heist,
     };
     let mut child = start(program, args, case)?;
-    let outcome = outcome(&mut child).and_then(|line| {
+    let outcome = outcome(&mut child, LIMIT).and_then(|line| {
         found(&line).ok_or_else(|| format!("it printed what we do not understand: {line}"))
     });
     outcome.map_err(|reason| format!("{case} with {} failed: {reason}", side.name()))
@@ -42,7 +42,7 @@ fn start(program: &Path, args: &Compare, case: &str) -> Result<Child, String> {
 }
 
 /// What it has printed, if all was well. No process is left, whatever happens.
-fn outcome(child: &mut Child) -> Result<String, String> {
+fn outcome(child: &mut Child, limit: Duration) -> Result<String, String> {
     let mut stdout = child.stdout.take().expect("it is a pipe");
     let (sender, receiver) = mpsc::channel();
     // A thread that reads does not look at the clock, so it takes nothing from the process.
@@ -52,14 +52,14 @@ fn outcome(child: &mut Child) -> Result<String, String> {
         // Nobody is there any more if that took too long.
         let _ = sender.send(outcome);
     });
-    let received = receiver.recv_timeout(LIMIT);
+    let received = receiver.recv_timeout(limit);
     if received.is_err() {
         // If it has just ended by itself, that is as well.
         let _ = child.kill();
     }
     let status = child.wait().map_err(|error| format!("it cannot be waited for ({error})"))?;
     reader.join().expect("reading does not panic");
-    let text = received.map_err(|_| format!("it had not ended after {} s", LIMIT.as_secs()))?;
+    let text = received.map_err(|_| format!("it had not ended after {} s", limit.as_secs()))?;
     if !status.success() {
         return Err(format!("{status}"));
     }
@@ -82,7 +82,7 @@ mod tests {
 
     fn shell(script: &str) -> Result<String, String> {
         let child = Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn();
-        outcome(&mut child.expect("there is a shell"))
+        outcome(&mut child.expect("there is a shell"), LIMIT)
     }
 
     #[test]
@@ -93,6 +93,13 @@ mod tests {
     #[test]
     fn a_failure_is_one() {
         assert!(shell("echo 1; exit 101").is_err());
+    }
+
+    #[test]
+    fn who_takes_too_long_is_stopped() {
+        let child = Command::new("sleep").arg("60").stdout(Stdio::piped()).spawn();
+        let outcome = outcome(&mut child.expect("one can sleep"), Duration::from_millis(20));
+        assert!(outcome.unwrap_err().contains("had not ended"));
     }
 
     #[test]
