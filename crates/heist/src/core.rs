@@ -2,11 +2,16 @@
 
 use crate::demand::{Demand, NO_SEAT};
 use crate::idle::{Heard, Idle};
+use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::Queues;
+use crate::raid;
 use crate::relief::Relief;
 use crate::stats::{Ledger, Tally};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, is_finished, lock};
+use crate::sync::{
+    Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, has_heavy_fence, heavy_fence,
+    is_finished, lock,
+};
 use crate::task::{End, Refusal, Season, Task};
 
 /// What the builder was told.
@@ -36,6 +41,8 @@ pub(crate) struct Core<Q: Queues> {
     pub(crate) ledger: Ledger,
     /// Who wants jobs of whom: one for each seat.
     pub(crate) demands: Box<[Padded<Demand>]>,
+    /// Do thieves help themselves to private jobs, if need be?
+    raids: bool,
     /// Of a thread that has no seat: raised for ever, and it looks at who sleeps itself.
     pub(crate) of_seatless: Demand,
     /// Of a thread before its first task and after its last: never raised.
@@ -57,11 +64,17 @@ impl<Q: Queues> Core<Q> {
     pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
         let workers = config.workers;
         let (queues, own) = Q::new(workers);
+        let raids = Q::NESTS && has_heavy_fence();
+        let demand = |seat| {
+            let demand = Demand::new(seat, workers);
+            Padded(if raids { demand.with_raids() } else { demand })
+        };
         let core = Self {
             queues,
             idle: Idle::new(workers - config.guests, Q::PATIENT),
             ledger: Ledger::new(workers),
-            demands: (0..workers).map(|seat| Padded(Demand::new(seat, workers))).collect(),
+            demands: (0..workers).map(demand).collect(),
+            raids,
             of_seatless: Demand::new(NO_SEAT, 2),
             of_idle: Demand::new(NO_SEAT, 1),
             config,
@@ -104,14 +117,29 @@ impl<Q: Queues> Core<Q> {
         self.demands_beside(seat).for_each(Demand::raise);
     }
 
-    fn demands_beside(&self, seat: usize) -> impl Iterator<Item = &Demand> {
+    /// Does a worker that has jobs keep one of them published, because nobody could take it otherwise?
+    #[inline(always)]
+    pub(crate) fn offers(&self) -> bool {
+        Q::NESTS && !self.raids
+    }
+
+    pub(crate) fn demands_beside(&self, seat: usize) -> impl Iterator<Item = &Demand> {
         self.demands.iter().map(|demand| &demand.0).filter(move |demand| demand.seat != seat)
     }
 
     /// The last look of a worker that has said that it sleeps (step S3).
     pub(crate) fn last_look(&self, seat: usize) -> bool {
         self.demands_beside(seat).for_each(Demand::raise_asleep);
-        self.queues.any() || self.queues.has_mail(seat)
+        self.queues.any() || self.queues.has_mail(seat) || self.may_raid(seat)
+    }
+
+    /// May somebody have private jobs who has not seen that they are wanted (step D6)?
+    fn may_raid(&self, seat: usize) -> bool {
+        if !self.raids || !self.idle.is_anybody_busy(self.config.workers) {
+            return false;
+        }
+        heavy_fence(order::RAID);
+        self.demands_beside(seat).any(raid::may_raid)
     }
 
     /// There is something new in a queue.

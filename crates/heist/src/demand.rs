@@ -8,7 +8,8 @@
 //! overwritten has been answered: `idle/README.md` has the argument.
 
 use crate::order;
-use crate::sync::{AtomicUsize, Ordering, full_fence};
+use crate::raid::Chain;
+use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
 
 /// How many jobs somebody wants who is looking for work. More than one, because the owner may go on
 /// into something long in which it does not look; few enough that an answer costs less than a steal. A
@@ -28,15 +29,20 @@ const HUNGER: usize = 1;
 /// In the place of the number of a seat.
 pub(crate) const NO_SEAT: usize = usize::MAX;
 
+/// Somebody is at the owner's private jobs (`raid`): the owner must not touch them but with the lock.
+const RAID: usize = 1 << (usize::BITS - 1);
+
 /// The word of one seat.
 pub(crate) struct Demand {
-    /// How many more jobs are wanted. Raised by anybody, lowered by the thread in the seat.
+    /// How many more jobs are wanted, and [`RAID`]. Raised by anybody, lowered by the thread in the seat.
     ///
-    /// Ordering: relaxed, everywhere. It brings no data with it, and what must be ordered is, by the
+    /// Ordering: relaxed, but for the end of a raid. It brings no data with it, and what must be ordered is, by the
     /// fences of the idle protocol.
     wanted: AtomicUsize,
     /// By which a thief is found again.
     pub(crate) seat: usize,
+    /// The private jobs of the thread in the seat, if they can be raided.
+    pub(crate) chain: Option<Chain>,
 }
 
 impl Demand {
@@ -44,60 +50,89 @@ impl Demand {
     /// do so.
     pub(crate) fn new(seat: usize, workers: usize) -> Self {
         let wanted = if workers == 1 { 0 } else { HUNGER };
-        Self { wanted: AtomicUsize::new(wanted), seat }
+        Self { wanted: AtomicUsize::new(wanted), seat, chain: None }
     }
 
+    /// Likewise, where thieves help themselves if need be.
+    pub(crate) fn with_raids(self) -> Self {
+        Self { chain: Some(Chain::default()), ..self }
+    }
+
+    /// For the owner: are jobs wanted, or is there a raid?
     #[inline(always)]
     pub(crate) fn is_raised(&self) -> bool {
-        self.wanted.load(Ordering::Relaxed) != 0
+        self.wanted.load(order::demand_read()) != 0
+    }
+
+    /// How many jobs are wanted.
+    pub(crate) fn count(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed) & !RAID
     }
 
     /// Not the owner. Writes only if it must: the owner reads this at every join.
     pub(crate) fn raise(&self) {
-        if !self.is_raised() {
-            self.wanted.store(APPETITE, Ordering::Relaxed);
+        if self.count() == 0 {
+            self.wanted.fetch_or(APPETITE, Ordering::Relaxed);
         }
     }
 
     /// Likewise, one that sleeps, as it has said.
     pub(crate) fn raise_asleep(&self) {
-        if self.wanted.load(Ordering::Relaxed) < HUNGER {
-            self.wanted.store(HUNGER, Ordering::Relaxed);
+        if self.count() < HUNGER {
+            self.wanted.fetch_or(HUNGER, Ordering::Relaxed);
         }
     }
 
     /// The owner, which has taken back a job that it had published, and nobody else has taken: at least one
     /// is still wanted.
     pub(crate) fn restore(&self) {
-        if !self.is_raised() {
-            self.wanted.store(1, Ordering::Relaxed);
+        if self.count() == 0 {
+            self.wanted.fetch_or(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The owner, likewise, but nobody who sleeps wants one.
+    pub(crate) fn clear(&self) {
+        if self.count() != 0 {
+            self.wanted.fetch_and(RAID, Ordering::Relaxed);
         }
     }
 
     /// Not the owner, after it has stolen the last job that was published: there may be one in its stead.
     pub(crate) fn raise_after_steal(&self) {
         full_fence(order::STOLEN);
-        self.wanted.store(APPETITE, Ordering::Relaxed);
+        self.wanted.fetch_or(APPETITE, Ordering::Relaxed);
     }
 
     /// The owner, before it looks whether a job is published, and publishes more. Either it sees there what a thief has
-    /// stolen, or it does not overwrite what that one wants (step D5).
+    /// stolen, or it does not take away what that one wants (step D5).
     pub(crate) fn take(&self) -> usize {
-        let wanted = self.wanted.load(Ordering::Relaxed);
-        self.wanted.store(0, Ordering::Relaxed);
+        let wanted = self.wanted.fetch_and(RAID, Ordering::Relaxed) & !RAID;
         full_fence(order::OFFER);
         wanted
     }
 
     /// The owner, which has not so many jobs: the next ones are wanted.
     pub(crate) fn put_back(&self, wanted: usize) {
-        self.wanted.store(wanted, Ordering::Relaxed);
+        self.wanted.fetch_or(wanted, Ordering::Relaxed);
     }
 
-    /// The owner, before it publishes a job. It may overwrite a demand that is raised at the same time,
+    /// The owner, before it publishes a job. It may take away a demand that is raised at the same time,
     /// which the look for sleepers after the publication makes good.
     pub(crate) fn lower(&self) {
-        let wanted = self.wanted.load(Ordering::Relaxed);
-        self.wanted.store(wanted.saturating_sub(1), Ordering::Relaxed);
+        if self.count() != 0 {
+            self.wanted.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Not the owner, with the lock of the chain: the owner will see it, or has not moved on ([`heavy_fence`]).
+    pub(crate) fn begin_raid(&self) {
+        self.wanted.fetch_or(RAID, Ordering::Relaxed);
+        heavy_fence(order::RAID);
+    }
+
+    /// An owner that sees this sees what was done in the raid.
+    pub(crate) fn end_raid(&self) {
+        self.wanted.fetch_and(!RAID, order::raid_end());
     }
 }

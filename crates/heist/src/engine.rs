@@ -8,6 +8,7 @@
 //!
 //! No closure that is given to an engine may panic, unless it says so: the process would be aborted.
 
+use std::cell::Cell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -24,7 +25,7 @@ use crate::panic::{AbortOnUnwind, PanicHook};
 use crate::queues::{Queues, Single};
 use crate::scope::State;
 use crate::seat;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Mutex, lock, per_thread};
 use crate::task::{Awaited, End, Errand, Receipt, Refusal, Task};
 use crate::wait;
 
@@ -236,11 +237,27 @@ impl Seat {
         // SAFETY: the member is of that engine, and so is the demand; neither goes away.
         unsafe { become_member(member.core.id(), &*member, &member.core.of_idle) };
         member.sit_down(seat);
+        DEPARTURE.with(|departure| departure.set(Some(Departure)));
     }
 
     fn take(&mut self) -> (Box<Member<Single>>, Box<seat::Seat<Single>>) {
         let seat = self.seat.take().expect("taken once");
         (Box::new(Member::new(Arc::clone(&self.engine.0))), seat)
+    }
+}
+
+per_thread! {
+    /// Of a guest.
+    static DEPARTURE: Cell<Option<Departure>> = Cell::new(None);
+}
+
+/// The end of a guest's thread: others must not look at what it has of its own any more.
+struct Departure;
+
+impl Drop for Departure {
+    fn drop(&mut self) {
+        job::close();
+        forget_pool();
     }
 }
 

@@ -3,6 +3,7 @@
 
 use crate::core::Core;
 use crate::queues::{Haul, Queues};
+use crate::raid;
 use crate::seat::Seat;
 use crate::task::Task;
 
@@ -103,7 +104,7 @@ impl<Q: Queues> Seat<Q> {
             self.count_steal(0);
             // The last one: there will be more who want one.
             if !core.queues.has_job(victim) {
-                if Q::OFFERS {
+                if core.offers() {
                     core.demands[victim].raise_after_steal();
                 } else {
                     core.demands[victim].raise();
@@ -138,6 +139,17 @@ impl<Q: Queues> Seat<Q> {
             Haul::Task(job, _) => Some(job),
             Haul::Nothing | Haul::Contended => None,
         })
+    }
+
+    /// What others keep to themselves, if this is an engine: they have not looked for a while.
+    pub(crate) fn raid(&self, core: &Core<Q>) -> Option<Task> {
+        let task =
+            Q::NESTS.then(|| core.demands_beside(self.index).find_map(raid::raid)).flatten()?;
+        let tally = self.tally();
+        tally.one(|block| &block.tasks_submitted);
+        tally.one(|block| &block.publications);
+        self.count_steal(0);
+        Some(task)
     }
 
     fn draw(&self, core: &Core<Q>) -> Option<Task> {

@@ -182,10 +182,10 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn answer_demand(&self) {
         let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
         match seat {
-            Some(seat) if Q::OFFERS => self.answer_with_offer(seat),
+            Some(seat) if self.core.offers() => self.answer_with_offer(seat),
             Some(seat) => {
                 let demand = &self.core.demands[seat];
-                let next = || demand.is_raised().then(job::publish_oldest).flatten();
+                let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
                 // Lowered before others can see it, and only for what they will see.
                 self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
             }

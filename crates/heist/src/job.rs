@@ -11,7 +11,9 @@ use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::demand::{Demand, NO_SEAT};
-use crate::sync::per_thread;
+use crate::order;
+use crate::raid::{Chain, Guard};
+use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
@@ -21,30 +23,33 @@ pub(crate) struct Job {
     older: Cell<*const Job>,
     /// The next one; not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
-    publish: unsafe fn(*const Job) -> Option<Task>,
+    publish: Publish,
 }
 
+/// Makes a task of a job, or of nothing, for the thread in that seat, which has the jobs.
+type Publish = unsafe fn(*const Job, &Jobs, usize) -> Option<Task>;
+
 impl Job {
-    /// `publish` makes a task of it, or of nothing. It is called at most once, by the thread that the job belongs to,
-    /// while the job is in the chain; from then on it is not private.
+    /// `publish` is called at most once, while the job is in the chain; from then on it is not private.
     #[inline(always)]
-    pub(crate) const fn new(publish: unsafe fn(*const Self) -> Option<Task>) -> Self {
+    pub(crate) const fn new(publish: Publish) -> Self {
         Self { older: Cell::new(ptr::null()), newer: Cell::new(MaybeUninit::uninit()), publish }
     }
 }
 
-/// What a thread has of its own for forks.
+/// What a thread has of its own for forks. Thieves may look at it as well (`raid`): then the border moves with the lock
+/// of the chain.
 pub(crate) struct Jobs {
-    /// Null on a thread that belongs to no pool.
-    newest: Cell<*const Job>,
+    /// Null on a thread that belongs to no pool. Written by this thread alone.
+    newest: AtomicPtr<Job>,
     /// The newest that was published. All that are older were published as well.
-    border: Cell<*const Job>,
+    border: AtomicPtr<Job>,
     /// Of the seat that the thread has. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
     /// What the newest descends from: the task that this thread runs, or what it has isolated.
     root: Cell<usize>,
-    /// What the oldest private one descends from.
-    border_root: Cell<usize>,
+    /// What the oldest private one descends from. Ordering: relaxed; it moves with the border.
+    border_root: AtomicUsize,
     /// Before the oldest; it counts as published.
     base: Job,
 }
@@ -54,19 +59,101 @@ per_thread! {
 }
 
 impl Jobs {
-    const fn new() -> Self {
-        Self {
-            newest: Cell::new(ptr::null()),
-            border: Cell::new(ptr::null()),
-            demand: Cell::new(ptr::null()),
-            root: Cell::new(0),
-            border_root: Cell::new(0),
-            base: Job::new(base_is_no_job),
+    const_fn! {
+        fn new() -> Self {
+            Self {
+                newest: AtomicPtr::new(ptr::null_mut()),
+                border: AtomicPtr::new(ptr::null_mut()),
+                demand: Cell::new(ptr::null()),
+                root: Cell::new(0),
+                border_root: AtomicUsize::new(0),
+                base: Job::new(base_is_no_job),
+            }
         }
+    }
+
+    /// This thread's own.
+    #[inline(always)]
+    fn newest(&self) -> *const Job {
+        // Ordering: relaxed. Written by this thread.
+        self.newest.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    fn border(&self) -> *const Job {
+        // Ordering: relaxed. If another has moved it, this thread has seen the end of that raid in its demand, or has
+        // the lock.
+        self.border.load(Ordering::Relaxed)
+    }
+
+    fn set_border(&self, border: *const Job) {
+        self.border.store(border.cast_mut(), Ordering::Relaxed);
+    }
+
+    fn base(&self) -> *const Job {
+        &raw const self.base
+    }
+
+    #[inline(always)]
+    fn demand(&self) -> Option<&Demand> {
+        // SAFETY: there since `open`, or null.
+        unsafe { self.demand.get().as_ref() }
+    }
+
+    fn guard(&self) -> Option<Guard<'_>> {
+        self.demand().and_then(|demand| demand.chain.as_ref()).map(Chain::guard)
+    }
+
+    /// What a job that is being published descends from.
+    pub(crate) fn root_of_oldest(&self) -> usize {
+        self.border_root.load(Ordering::Relaxed)
+    }
+
+    /// The oldest that is private is not so any more.
+    ///
+    /// # Safety
+    ///
+    /// There is one, and nobody else moves the border.
+    unsafe fn pass_border(&self) -> *const Job {
+        // SAFETY: in the chain, or its base, so it is there.
+        let oldest = unsafe { (*self.border()).newer.get() };
+        // SAFETY: it is not the newest, so it was linked to the next one.
+        let oldest = unsafe { oldest.assume_init() };
+        self.set_border(oldest);
+        oldest
+    }
+
+    /// Are there private jobs, as another thread sees it, with the lock of the chain?
+    pub(crate) fn seem_private(&self) -> bool {
+        let newest = self.newest.load(order::newest_read()).cast_const();
+        let border = self.border();
+        // SAFETY: a frame that is the border stays until its owner has had the lock.
+        let before = unsafe { (*border).older.get() };
+        // The owner takes the border itself out of the chain before it has the lock to move it.
+        !ptr::eq(newest, border) && !ptr::eq(newest, before)
+    }
+
+    /// For another thread: makes a task of the oldest that is private.
+    ///
+    /// # Safety
+    ///
+    /// With the lock of the chain, in a raid that was announced; `seat` is that of the thread that these belong to.
+    pub(crate) unsafe fn publish_of_another(&self, seat: usize) -> Option<Task> {
+        while self.seem_private() {
+            // SAFETY: there is one, and with the lock nobody else moves the border.
+            let oldest = unsafe { self.pass_border() };
+            // SAFETY: in the chain, and its owner waits for the lock before it takes it out.
+            let publish = unsafe { (*oldest).publish };
+            // SAFETY: likewise, and not private any more, so never again.
+            if let Some(task) = unsafe { publish(oldest, self, seat) } {
+                return Some(task);
+            }
+        }
+        None
     }
 }
 
-unsafe fn base_is_no_job(_: *const Job) -> Option<Task> {
+unsafe fn base_is_no_job(_: *const Job, _: &Jobs, _: usize) -> Option<Task> {
     unreachable!("it counts as published")
 }
 
@@ -77,10 +164,11 @@ unsafe fn base_is_no_job(_: *const Job) -> Option<Task> {
 /// The demand is there until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
     JOBS.with(|jobs| {
-        jobs.newest.set(&raw const jobs.base);
-        jobs.border.set(&raw const jobs.base);
-        jobs.demand.set(demand);
+        jobs.newest.store(jobs.base().cast_mut(), Ordering::Relaxed);
+        jobs.set_border(jobs.base());
     });
+    // SAFETY: as the caller says.
+    unsafe { turn_to(demand) };
 }
 
 /// This thread has another seat, or none.
@@ -89,14 +177,28 @@ pub(crate) unsafe fn open(demand: &Demand) {
 ///
 /// As for [`open`].
 pub(crate) unsafe fn turn_to(demand: &Demand) {
-    JOBS.with(|jobs| jobs.demand.set(demand));
+    JOBS.with(|jobs| {
+        withdraw(jobs);
+        jobs.demand.set(demand);
+        if let Some(chain) = &demand.chain {
+            chain.put(jobs);
+        }
+    });
+}
+
+/// Nobody raids this thread any more.
+fn withdraw(jobs: &Jobs) {
+    if let Some(chain) = jobs.demand().and_then(|demand| demand.chain.as_ref()) {
+        chain.remove();
+    }
 }
 
 /// This thread belongs to no pool any more.
 pub(crate) fn close() {
     JOBS.with(|jobs| {
-        debug_assert!(ptr::eq(jobs.newest.get(), &raw const jobs.base), "a join has not ended");
-        jobs.newest.set(ptr::null());
+        debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
+        withdraw(jobs);
+        jobs.newest.store(ptr::null_mut(), Ordering::Relaxed);
         jobs.demand.set(ptr::null());
     });
 }
@@ -104,7 +206,7 @@ pub(crate) fn close() {
 /// Does this thread belong to a pool?
 #[inline(always)]
 pub(crate) fn is_open() -> bool {
-    JOBS.with(|jobs| !jobs.newest.get().is_null())
+    JOBS.with(|jobs| !jobs.newest().is_null())
 }
 
 /// Does somebody want jobs of this thread?
@@ -117,12 +219,11 @@ pub(crate) fn is_demanded() -> bool {
 
 /// Of this thread's seat, if it has one.
 pub(crate) fn seat() -> usize {
-    let demand = JOBS.with(|jobs| jobs.demand.get());
-    // SAFETY: there since `open`, or null.
-    unsafe { demand.as_ref() }.map_or(NO_SEAT, |demand| demand.seat)
+    JOBS.with(|jobs| jobs.demand().map_or(NO_SEAT, |demand| demand.seat))
 }
 
-/// Adds the newest, unless this thread belongs to no pool.
+/// Adds the newest, unless this thread belongs to no pool. Afterwards the caller looks whether it
+/// [is demanded](is_demanded).
 ///
 /// # Safety
 ///
@@ -130,7 +231,7 @@ pub(crate) fn seat() -> usize {
 #[inline(always)]
 pub(crate) unsafe fn push(job: *const Job) -> bool {
     JOBS.with(|jobs| {
-        let older = jobs.newest.get();
+        let older = jobs.newest();
         if older.is_null() {
             return false;
         }
@@ -138,56 +239,75 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
         unsafe { (*older).newer.set(MaybeUninit::new(job)) };
         // SAFETY: the caller's.
         unsafe { (*job).older.set(older) };
-        jobs.newest.set(job);
+        jobs.newest.store(job.cast_mut(), order::newest_publish());
+        light_fence(order::CHAIN);
         true
     })
 }
 
-/// Takes the newest out of the chain. Was it private to the end?
+/// Takes the newest out of the chain. Was it private to the end? If so, and if somebody wants jobs, `answer` is called.
 ///
 /// # Safety
 ///
 /// It was pushed by this thread, and everything that was pushed after it has been popped.
 #[inline(always)]
-pub(crate) unsafe fn pop(job: *const Job) -> bool {
+pub(crate) unsafe fn pop(job: *const Job, answer: impl FnOnce()) -> bool {
+    // SAFETY: the caller's.
+    let older = unsafe { (*job).older.get() };
     JOBS.with(|jobs| {
-        debug_assert!(ptr::eq(jobs.newest.get(), job), "joins nest");
-        // It is the newest; so its address, which would take a register, need not be asked for.
-        let private = !ptr::eq(jobs.newest.get(), jobs.border.get());
-        // SAFETY: the caller's.
-        let older = unsafe { (*job).older.get() };
-        jobs.newest.set(older);
-        if !private {
-            jobs.border.set(older);
-        }
-        private
-    })
+        debug_assert!(ptr::eq(jobs.newest(), job), "joins nest");
+        jobs.newest.store(older.cast_mut(), Ordering::Relaxed);
+    });
+    light_fence(order::CHAIN);
+    let demanded = is_demanded();
+    if demanded {
+        let_pass();
+    }
+    let private = JOBS.with(|jobs| !ptr::eq(job, jobs.border()));
+    if !private {
+        step_back(older);
+    } else if demanded {
+        answer();
+    }
+    private
+}
+
+/// The border was taken out of the chain.
+#[cold]
+fn step_back(older: *const Job) {
+    JOBS.with(|jobs| {
+        let _guard = jobs.guard();
+        jobs.set_border(older);
+    });
 }
 
 /// Has this thread private jobs?
 pub(crate) fn any() -> bool {
-    JOBS.with(|jobs| !ptr::eq(jobs.newest.get(), jobs.border.get()))
+    JOBS.with(|jobs| !ptr::eq(jobs.newest(), jobs.border()))
+}
+
+/// Waits for the end of a raid, if somebody is at the private jobs of this thread.
+#[cold]
+fn let_pass() {
+    JOBS.with(|jobs| drop(jobs.guard()));
 }
 
 /// Makes a task of the oldest that is private.
 pub(crate) fn publish_oldest() -> Option<Task> {
-    while any() {
-        let oldest = JOBS.with(|jobs| {
-            // SAFETY: in the chain, or its base, so it is there.
-            let oldest = unsafe { (*jobs.border.get()).newer.get() };
-            // SAFETY: it is not the newest, so it was linked to the next one.
-            let oldest = unsafe { oldest.assume_init() };
-            jobs.border.set(oldest);
-            oldest
-        });
-        // SAFETY: in the chain, so it is there.
-        let publish = unsafe { (*oldest).publish };
-        // SAFETY: of this thread, in the chain, and not private any more, so never again.
-        if let Some(task) = unsafe { publish(oldest) } {
-            return Some(task);
+    JOBS.with(|jobs| {
+        let _guard = jobs.guard();
+        while !ptr::eq(jobs.newest(), jobs.border()) {
+            // SAFETY: there is one, and with the lock, if there is one, nobody else moves the border.
+            let oldest = unsafe { jobs.pass_border() };
+            // SAFETY: in the chain, so it is there.
+            let publish = unsafe { (*oldest).publish };
+            // SAFETY: of this thread, in the chain, and not private any more, so never again.
+            if let Some(task) = unsafe { publish(oldest, jobs, seat()) } {
+                return Some(task);
+            }
         }
-    }
-    None
+        None
+    })
 }
 
 /// What descends from the same is run while one waits for it, and nothing else: it is the address of a
@@ -196,17 +316,12 @@ pub(crate) fn root() -> usize {
     JOBS.with(|jobs| jobs.root.get())
 }
 
-/// What a job that is being published descends from.
-pub(crate) fn root_of_oldest() -> usize {
-    JOBS.with(|jobs| jobs.border_root.get())
-}
-
 /// What is forked from now on descends from `root`. Nothing is running on this thread.
 #[inline(always)]
 pub(crate) fn begin(root: usize) {
     JOBS.with(|jobs| {
         jobs.root.set(root);
-        jobs.border_root.set(root);
+        jobs.border_root.store(root, Ordering::Relaxed);
     });
 }
 
@@ -214,14 +329,15 @@ pub(crate) fn begin(root: usize) {
 /// `f` does not panic.
 #[inline(always)]
 pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
-    let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest.get(), &raw const jobs.base));
+    let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest(), jobs.base()));
     if is_first {
         // Something may be running all the same: a task that has not forked.
-        let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.border_root.replace(root)));
+        let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.root_of_oldest()));
+        JOBS.with(|jobs| jobs.border_root.store(root, Ordering::Relaxed));
         let result = f();
         JOBS.with(|jobs| {
             jobs.root.set(outer.0);
-            jobs.border_root.set(outer.1);
+            jobs.border_root.store(outer.1, Ordering::Relaxed);
         });
         result
     } else if self::root() == root {
@@ -238,6 +354,7 @@ fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     // SAFETY: the mark stays where it is until the guard pops it, and joins nest.
     let open = unsafe { push((&raw const mark).cast()) };
     debug_assert!(open, "only a thread of a pool has jobs");
+    // Who wants jobs now will be seen at the next fork.
     JOBS.with(|jobs| jobs.root.set(root));
     let _leave = Leave(&mark);
     f()
@@ -259,10 +376,10 @@ struct Mark {
 }
 
 /// See [`Job::new`]: what comes next descends from another root.
-unsafe fn pass(job: *const Job) -> Option<Task> {
+unsafe fn pass(job: *const Job, jobs: &Jobs, _: usize) -> Option<Task> {
     // SAFETY: the job of a mark is its first field.
     let root = unsafe { (*job.cast::<Mark>()).root };
-    JOBS.with(|jobs| jobs.border_root.set(root));
+    jobs.border_root.store(root, Ordering::Relaxed);
     None
 }
 
@@ -272,11 +389,11 @@ struct Leave<'m>(&'m Mark);
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
         // SAFETY: pushed before, and the joins since then have ended.
-        let private = unsafe { pop((&raw const *self.0).cast()) };
+        let private = unsafe { pop((&raw const *self.0).cast(), || ()) };
         JOBS.with(|jobs| {
             jobs.root.set(self.0.outer);
             if !private {
-                jobs.border_root.set(self.0.outer);
+                jobs.border_root.store(self.0.outer, Ordering::Relaxed);
             }
         });
     }

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use crate::demand::NO_SEAT;
 use crate::error::JoinError;
 use crate::global;
-use crate::job::{self, Job};
+use crate::job::{self, Job, Jobs};
 use crate::member::with_host;
 use crate::panic::contain;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
@@ -113,10 +113,7 @@ where
     let left = a();
     mem::forget(guard);
     // SAFETY: pushed above, and the joins in `a` have ended.
-    if unsafe { job::pop((&raw const fork).cast()) } {
-        if job::is_demanded() {
-            answer();
-        }
+    if unsafe { job::pop((&raw const fork).cast(), answer) } {
         // SAFETY: it was not published, and this is the only one to take it.
         let b = unsafe { fork.take_closure() };
         return (left, C::call(b, false));
@@ -211,19 +208,20 @@ where
     }
 
     /// See [`Job::new`].
-    unsafe fn publish(job: *const Job) -> Option<Task> {
+    unsafe fn publish(job: *const Job, jobs: &Jobs, seat: usize) -> Option<Task> {
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
         let fork = unsafe { &*job.cast::<Self>() };
         // SAFETY: it was private, and is published once, so nobody has taken it or will.
-        Some(unsafe { fork.make_task(job::root_of_oldest()) })
+        Some(unsafe { fork.make_task(jobs.root_of_oldest(), seat) })
     }
 
-    /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it.
+    /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it. `owner` is the
+    /// seat of the thread of the join.
     ///
     /// # Safety
     ///
     /// The closure is there, and the join waits for the task.
-    unsafe fn make_task(&self, root: usize) -> Task {
+    unsafe fn make_task(&self, root: usize, owner: usize) -> Task {
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
         let trail = TrailsPlace(unsafe { &raw const (*published).trail });
@@ -238,8 +236,8 @@ where
             // SAFETY: likewise, and so does the fork.
             unsafe { Task::job(root, move || C::call(place.take(), trail.sign())) }
         };
-        let trail = Trail { owner: job::seat(), thief: AtomicUsize::new(NO_SEAT) };
-        // SAFETY: of this thread alone.
+        let trail = Trail { owner, thief: AtomicUsize::new(NO_SEAT) };
+        // SAFETY: of whoever publishes it, until the owner sees that it is not private any more.
         unsafe { published.write(Published { receipt, trail }) };
         task
     }
@@ -255,9 +253,9 @@ where
     #[inline(never)]
     unsafe fn run_all_the_same(&self) {
         // SAFETY: as the caller says.
-        if unsafe { job::pop((&raw const *self).cast()) } {
+        if unsafe { job::pop((&raw const *self).cast(), || ()) } {
             // SAFETY: it was private, so the closure is there; waited for below.
-            let task = unsafe { self.make_task(job::root()) };
+            let task = unsafe { self.make_task(job::root(), job::seat()) };
             with_host(|host| host.submit_job(task));
         }
         // SAFETY: it was published, there or before.

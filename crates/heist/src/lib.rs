@@ -59,6 +59,7 @@ mod idle;
 
 mod demand;
 mod job;
+mod raid;
 
 mod seat;
 mod relief;

@@ -10,13 +10,16 @@ use crate::queues::Queues;
 use crate::sync::{Arc, pause, yield_now};
 use crate::task::{Awaited, Task};
 use crate::wait::{LOOKS, PAUSES, YIELDS};
+use crate::worker::RAID_AFTER;
 
 impl<Q: Queues> Member<Q> {
     /// Returns when it is done.
     pub(crate) fn nest(&self, awaited: &dyn Awaited) {
         let mut wait = Wait { awaited, looks: 0, searching: false, listening: false };
         while !awaited.is_done() {
-            if let Some(task) = self.at_hand().or_else(|| self.elsewhere()) {
+            if let Some(task) =
+                self.at_hand().or_else(|| self.elsewhere()).or_else(|| wait.raid(self))
+            {
                 wait.leave_search(self);
                 wait.looks = 0;
                 self.run(task);
@@ -34,16 +37,30 @@ impl<Q: Queues> Member<Q> {
         let seat = self.seat.borrow();
         let seat = seat.as_ref()?;
         let task = seat.next(&self.core)?;
-        if Q::OFFERS && self.core.config.workers > 1 {
-            // It may have been the one that was on offer.
-            self.core.demands[seat.index].restore();
-        }
+        self.taken_back(seat.index);
         Some(task)
+    }
+
+    /// What this thread does itself, nobody else has wanted soon enough. It is on offer no more, and whoever sleeps
+    /// still wants one; whoever is up will say so again.
+    fn taken_back(&self, seat: usize) {
+        let demand = &self.core.demands[seat];
+        if self.core.config.workers == 1 {
+        } else if self.core.offers() || self.core.idle.has_sleeper() {
+            demand.restore();
+        } else {
+            demand.clear();
+        }
     }
 
     /// What another thread has, or what came from elsewhere.
     pub(crate) fn elsewhere(&self) -> Option<Task> {
         self.seat.borrow().as_ref()?.hunt(&self.core)
+    }
+
+    /// What another thread has kept to itself.
+    pub(crate) fn raid(&self) -> Option<Task> {
+        self.seat.borrow().as_ref()?.raid(&self.core)
     }
 
     /// Publishes what is private, before something is pushed: so what is private is newer than what is in the deque.
@@ -84,6 +101,12 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
+    /// Now and then.
+    fn raid<Q: Queues>(&self, member: &Member<Q>) -> Option<Task> {
+        let is_time = self.looks % RAID_AFTER == RAID_AFTER - 1 || self.looks >= LOOKS + YIELDS;
+        if is_time { member.raid() } else { None }
+    }
+
     fn leave_search<Q: Queues>(&mut self, member: &Member<Q>) {
         member.leave_search(&mut self.searching);
     }

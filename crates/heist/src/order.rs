@@ -51,11 +51,20 @@ orderings! {
     /// Something that was spawned in a scope has ended: what the last one to end says is said after
     /// all of them (itself).
     scope_done = AcqRel;
+
+    /// Owner of private jobs adds one: whoever raids them sees it (`newest_read`).
+    newest_publish = Release;
+    /// Thief looks at somebody's private jobs (`newest_publish`).
+    newest_read = Acquire;
+    /// Thief has taken one (`demand_read`).
+    raid_end = Release;
+    /// Owner finds no raid: it sees what the last one has taken (`raid_end`).
+    demand_read = Acquire;
 }
 
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
-pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN];
+pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -69,3 +78,7 @@ pub(crate) const END: &str = "end_fence";
 pub(crate) const OFFER: &str = "offer_fence";
 /// Between the steal of what was published and the demand for more (`OFFER`).
 pub(crate) const STOLEN: &str = "stolen_fence";
+/// Light: between a change of the chain of private jobs and the owner's look at its demand (`RAID`).
+pub(crate) const CHAIN: &str = "chain_fence";
+/// Heavy: between a demand, or the announcement of a raid, and a look at the chain of another thread (`CHAIN`).
+pub(crate) const RAID: &str = "raid_fence";

@@ -17,6 +17,9 @@ const LOOKS: u32 = 32;
 /// After the first look, and after every so many, it lets others have the core: the thread that waits for
 /// what this one has just finished may have been put on it, and would wait until this one sleeps.
 const YIELD_AFTER: u32 = 8;
+/// After so many looks somebody's private jobs are raided: a microsecond or two in which their owner has not looked. A
+/// raid takes about as long.
+pub(crate) const RAID_AFTER: u32 = 8;
 /// Pauses after each of the other looks.
 const REST: u32 = 8;
 
@@ -198,6 +201,11 @@ impl<Q: Queues> Member<Q> {
             if let Some(task) = seat.hunt_outside_first(core) {
                 return Some(task);
             }
+            if round % RAID_AFTER == RAID_AFTER - 1
+                && let Some(task) = seat.raid(core)
+            {
+                return Some(task);
+            }
             seat.tally().one(|block| &block.idle_spins);
             if round.is_multiple_of(YIELD_AFTER) {
                 yield_now();
@@ -205,7 +213,8 @@ impl<Q: Queues> Member<Q> {
                 (0..REST).for_each(|_| pause());
             }
         }
-        None
+        // One that does not search has looked once.
+        if searching { None } else { seat.raid(core) }
     }
 
     /// Gives the seat away, with a task to run first. If nobody can take it, it is kept (until

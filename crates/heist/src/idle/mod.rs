@@ -116,6 +116,19 @@ impl Idle {
         self.word().searchers() > 0
     }
 
+    /// Does somebody sleep?
+    pub(crate) fn has_sleeper(&self) -> bool {
+        self.word().sleepers() > 0
+    }
+
+    /// Of so many threads, is there one that neither sleeps nor searches? Whoever ceases to search later sees what the
+    /// caller has written before.
+    pub(crate) fn is_anybody_busy(&self, threads: usize) -> bool {
+        full_fence(order::SLEEP);
+        let now = self.word();
+        now.sleepers() + now.searchers() < threads as u64
+    }
+
     /// Does nobody sleep or search?
     pub(crate) fn all_busy(&self) -> bool {
         let now = self.word();
@@ -184,10 +197,10 @@ impl Idle {
     /// another one?
     pub(crate) fn leave_search(&self, any: impl FnOnce() -> bool) -> bool {
         let before = Word(self.word.fetch_sub(SEARCHER, Ordering::Relaxed));
+        full_fence(order::FOUND);
         if before.searchers() > 1 || before.sleepers() == 0 {
             return false;
         }
-        full_fence(order::FOUND);
         any() && self.call_one()
     }
 

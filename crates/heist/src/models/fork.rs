@@ -14,16 +14,19 @@ use crate::job;
 use crate::join::join;
 use crate::listener::Listener;
 use crate::member::{Host, Intake, enter};
+use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::{Haul, Queues, Stealing};
+use crate::raid;
 use crate::scope::State;
 use crate::stats::Ledger;
-use crate::sync::Arc;
+use crate::sync::{Arc, heavy_fence};
 use crate::task::{Awaited, Task};
 
 /// Two workers, as far as their jobs go: the owner in seat 0, a thief.
 struct Scene {
     queues: Stealing,
+    idle: Idle,
     demand: Demand,
     ledger: Ledger,
     hook: Arc<PanicHook>,
@@ -31,9 +34,13 @@ struct Scene {
 
 impl Scene {
     fn new() -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
+        Self::with_demand(Demand::new(0, 2))
+    }
+
+    fn with_demand(demand: Demand) -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
         let (queues, own) = Stealing::new(2);
-        let (demand, ledger) = (Demand::new(0, 2), Ledger::new(2));
-        (Arc::new(Self { queues, demand, ledger, hook: Arc::default() }), own)
+        let (idle, ledger) = (Idle::new(2, true), Ledger::new(2));
+        (Arc::new(Self { queues, idle, demand, ledger, hook: Arc::default() }), own)
     }
 
     fn run(&self, task: Task) {
@@ -87,11 +94,15 @@ impl Host for Member {
     }
 
     fn answer_demand(&self) {
+        if self.scene.demand.count() == 0 {
+            return;
+        }
         self.scene.demand.lower();
         if let Some(job) = job::publish_oldest() {
             let tally = self.scene.ledger.of_others();
             assert!(self.scene.queues.push_job(&self.own, job, tally).is_ok(), "there is room");
             self.published.set(self.published.get() + 1);
+            let _ = self.scene.idle.submitted();
         }
     }
 
@@ -197,6 +208,93 @@ fn thief_against_owner_on_the_last() {
         assert_eq!((older.times(), newer.times()), (1, 1));
     });
     thief.join().unwrap();
+}
+
+/// Two forks one after the other, in the same place, and a thief that takes what it finds without being asked.
+fn raid_against_owner() {
+    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let thief = thread::spawn({
+        let scene = Arc::clone(&scene);
+        move || {
+            if let Some(task) = raid::raid(&scene.demand) {
+                scene.run(task);
+            }
+        }
+    });
+    let ran = Once(UnsafeCell::new(0));
+    scene.as_member(own.remove(0), || {
+        for times in 1..=2 {
+            let halves = join(
+                || 1,
+                || {
+                    ran.happen();
+                    2
+                },
+            );
+            assert_eq!(halves, (1, 2));
+            assert_eq!(ran.times(), times, "once, and it is seen");
+        }
+    });
+    thief.join().unwrap();
+}
+
+/// Likewise, one in the other: the thief takes the older.
+fn raid_against_nested() {
+    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let thief = thread::spawn({
+        let scene = Arc::clone(&scene);
+        move || {
+            if let Some(task) = raid::raid(&scene.demand) {
+                scene.run(task);
+            }
+        }
+    });
+    let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
+    scene.as_member(own.remove(0), || {
+        join(|| join(|| (), || newer.happen()), || older.happen());
+        assert_eq!((older.times(), newer.times()), (1, 1));
+    });
+    thief.join().unwrap();
+}
+
+/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or be woken.
+fn raid_against_sleep() {
+    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let worker = thread::spawn({
+        let scene = Arc::clone(&scene);
+        move || {
+            let me = Arc::new(Listener::thread());
+            let mut searching = false;
+            let job = loop {
+                if let Haul::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_others()) {
+                    break job;
+                }
+                if let Some(job) = raid::raid(&scene.demand) {
+                    break job;
+                }
+                // Somebody else may be at it.
+                thread::yield_now();
+                let last_look = || {
+                    scene.demand.raise_asleep();
+                    heavy_fence(order::RAID);
+                    scene.queues.any() || raid::may_raid(&scene.demand)
+                };
+                match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
+                    Rise::Early | Rise::Called => searching = true,
+                    Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
+                }
+            };
+            if searching {
+                scene.idle.leave_search(|| false);
+            }
+            scene.run(job);
+        }
+    });
+    let second = Arc::new(Listener::thread());
+    scene.as_member(own.remove(0), || {
+        join(|| second.berth().park(), || second.tell());
+    });
+    worker.join().unwrap();
 }
 
 /// Somebody who forks, and somebody who has nothing to do.
@@ -351,7 +449,10 @@ models! {
     fork_publish_against_pop: publish_against_pop, None, 2_000;
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
-    fork_offer_against_steal: offer_against_steal, None, 20;
+    fork_offer_against_steal: offer_against_steal, None, 9;
+    fork_raid_against_owner: raid_against_owner, Some(4), 5_500;
+    fork_raid_against_nested: raid_against_nested, Some(4), 11_000;
+    fork_raid_against_sleep: raid_against_sleep, Some(5), 2_000;
     fork_scope_end: scope_end, Some(4), 1_500;
 }
 

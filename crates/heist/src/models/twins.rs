@@ -2,7 +2,7 @@
 
 use super::explore::{self, Model};
 use super::{fork, idle, stats, task};
-use crate::order::{FENCES, ORDERINGS, SLEEP, SUBMIT};
+use crate::order::{CHAIN, FENCES, ORDERINGS, RAID, SLEEP, SUBMIT};
 
 /// Of `heist-deque`: what a push says and a steal hears.
 const LANE: &[&str] = &["slot_publish", "slot_claim"];
@@ -63,6 +63,13 @@ fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {
         assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
     }
+}
+
+/// A raid keeps a worker from sleeping while somebody has what it wants, and has not seen that it does.
+#[test]
+fn sleep_relies_on_the_fences_of_a_raid() {
+    let model = fork::MODELS.iter().find(|model| model.name == "fork_raid_against_sleep");
+    each_is_noticed(&[model.expect("listed")], &[CHAIN, RAID]);
 }
 
 /// Mail is in nobody else's sight.

@@ -83,11 +83,8 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     const PATIENT: bool;
 
     /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
-    /// for, and gives its seat to another thread for the rest.
+    /// for, and gives its seat to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?
     const NESTS: bool = false;
-
-    /// Does a worker that has jobs keep one of them published, whether somebody wants it or not?
-    const OFFERS: bool = false;
 
     /// For that many workers.
     fn new(workers: usize) -> (Self, Vec<Self::Own>);

@@ -26,7 +26,6 @@ impl Queues for Single {
     const STEALS: bool = true;
     const PATIENT: bool = true;
     const NESTS: bool = true;
-    const OFFERS: bool = true;
 
     fn new(workers: usize) -> (Self, Vec<Self::Own>) {
         let (own, threads): (Vec<_>, Vec<_>) = (0..workers)

@@ -1,7 +1,7 @@
 //! The loom model checker: every interleaving, and every value that the memory model allows.
 
 pub(crate) use loom::alloc::{alloc, dealloc};
-pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use loom::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use loom::thread_local;
@@ -29,6 +29,27 @@ pub(crate) fn full_fence(name: &str) {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 }
+
+/// Both sides are full fences here, each under its name.
+pub(crate) fn light_fence(name: &str) {
+    full_fence(name);
+}
+
+/// Likewise.
+pub(crate) fn heavy_fence(name: &str) {
+    full_fence(name);
+}
+
+pub(crate) fn has_heavy_fence() -> bool {
+    true
+}
+
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
+        $(#[$attribute])* $visibility fn $name($($arguments)*) -> $result $body
+    };
+}
+pub(crate) use const_fn;
 
 /// Loom needs to know that another thread must run first.
 pub(crate) fn pause() {

@@ -7,7 +7,11 @@
 pub(crate) use heist_deque::facade::{Padded, UnsafeCell, site};
 
 #[cfg(not(any(loom, shuttle)))]
+mod barrier;
+#[cfg(not(any(loom, shuttle)))]
 mod native;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 

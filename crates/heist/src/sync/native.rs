@@ -1,6 +1,6 @@
 //! The real machine.
 
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use std::thread_local;
@@ -25,6 +25,21 @@ pub(crate) fn is_finished<T>(thread: &ThreadHandle<T>) -> bool {
 pub(crate) fn full_fence(_name: &str) {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
+
+/// The side of a store-load protocol that costs nothing: only the compiler must keep the order. The other side is a
+/// [`heavy_fence`].
+#[inline(always)]
+pub(crate) fn light_fence(_name: &str) {
+    std::sync::atomic::compiler_fence(Ordering::SeqCst);
+}
+
+/// `const` on the real machine; no checker's atomics can be.
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
+        $(#[$attribute])* $visibility const fn $name($($arguments)*) -> $result $body
+    };
+}
+pub(crate) use const_fn;
 
 /// A moment of waiting that keeps the core.
 #[inline(always)]

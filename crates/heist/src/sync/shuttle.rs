@@ -1,6 +1,6 @@
 //! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
 
-pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 pub(crate) use shuttle::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use shuttle::thread_local;
@@ -24,6 +24,25 @@ pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
 pub(crate) fn full_fence(_name: &str) {
     shuttle::sync::atomic::fence(Ordering::SeqCst);
 }
+
+/// Everything is in order here.
+pub(crate) fn light_fence(_name: &str) {}
+
+/// Likewise, but something may happen before it.
+pub(crate) fn heavy_fence(name: &str) {
+    full_fence(name);
+}
+
+pub(crate) fn has_heavy_fence() -> bool {
+    true
+}
+
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
+        $(#[$attribute])* $visibility fn $name($($arguments)*) -> $result $body
+    };
+}
+pub(crate) use const_fn;
 
 pub(crate) fn pause() {
     yield_now();
