@@ -149,7 +149,13 @@ fn debug_output() {
     });
     let mut seen = String::new();
     let builder = ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "x".to_owned());
-    builder.spawn_handler(|thread| Ok(seen = format!("{thread:?}"))).build().expect("a pool");
+    builder
+        .spawn_handler(|thread| {
+            seen = format!("{thread:?}");
+            Ok(())
+        })
+        .build()
+        .expect("a pool");
     assert!(
         seen.starts_with("ThreadBuilder { pool: ") && seen.contains("name: Some(\"x\")"),
         "{seen}"

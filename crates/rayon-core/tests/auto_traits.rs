@@ -70,7 +70,7 @@ fn error() {
 #[test]
 fn inference() {
     let pool = ThreadPoolBuilder::new().num_threads(2).build().expect("a pool");
-    let words = vec![String::from("one"), String::from("two")];
+    let words = [String::from("one"), String::from("two")];
     let (a, b) = pool.join(|| &words[0], || std::cell::Cell::new(words[1].len()));
     assert_eq!((a.as_str(), b.get()), ("one", 3));
     let lengths: Vec<_> = pool.broadcast(|_| words.len());

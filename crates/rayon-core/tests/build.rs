@@ -49,7 +49,13 @@ fn stack_size() {
 fn too_many_threads_are_fewer() {
     let mut asked = 0;
     let builder = ThreadPoolBuilder::new().num_threads(usize::MAX);
-    let pool = builder.spawn_handler(|_| Ok(asked += 1)).build().expect("a pool");
+    let pool = builder
+        .spawn_handler(|_| {
+            asked += 1;
+            Ok(())
+        })
+        .build()
+        .expect("a pool");
     assert_eq!(pool.current_num_threads(), rayon_core::max_num_threads());
     assert_eq!(asked, rayon_core::max_num_threads());
 }
@@ -250,8 +256,13 @@ fn a_thread_of_two_pools() {
     with_pool(1, |pool| {
         let mut kept = None;
         let builder = ThreadPoolBuilder::new().num_threads(1);
-        let other =
-            builder.spawn_handler(|thread| Ok(kept = Some(thread))).build().expect("a pool");
+        let other = builder
+            .spawn_handler(|thread| {
+                kept = Some(thread);
+                Ok(())
+            })
+            .build()
+            .expect("a pool");
         panic_of(|| pool.install(|| kept.take().map(ThreadBuilder::run)));
         drop(other);
         assert_eq!(
@@ -267,7 +278,13 @@ fn a_thread_of_two_pools() {
 fn after_the_end() {
     let mut kept = None;
     let builder = ThreadPoolBuilder::new().num_threads(1);
-    let pool = builder.spawn_handler(|thread| Ok(kept = Some(thread))).build().expect("a pool");
+    let pool = builder
+        .spawn_handler(|thread| {
+            kept = Some(thread);
+            Ok(())
+        })
+        .build()
+        .expect("a pool");
     drop(pool);
     kept.map(ThreadBuilder::run).expect("a thread");
     assert_eq!(rayon_core::current_thread_index(), None);

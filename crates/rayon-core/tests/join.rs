@@ -131,7 +131,7 @@ fn panic_deep_down() {
         if depth == 0 {
             panic!("at the bottom");
         }
-        let count = || add(&ended, 1);
+        let count = || add(ended, 1);
         join(|| dive(depth - 1, ended), count);
     }
     for threads in [1, 3] {
