@@ -66,7 +66,7 @@ settle() {
     # Offline only where it must be: it drops the pins of what has not been downloaded.
     cargo "${ours[@]}" update -q --workspace || cargo "${ours[@]}" update -q --workspace --offline
     local tree
-    tree=$(cargo "${ours[@]}" tree --locked -i rayon-core "$@")
+    tree=$(cargo "${ours[@]}" tree -q --locked -i rayon-core "$@")
     # Two of them would be an error of cargo's already.
     [[ ${tree%%$'\n'*} == "rayon-core v"*" ($core)" ]] || fail "the tests would not run on $core:"$'\n'"$tree"
     printf '%s\n' "$tree"
