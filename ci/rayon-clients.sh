@@ -5,6 +5,7 @@
 # The numbers are floors, as in ci/rayon-suite.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=ci/rayon-common.sh
 source ci/rayon-common.sh
 
 fetch blake3=1.8.7 hashbrown=0.17.1 indexmap=2.14.2

@@ -17,6 +17,7 @@ work=$PWD/target/$me
 mkdir -p "$work"
 export CARGO_TARGET_DIR=$work/target
 export CARGO_PROFILE_DEV_DEBUG=0
+unset RAYON_NUM_THREADS RAYON_RS_NUM_CPUS
 
 # Every test process leaves its id, so that a pool's line can be traced to one.
 cat >"$work/runner" <<'SH'
@@ -100,7 +101,9 @@ tests() {
 
     local passed processes
     passed=$(awk '/^test result: ok\./ { n += $4 } END { print n + 0 }' "$log")
-    processes=$(awk 'NR == FNR { test[$1]; next } $NF in test && !seen[$NF]++ { n++ } END { print n + 0 }' \
+    processes=$(awk 'NR == FNR { test[$1]; next }
+        /^rayon-core .* on heist / && $NF in test && !seen[$NF]++ { n++ }
+        END { print n + 0 }' \
         "$work/$name".{pids,pools})
     printf '%s: %s: %s tests passed, %s pools in %s test processes, %ss\n' "$me" "$name" "$passed" \
         "$(wc -l <"$work/$name.pools")" "$processes" "$((SECONDS - begun))"

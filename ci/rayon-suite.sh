@@ -7,6 +7,7 @@
 # pool's first thread gets to say so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=ci/rayon-common.sh
 source ci/rayon-common.sh
 
 fetch rayon=1.12.0 rayon-core=1.13.0
