@@ -17,7 +17,7 @@ use crate::core::{Config, Core};
 use crate::error::JoinError;
 use crate::idle::MAX_WORKERS;
 use crate::job;
-use crate::join::{Told, fork};
+use crate::join::fork_told;
 use crate::member::{
     Host, Intake, Member, become_member, enter, forget_pool, with_host, with_member,
 };
@@ -309,17 +309,32 @@ pub fn is_inside() -> bool {
     job::is_open()
 }
 
-/// Calls both, perhaps at once, on a thread that [`is_inside`]; the second is told whether it is on another thread than the first.
-/// If the second panics, so does this; the first must not.
+/// Calls both, perhaps at once, and returns what they return. Each is told whether it is on another thread than this call.
+/// On a thread of no pool, both are on `home`.
+///
+/// If one panics, so does this, after both have ended; if both do, with the panic of the first.
 #[inline]
-pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+pub fn join<A, B, RA, RB>(a: A, b: B, home: impl FnOnce() -> &'static Engine) -> (RA, RB)
 where
-    A: FnOnce() -> RA + Send,
+    A: FnOnce(bool) -> RA + Send,
     B: FnOnce(bool) -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    fork::<Told, A, B, RA, RB>(a, ManuallyDrop::new(b))
+    fork_told(a, ManuallyDrop::new(b), |a, b| join_on(home(), a, b))
+}
+
+#[cold]
+#[inline(never)]
+fn join_on<A, B, RA, RB>(home: &'static Engine, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let (a, b) = (|_| a(true), |_| b(true));
+    home.run(|_| fork_told(a, ManuallyDrop::new(b), |_, _| unreachable!("a thread of the engine")))
 }
 
 /// Counts what is not done, and is waited for: first of all its owner.

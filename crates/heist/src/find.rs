@@ -11,6 +11,9 @@ use crate::task::Task;
 /// worker that feeds itself. A prime, so that it does not beat in time with anything.
 const INJECTOR_INTERVAL: u32 = 61;
 
+/// Of so many looks in vain one says so.
+const WANT_INTERVAL: u32 = 8;
+
 /// How often every victim is tried in one hunt.
 const ROUNDS: usize = 2;
 
@@ -55,9 +58,12 @@ impl<Q: Queues> Seat<Q> {
         self.want(core, found)
     }
 
-    /// Whoever has found nothing says so to those who could share.
+    /// Whoever has found nothing says so to those who could share; in an engine the first time and then now and then,
+    /// because an answer that comes to nothing costs its owner as much as ten joins.
     fn want(&self, core: &Core<Q>, found: Option<Task>) -> Option<Task> {
-        if found.is_none() {
+        if Q::NESTS && found.is_some() {
+            self.make_turn(WANT_INTERVAL);
+        } else if found.is_none() && (!Q::NESTS || self.is_turn(WANT_INTERVAL)) {
             core.raise_demand(self.index);
         }
         found

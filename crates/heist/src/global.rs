@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
 
 use crate::handle::JoinHandle;
-use crate::join::{Call, fork};
+use crate::join::fork;
 use crate::member::{current_pool, with_host};
 use crate::pool::Pool;
 use crate::scope::{Scope, open};
@@ -35,15 +35,14 @@ impl Pool {
 /// [`join`](crate::join), on a thread that belongs to no pool.
 #[cold]
 #[inline(never)]
-pub(crate) fn join_outside<C, A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+pub(crate) fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
-    C: Call<B, Result = RB>,
     A: FnOnce() -> RA + Send,
-    B: Send,
+    B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    Pool::global().install(|| fork::<C, A, B, RA, RB>(a, ManuallyDrop::new(b)))
+    Pool::global().install(|| fork(a, ManuallyDrop::new(b)))
 }
 
 /// [`scope`](crate::scope), on a thread that belongs to no pool.

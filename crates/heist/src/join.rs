@@ -6,6 +6,7 @@
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use crate::demand::NO_SEAT;
@@ -53,7 +54,7 @@ where
     RA: Send,
     RB: Send,
 {
-    fork::<Untold, A, B, RA, RB>(a, ManuallyDrop::new(b))
+    fork(a, ManuallyDrop::new(b))
 }
 
 /// How the second closure of a join is called.
@@ -91,35 +92,57 @@ impl<B: FnOnce(bool) -> R, R> Call<B> for Told {
 /// Not inlined: in the caller's frame its way of unwinding would make every call of the caller's, the
 /// leaves of its recursion as well, save all registers.
 #[inline(never)]
-pub(crate) fn fork<C, A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
+pub(crate) fn fork<A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
 where
-    C: Call<B, Result = RB>,
     A: FnOnce() -> RA + Send,
-    B: Send,
+    B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::<C, B, RB>::new(&b);
+    let fork = Fork::<Untold, B, RB>::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
     // what comes later goes first.
-    if !unsafe { job::push((&raw const fork).cast()) } {
+    if !unsafe { fork.push() } {
         // SAFETY: it is not in the chain, and this is the only one to take it.
-        return global::join_outside::<C, A, B, RA, RB>(a, unsafe { fork.take_closure() });
+        return global::join_outside(a, unsafe { fork.take_closure() });
     }
     let guard = OnUnwind(&fork);
-    if job::is_demanded() {
-        answer();
-    }
     let left = a();
     mem::forget(guard);
     // SAFETY: pushed above, and the joins in `a` have ended.
-    if unsafe { job::pop((&raw const fork).cast(), answer) } {
-        // SAFETY: it was not published, and this is the only one to take it.
-        let b = unsafe { fork.take_closure() };
-        return (left, C::call(b, false));
+    (left, unsafe { fork.finish() })
+}
+
+/// Likewise for closures that are told whether they are on another thread, and on a thread that does not step aside: if
+/// the first one panics, that is caught, so that the second does not run in the middle of it. On a thread of no pool,
+/// `outside` is called.
+#[inline(never)]
+pub(crate) fn fork_told<A, B, RA, RB>(
+    a: A,
+    b: ManuallyDrop<B>,
+    outside: impl FnOnce(A, B) -> (RA, RB),
+) -> (RA, RB)
+where
+    A: FnOnce(bool) -> RA + Send,
+    B: FnOnce(bool) -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    let fork = Fork::<Told, B, RB>::new(&b);
+    // SAFETY: `fork` stays where it is until it has been popped, below; joins nest, so what comes later goes first.
+    if !unsafe { fork.push() } {
+        // SAFETY: it is not in the chain, and this is the only one to take it.
+        return outside(a, unsafe { fork.take_closure() });
     }
-    // SAFETY: it was published.
-    (left, unsafe { fork.settle() })
+    match catch_unwind(AssertUnwindSafe(|| a(false))) {
+        // SAFETY: pushed above, and the joins in `a` have ended.
+        Ok(left) => (left, unsafe { fork.finish() }),
+        Err(payload) => {
+            // SAFETY: likewise.
+            unsafe { fork.finish_in_vain() };
+            resume_unwind(payload)
+        }
+    }
 }
 
 /// Somebody wants a job.
@@ -205,6 +228,52 @@ where
             // SAFETY: there, as the caller says, and not used again.
             unsafe { closure.read() }
         })
+    }
+
+    /// Makes the second closure known. Not on a thread of no pool.
+    ///
+    /// # Safety
+    ///
+    /// The fork stays where it is until it [is finished](Self::finish), or its guard is dropped; what is pushed later is
+    /// finished before.
+    #[inline(always)]
+    unsafe fn push(&self) -> bool {
+        // SAFETY: as the caller says.
+        let pushed = unsafe { job::push((&raw const *self).cast()) };
+        if pushed && job::is_demanded() {
+            answer();
+        }
+        pushed
+    }
+
+    /// What the second closure returns, when the first one has returned.
+    ///
+    /// # Safety
+    ///
+    /// It was pushed, and everything that was pushed after it has been popped. This is called once.
+    #[inline(always)]
+    unsafe fn finish(&self) -> R {
+        // SAFETY: as the caller says.
+        if unsafe { job::pop((&raw const *self).cast(), answer) } {
+            // SAFETY: it was not published, and this is the only one to take it.
+            let closure = unsafe { self.take_closure() };
+            return C::call(closure, false);
+        }
+        // SAFETY: it was published.
+        unsafe { self.settle() }
+    }
+
+    /// Likewise, when the first one has panicked and that was caught: what the second returns is dropped, and its own
+    /// panic ends here.
+    ///
+    /// # Safety
+    ///
+    /// As for [`finish`](Self::finish).
+    #[cold]
+    #[inline(never)]
+    unsafe fn finish_in_vain(&self) {
+        // SAFETY: as the caller says.
+        contain(|| drop(unsafe { self.finish() }));
     }
 
     /// See [`Job::new`].

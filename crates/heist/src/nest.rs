@@ -9,7 +9,8 @@ use crate::member::Member;
 use crate::queues::Queues;
 use crate::sync::{Arc, pause, yield_now};
 use crate::task::{Awaited, Task};
-use crate::wait::{LOOKS, PAUSES, YIELDS};
+use crate::wait::{PAUSES, YIELDS};
+const LOOKS: u32 = 256;
 use crate::worker::RAID_AFTER;
 
 impl<Q: Queues> Member<Q> {

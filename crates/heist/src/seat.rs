@@ -12,7 +12,7 @@ pub(crate) struct Seat<Q: Queues> {
     pub(crate) index: usize,
     pub(crate) own: Q::Own,
     block: OwnBlock,
-    /// Counts looks for a task, so that the injector gets its turn.
+    /// Counts looks for a task, so that the injector gets its turn; in an engine, those in vain.
     turn: Cell<u32>,
     /// For the choice of victims. Never zero.
     random: Cell<u64>,
@@ -30,7 +30,12 @@ impl<Q: Queues> Seat<Q> {
         self.block.tally()
     }
 
-    /// Is it the injector's turn? Once in `interval` calls.
+    /// The next call of [`is_turn`](Self::is_turn) says yes.
+    pub(crate) fn make_turn(&self, interval: u32) {
+        self.turn.set(interval - 1);
+    }
+
+    /// Is it the turn? Once in `interval` calls.
     #[inline(always)]
     pub(crate) fn is_turn(&self, interval: u32) -> bool {
         let turn = self.turn.get() + 1;

@@ -19,7 +19,7 @@ const LOOKS: u32 = 32;
 const YIELD_AFTER: u32 = 8;
 /// After so many looks somebody's private jobs are raided: a microsecond or two in which their owner has not looked. A
 /// raid takes about as long.
-pub(crate) const RAID_AFTER: u32 = 8;
+pub(crate) const RAID_AFTER: u32 = 32;
 /// Pauses after each of the other looks.
 const REST: u32 = 8;
 
@@ -196,7 +196,7 @@ impl<Q: Queues> Member<Q> {
     /// Looks everywhere: a searcher again and again, others once.
     fn search(&self, seat: &Seat<Q>, searching: bool) -> Option<Task> {
         let core = &*self.core;
-        let rounds = if searching && Q::PATIENT { LOOKS } else { 1 };
+        let rounds = if searching && Q::PATIENT { if Q::NESTS { 128 } else { LOOKS } } else { 1 };
         for round in 0..rounds {
             if let Some(task) = seat.hunt_outside_first(core) {
                 return Some(task);

@@ -21,6 +21,14 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
     unsafe { engine.spawn(f) };
 }
 
+/// On a thread of an engine.
+fn join<RA: Send, RB: Send>(
+    a: impl FnOnce(bool) -> RA + Send,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
+    engine::join(a, b, || unreachable!("on a thread of an engine"))
+}
+
 /// What is spawned on an engine of one thread, in the order in which it has run.
 fn order(f: impl FnOnce(&Engine, &dyn Fn(u32)) + Send) -> Vec<u32> {
     let seen = Arc::new(Mutex::new(Vec::new()));
@@ -66,8 +74,8 @@ fn what_the_first_half_spawns_comes_before_the_second_half() {
         // SAFETY: as above.
         unsafe impl<T> Send for Here<T> {}
         let first = Here(&say);
-        engine::join(
-            move || {
+        join(
+            move |_| {
                 let first = first;
                 (first.0)(2);
                 (first.0)(3);
@@ -90,8 +98,8 @@ fn the_second_half_can_be_stolen_whenever_there_is_a_thief() {
             let told = engine.run(|_| {
                 // Others are busy for a moment, so that nobody wants a job when it is forked.
                 spawn(engine, move || (0..round % 50).for_each(|_| std::hint::spin_loop()));
-                engine::join(
-                    || {
+                join(
+                    |_| {
                         barrier.wait();
                     },
                     |elsewhere| {
@@ -145,8 +153,8 @@ fn a_guest_has_a_life_of_its_own() {
         let other = thread::spawn(|| other.serve(|| (), || ()));
         assert!(engine.is_here());
         let barrier = Barrier::new(2);
-        let halves = engine::join(
-            || barrier.wait().is_leader(),
+        let halves = join(
+            |_| barrier.wait().is_leader(),
             |elsewhere| {
                 barrier.wait();
                 elsewhere
@@ -156,7 +164,7 @@ fn a_guest_has_a_life_of_its_own() {
         engine.close();
         other.join().unwrap();
         // It is alone now.
-        assert_eq!(engine::join(|| 1, |_| 2), (1, 2));
+        assert_eq!(join(|_| 1, |_| 2), (1, 2));
     })
     .join()
     .unwrap();

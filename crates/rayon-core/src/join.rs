@@ -1,12 +1,10 @@
 //! Two closures, perhaps at once.
 
 use std::marker::PhantomData;
-use std::panic::resume_unwind;
 
 use heist::engine;
 
 use crate::global::global;
-use crate::unwind::{Payload, catch};
 
 /// Calls both closures, perhaps at once, and returns what they return.
 ///
@@ -72,50 +70,11 @@ where
     RA: Send,
     RB: Send,
 {
-    if engine::is_inside() { fork(oper_a, oper_b, false) } else { join_outside(oper_a, oper_b) }
-}
-
-/// On a thread that belongs to no pool.
-#[cold]
-#[inline(never)]
-fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
-where
-    A: FnOnce(FnContext) -> RA + Send,
-    B: FnOnce(FnContext) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    global().engine.run(|injected| fork(a, b, injected))
-}
-
-/// On a thread that belongs to a pool, and has perhaps got both from elsewhere.
-///
-/// The first closure must not panic into the engine. The second may, but its panic must not win if the first has
-/// panicked too, and it may be over before that is known. So both are caught.
-#[inline]
-fn fork<A, B, RA, RB>(a: A, b: B, injected: bool) -> (RA, RB)
-where
-    A: FnOnce(FnContext) -> RA + Send,
-    B: FnOnce(FnContext) -> RB + Send,
-    RA: Send,
-    RB: Send,
-{
-    let both = engine::join(
-        || catch(|| a(FnContext::new(injected))),
-        |migrated| catch(|| b(FnContext::new(injected || migrated))),
-    );
-    match both {
-        (Ok(a), Ok(b)) => (a, b),
-        // What is left of the other one is dropped on the way out.
-        (Err(payload), _other) => fail(payload),
-        (Ok(_a), Err(payload)) => fail(payload),
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn fail(payload: Payload) -> ! {
-    resume_unwind(payload)
+    engine::join(
+        |migrated| oper_a(FnContext::new(migrated)),
+        |migrated| oper_b(FnContext::new(migrated)),
+        || &global().engine,
+    )
 }
 
 /// How a closure of [`join_context`] has come to be called.
