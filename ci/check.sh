@@ -9,7 +9,20 @@ cd "$(dirname "$0")/.."
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
 
-step_fmt() { cargo fmt --all --check; }
+# Packages outside of the workspace: two that link `rayon-core` cannot stand in one lock file.
+own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
+
+# A cargo command on a package with a lock file of its own, which must be up to date.
+on() {
+    local package=$1 command=$2
+    shift 2
+    cargo "$command" --locked --manifest-path "$package/Cargo.toml" --target-dir "target/${package//\//-}" "$@"
+}
+
+step_fmt() {
+    cargo fmt --all --check
+    for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
+}
 
 # Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core.
 step_facade() {
@@ -21,9 +34,14 @@ step_clippy() {
     cargo clippy --workspace --all-targets "${deny[@]}"
     cargo clippy -p heist-bench --all-targets --features peers "${deny[@]}"
     cargo clippy -p heist-deque --no-default-features "${deny[@]}"
+    for package in "${own_lock[@]}"; do on "$package" clippy --all-targets "${deny[@]}"; done
 }
 
-step_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps; }
+step_docs() {
+    export RUSTDOCFLAGS="-D warnings"
+    cargo doc --workspace --no-deps
+    on crates/rayon-core doc --no-deps
+}
 
 # The two commands of the README.
 step_test() { cargo test --workspace; }
@@ -33,11 +51,18 @@ step_run() {
     cargo run --release --example stress
 }
 
-# The tests of rayon and of rayon-core, on ours.
-step_rayon() { ci/rayon-suite.sh; }
+# Our rayon-core: its own tests, and those of rayon and of rayon-core as published.
+step_rayon() {
+    on crates/rayon-core test
+    ci/rayon-suite.sh
+}
 
 # The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
-step_bench() { cargo run --release -p heist-bench --features peers -- --rounds 1 >/dev/null; }
+step_bench() {
+    cargo run --release -p heist-bench --features peers -- --rounds 1 >/dev/null
+    on bench/rayon/stock test
+    bench/rayon/run.sh --check
+}
 
 step_models() { ci/models.sh; }
 step_asan() { ci/asan.sh; }

@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Each checker has a target directory of its own: its cfg rebuilds everything.
-loom() { RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/loom "$@"; }
-shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/shuttle "$@"; }
+loom() { RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/loom --features loom "$@"; }
+shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/shuttle --features shuttle "$@"; }
 
 loom -p heist-deque --test models -- --nocapture "$@"
 loom -p heist --lib -- --nocapture "$@"

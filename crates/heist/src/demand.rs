@@ -5,7 +5,7 @@
 //! writes while everybody is busy. Whoever has nothing to do raises the words of all others; a
 //! worker that is about to sleep does so *after* it has said that it sleeps. The owner takes one
 //! off its word *before* it publishes a job and looks for sleepers. So a demand that is
-//! overwritten has been answered: `idle/README.md` has the argument.
+//! taken away has been answered: `idle/README.md` has the argument.
 
 use crate::order;
 use crate::raid::Chain;
@@ -105,7 +105,7 @@ impl Demand {
     }
 
     /// The owner, before it looks whether a job is published, and publishes more. Either it sees there what a thief has
-    /// stolen, or it does not take away what that one wants (step D5).
+    /// stolen, or it does not take away what that one wants (step D7).
     pub(crate) fn take(&self) -> usize {
         let wanted = self.wanted.fetch_and(RAID, Ordering::Relaxed) & !RAID;
         full_fence(order::OFFER);

@@ -164,7 +164,8 @@ impl Engine {
         self.here(|member| member.at_hand().map(|task| member.run(task)).is_some())
     }
 
-    /// The threads end when nothing is left to do. Nothing comes from elsewhere any more, as the caller knows.
+    /// The threads end when nothing is left to do. What is running may spawn, and what it has handed to other threads may
+    /// come back; otherwise nothing comes from elsewhere any more, as the caller knows.
     pub fn close(&self) {
         self.0.close();
     }

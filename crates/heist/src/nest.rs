@@ -10,8 +10,14 @@ use crate::queues::Queues;
 use crate::sync::{Arc, pause, yield_now};
 use crate::task::{Awaited, Task};
 use crate::wait::{PAUSES, YIELDS};
+
+/// Looks for something to do before it sleeps: some fifty microseconds, as long as it takes to sleep and to be woken on a
+/// bad day. A thread of an engine that sleeps helps nobody.
 const LOOKS: u32 = 256;
-use crate::worker::RAID_AFTER;
+/// After so many looks in vain it sees what others keep to themselves: what it waits for is with one of them.
+const FIRST_RAID: u32 = 8;
+/// And again after so many.
+const RAID_INTERVAL: u32 = 32;
 
 impl<Q: Queues> Member<Q> {
     /// Returns when it is done.
@@ -77,7 +83,7 @@ impl<Q: Queues> Member<Q> {
         job::any() || self.seat.borrow().as_ref().is_some_and(|seat| in_reach(seat.index))
     }
 
-    /// Publishes as many jobs as are wanted, and one in any case (step D5).
+    /// Publishes as many jobs as are wanted, and one in any case (step D7).
     pub(crate) fn answer_with_offer(&self, seat: usize) {
         let demand = &self.core.demands[seat];
         let wanted = demand.take();
@@ -104,7 +110,9 @@ struct Wait<'a> {
 impl Wait<'_> {
     /// Now and then.
     fn raid<Q: Queues>(&self, member: &Member<Q>) -> Option<Task> {
-        let is_time = self.looks % RAID_AFTER == RAID_AFTER - 1 || self.looks >= LOOKS + YIELDS;
+        let is_time = self.looks == FIRST_RAID
+            || self.looks % RAID_INTERVAL == RAID_INTERVAL - 1
+            || self.looks >= LOOKS + YIELDS;
         if is_time { member.raid() } else { None }
     }
 

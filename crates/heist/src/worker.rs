@@ -11,15 +11,12 @@ use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
 
-/// A searcher looks this often before it sleeps, for work that is about to be spawned: some
-/// microseconds in all, where to sleep and to be woken takes twenty.
-const LOOKS: u32 = 32;
 /// After the first look, and after every so many, it lets others have the core: the thread that waits for
 /// what this one has just finished may have been put on it, and would wait until this one sleeps.
 const YIELD_AFTER: u32 = 8;
-/// After so many looks somebody's private jobs are raided: a microsecond or two in which their owner has not looked. A
-/// raid takes about as long.
-pub(crate) const RAID_AFTER: u32 = 32;
+/// After so many looks it sees what others keep to themselves: some microseconds, in which their owner has not looked. A raid
+/// takes about one, of the owner's time as well.
+const RAID_INTERVAL: u32 = 32;
 /// Pauses after each of the other looks.
 const REST: u32 = 8;
 
@@ -196,12 +193,12 @@ impl<Q: Queues> Member<Q> {
     /// Looks everywhere: a searcher again and again, others once.
     fn search(&self, seat: &Seat<Q>, searching: bool) -> Option<Task> {
         let core = &*self.core;
-        let rounds = if searching && Q::PATIENT { if Q::NESTS { 128 } else { LOOKS } } else { 1 };
+        let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         for round in 0..rounds {
             if let Some(task) = seat.hunt_outside_first(core) {
                 return Some(task);
             }
-            if round % RAID_AFTER == RAID_AFTER - 1
+            if round % RAID_INTERVAL == RAID_INTERVAL - 1
                 && let Some(task) = seat.raid(core)
             {
                 return Some(task);

@@ -82,6 +82,10 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// variable would.
     const PATIENT: bool;
 
+    /// A searcher looks this often before it sleeps, for work that is about to be spawned: some microseconds in all, where
+    /// to sleep and to be woken takes twenty.
+    const LOOKS: u32 = 32;
+
     /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
     /// for, and gives its seat to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?
     const NESTS: bool = false;
