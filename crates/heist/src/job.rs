@@ -245,36 +245,50 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
     })
 }
 
-/// Takes the newest out of the chain. Was it private to the end? If so, and if somebody wants jobs, `answer` is called.
+/// Takes the newest out of the chain. Was it private to the end? If so, and if somebody wants jobs, `answer` is called. If
+/// not, [`retreat`] is to be called next.
 ///
 /// # Safety
 ///
 /// It was pushed by this thread, and everything that was pushed after it has been popped.
 #[inline(always)]
-pub(crate) unsafe fn pop(job: *const Job, answer: impl FnOnce()) -> bool {
+pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
     // SAFETY: the caller's.
     let older = unsafe { (*job).older.get() };
-    JOBS.with(|jobs| {
-        debug_assert!(ptr::eq(jobs.newest(), job), "joins nest");
-        jobs.newest.store(older.cast_mut(), Ordering::Relaxed);
-    });
+    // It is the newest; so its address, which would take a register, need not be asked for.
+    let newest = JOBS.with(Jobs::newest);
+    debug_assert!(ptr::eq(newest, job), "joins nest");
+    JOBS.with(|jobs| jobs.newest.store(older.cast_mut(), Ordering::Relaxed));
     light_fence(order::CHAIN);
-    let demanded = is_demanded();
-    if demanded {
-        let_pass();
+    if is_demanded() {
+        return is_private(job, answer);
     }
-    let private = JOBS.with(|jobs| !ptr::eq(job, jobs.border()));
-    if !private {
-        step_back(older);
-    } else if demanded {
+    JOBS.with(|jobs| !ptr::eq(newest, jobs.border()))
+}
+
+/// Was a job that is not in the chain any more private to the end? There may be a raid.
+#[cold]
+#[inline(never)]
+fn is_private(job: *const Job, answer: fn()) -> bool {
+    let private = JOBS.with(|jobs| {
+        // Whoever has the lock now may be at it.
+        let _guard = jobs.guard();
+        !ptr::eq(job, jobs.border())
+    });
+    if private {
         answer();
     }
     private
 }
 
-/// The border was taken out of the chain.
-#[cold]
-fn step_back(older: *const Job) {
+/// A job that was published has been taken out of the chain: it was the border.
+///
+/// # Safety
+///
+/// As [`pop`] has said of the caller's job.
+pub(crate) unsafe fn retreat(job: *const Job) {
+    // SAFETY: the caller's.
+    let older = unsafe { (*job).older.get() };
     JOBS.with(|jobs| {
         let _guard = jobs.guard();
         jobs.set_border(older);
@@ -284,12 +298,6 @@ fn step_back(older: *const Job) {
 /// Has this thread private jobs?
 pub(crate) fn any() -> bool {
     JOBS.with(|jobs| !ptr::eq(jobs.newest(), jobs.border()))
-}
-
-/// Waits for the end of a raid, if somebody is at the private jobs of this thread.
-#[cold]
-fn let_pass() {
-    JOBS.with(|jobs| drop(jobs.guard()));
 }
 
 /// Makes a task of the oldest that is private.
@@ -390,11 +398,11 @@ impl Drop for Leave<'_> {
     fn drop(&mut self) {
         // SAFETY: pushed before, and the joins since then have ended.
         let private = unsafe { pop((&raw const *self.0).cast(), || ()) };
-        JOBS.with(|jobs| {
-            jobs.root.set(self.0.outer);
-            if !private {
-                jobs.border_root.store(self.0.outer, Ordering::Relaxed);
-            }
-        });
+        JOBS.with(|jobs| jobs.root.set(self.0.outer));
+        if !private {
+            // SAFETY: not private, as said.
+            unsafe { retreat((&raw const *self.0).cast()) };
+            JOBS.with(|jobs| jobs.border_root.store(self.0.outer, Ordering::Relaxed));
+        }
     }
 }

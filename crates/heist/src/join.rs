@@ -259,7 +259,7 @@ where
             let closure = unsafe { self.take_closure() };
             return C::call(closure, false);
         }
-        // SAFETY: it was published.
+        // SAFETY: it was published, and popped.
         unsafe { self.settle() }
     }
 
@@ -326,6 +326,9 @@ where
             // SAFETY: it was private, so the closure is there; waited for below.
             let task = unsafe { self.make_task(job::root(), job::seat()) };
             with_host(|host| host.submit_job(task));
+        } else {
+            // SAFETY: not private.
+            unsafe { job::retreat((&raw const *self).cast()) };
         }
         // SAFETY: it was published, there or before.
         let outcome = unsafe { self.wait() };
@@ -336,10 +339,12 @@ where
     ///
     /// # Safety
     ///
-    /// As for [`wait`](Self::wait).
+    /// As for [`wait`](Self::wait); and it has just been popped.
     #[cold]
     #[inline(never)]
     unsafe fn settle(&self) -> R {
+        // SAFETY: as the caller says.
+        unsafe { job::retreat((&raw const *self).cast()) };
         // SAFETY: as the caller says.
         match unsafe { self.wait() } {
             Ok(result) => result,
