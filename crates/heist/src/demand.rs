@@ -29,15 +29,15 @@ const HUNGER: usize = 1;
 /// In the place of the number of a seat.
 pub(crate) const NO_SEAT: usize = usize::MAX;
 
-/// Somebody is at the owner's private jobs (`raid`): the owner must not touch them but with the lock.
+/// Somebody is, or has been, at the owner's private jobs (`raid`): the owner must look again, with the lock.
 const RAID: usize = 1 << (usize::BITS - 1);
 
 /// The word of one seat.
 pub(crate) struct Demand {
     /// How many more jobs are wanted, and [`RAID`]. Raised by anybody, lowered by the thread in the seat.
     ///
-    /// Ordering: relaxed, but for the end of a raid. It brings no data with it, and what must be ordered is, by the
-    /// fences of the idle protocol.
+    /// Ordering: relaxed, everywhere. It brings no data with it, and what must be ordered is, by the
+    /// fences of the idle protocol, and by the lock of the chain.
     wanted: AtomicUsize,
     /// By which a thief is found again.
     pub(crate) seat: usize,
@@ -58,10 +58,10 @@ impl Demand {
         Self { chain: Some(Chain::default()), ..self }
     }
 
-    /// For the owner: are jobs wanted, or is there a raid?
+    /// For the owner: are jobs wanted, or was there a raid?
     #[inline(always)]
     pub(crate) fn is_raised(&self) -> bool {
-        self.wanted.load(order::demand_read()) != 0
+        self.wanted.load(Ordering::Relaxed) != 0
     }
 
     /// How many jobs are wanted.
@@ -125,14 +125,15 @@ impl Demand {
         }
     }
 
-    /// Not the owner, with the lock of the chain: the owner will see it, or has not moved on ([`heavy_fence`]).
-    pub(crate) fn begin_raid(&self) {
+    /// Not the owner, with the lock of the chain. The owner will see this and wait, or what it did before is seen
+    /// ([`heavy_fence`]). It stays until the owner [has seen it](Self::forget_raid).
+    pub(crate) fn announce_raid(&self) {
         self.wanted.fetch_or(RAID, Ordering::Relaxed);
         heavy_fence(order::RAID);
     }
 
-    /// An owner that sees this sees what was done in the raid.
-    pub(crate) fn end_raid(&self) {
-        self.wanted.fetch_and(!RAID, order::raid_end());
+    /// The owner, with the lock of the chain.
+    pub(crate) fn forget_raid(&self) {
+        self.wanted.fetch_and(!RAID, Ordering::Relaxed);
     }
 }

@@ -180,6 +180,9 @@ impl<Q: Queues> Member<Q> {
     /// Publishes the oldest private jobs, as many as are wanted (steps D2 and D3).
     #[cold]
     pub(crate) fn answer_demand(&self) {
+        if Q::NESTS {
+            job::forget_raid();
+        }
         let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
         match seat {
             Some(seat) if self.core.offers() => self.answer_with_offer(seat),

@@ -18,12 +18,25 @@ use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
 pub(crate) struct Job {
-    /// The one before. Kept here rather than returned: what the compiler keeps in registers, every
-    /// call saves.
-    older: Cell<*const Job>,
+    /// The one before, once it is in the chain. Kept here rather than returned: what the compiler keeps in registers,
+    /// every call saves.
+    older: Cell<MaybeUninit<*const Job>>,
     /// The next one; not there while this is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
     publish: Publish,
+}
+
+/// The one before a job that was pushed.
+///
+/// # Safety
+///
+/// The job is there, and was pushed, or is the base of a chain.
+#[inline(always)]
+unsafe fn older(job: *const Job) -> *const Job {
+    // SAFETY: there.
+    let older = unsafe { (*job).older.get() };
+    // SAFETY: set by `push`, or from the beginning.
+    unsafe { older.assume_init() }
 }
 
 /// Makes a task of a job, or of nothing, for the thread in that seat, which has the jobs.
@@ -33,7 +46,11 @@ impl Job {
     /// `publish` is called at most once, while the job is in the chain; from then on it is not private.
     #[inline(always)]
     pub(crate) const fn new(publish: Publish) -> Self {
-        Self { older: Cell::new(ptr::null()), newer: Cell::new(MaybeUninit::uninit()), publish }
+        Self {
+            older: Cell::new(MaybeUninit::uninit()),
+            newer: Cell::new(MaybeUninit::uninit()),
+            publish,
+        }
     }
 }
 
@@ -67,7 +84,10 @@ impl Jobs {
                 demand: Cell::new(ptr::null()),
                 root: Cell::new(0),
                 border_root: AtomicUsize::new(0),
-                base: Job::new(base_is_no_job),
+                base: Job {
+                    older: Cell::new(MaybeUninit::new(ptr::null())),
+                    ..Job::new(base_is_no_job)
+                },
             }
         }
     }
@@ -81,8 +101,8 @@ impl Jobs {
 
     #[inline(always)]
     fn border(&self) -> *const Job {
-        // Ordering: relaxed. If another has moved it, this thread has seen the end of that raid in its demand, or has
-        // the lock.
+        // Ordering: relaxed. If another has moved it, this thread has had the lock since, or will find the trace of that
+        // raid in its demand.
         self.border.load(Ordering::Relaxed)
     }
 
@@ -102,6 +122,17 @@ impl Jobs {
 
     fn guard(&self) -> Option<Guard<'_>> {
         self.demand().and_then(|demand| demand.chain.as_ref()).map(Chain::guard)
+    }
+
+    /// Likewise, when a raid, if there was one, is over: its trace is wiped out.
+    fn guard_after_raid(&self) -> Option<Guard<'_>> {
+        let guard = self.guard();
+        if guard.is_some()
+            && let Some(demand) = self.demand()
+        {
+            demand.forget_raid();
+        }
+        guard
     }
 
     /// What a job that is being published descends from.
@@ -128,7 +159,7 @@ impl Jobs {
         let newest = self.newest.load(order::newest_read()).cast_const();
         let border = self.border();
         // SAFETY: a frame that is the border stays until its owner has had the lock.
-        let before = unsafe { (*border).older.get() };
+        let before = unsafe { older(border) };
         // The owner takes the border itself out of the chain before it has the lock to move it.
         !ptr::eq(newest, border) && !ptr::eq(newest, before)
     }
@@ -238,7 +269,7 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
         // SAFETY: in the chain, so it is there.
         unsafe { (*older).newer.set(MaybeUninit::new(job)) };
         // SAFETY: the caller's.
-        unsafe { (*job).older.set(older) };
+        unsafe { (*job).older.set(MaybeUninit::new(older)) };
         jobs.newest.store(job.cast_mut(), order::newest_publish());
         light_fence(order::CHAIN);
         true
@@ -254,16 +285,18 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
 #[inline(always)]
 pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
     // SAFETY: the caller's.
-    let older = unsafe { (*job).older.get() };
+    let older = unsafe { older(job) };
     // It is the newest; so its address, which would take a register, need not be asked for.
     let newest = JOBS.with(Jobs::newest);
     debug_assert!(ptr::eq(newest, job), "joins nest");
+    let published = JOBS.with(|jobs| ptr::eq(newest, jobs.border()));
     JOBS.with(|jobs| jobs.newest.store(older.cast_mut(), Ordering::Relaxed));
     light_fence(order::CHAIN);
-    if is_demanded() {
-        return is_private(job, answer);
+    if published {
+        return false;
     }
-    JOBS.with(|jobs| !ptr::eq(newest, jobs.border()))
+    // A raid that has moved the border since then has left its trace there.
+    if is_demanded() { is_private(job, answer) } else { true }
 }
 
 /// Was a job that is not in the chain any more private to the end? There may be a raid.
@@ -271,8 +304,7 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
 #[inline(never)]
 fn is_private(job: *const Job, answer: fn()) -> bool {
     let private = JOBS.with(|jobs| {
-        // Whoever has the lock now may be at it.
-        let _guard = jobs.guard();
+        let _guard = jobs.guard_after_raid();
         !ptr::eq(job, jobs.border())
     });
     if private {
@@ -288,11 +320,16 @@ fn is_private(job: *const Job, answer: fn()) -> bool {
 /// As [`pop`] has said of the caller's job.
 pub(crate) unsafe fn retreat(job: *const Job) {
     // SAFETY: the caller's.
-    let older = unsafe { (*job).older.get() };
+    let older = unsafe { older(job) };
     JOBS.with(|jobs| {
         let _guard = jobs.guard();
         jobs.set_border(older);
     });
+}
+
+/// Somebody wants jobs of this thread, or has helped himself.
+pub(crate) fn forget_raid() {
+    JOBS.with(|jobs| drop(jobs.guard_after_raid()));
 }
 
 /// Has this thread private jobs?

@@ -9,7 +9,6 @@ use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-use crate::demand::NO_SEAT;
 use crate::error::JoinError;
 use crate::global;
 use crate::job::{self, Job, Jobs};
@@ -173,14 +172,7 @@ struct Fork<C, B, R> {
 /// What a join keeps of a job that was published.
 struct Published<R> {
     receipt: Receipt<R>,
-    trail: Trail,
-}
-
-/// Who has forked, and who runs it.
-struct Trail {
-    /// The seat of the thread of the join.
-    owner: usize,
-    /// The seat of the thread that runs it: a hint whom to help.
+    /// The seat of the thread that runs it, a hint whom to help; until there is one, that of the thread of the join.
     thief: AtomicUsize,
 }
 
@@ -293,21 +285,21 @@ where
     unsafe fn make_task(&self, root: usize, owner: usize) -> Task {
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
-        let trail = TrailsPlace(unsafe { &raw const (*published).trail });
-        let (task, receipt) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<TrailsPlace>() {
+        let thief = ThiefsPlace(unsafe { &raw const (*published).thief });
+        let (task, receipt) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefsPlace>() {
             // SAFETY: as the caller says.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what it borrows outlives the join, and the join waits for it.
-            unsafe { Task::job(root, move || C::call(closure, trail.sign())) }
+            unsafe { Task::job(root, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
             let place = ClosuresPlace(fork);
             // SAFETY: likewise, and so does the fork.
-            unsafe { Task::job(root, move || C::call(place.take(), trail.sign())) }
+            unsafe { Task::job(root, move || C::call(place.take(), thief.sign())) }
         };
-        let trail = Trail { owner, thief: AtomicUsize::new(NO_SEAT) };
+        let thief = AtomicUsize::new(owner);
         // SAFETY: of whoever publishes it, until the owner sees that it is not private any more.
-        unsafe { published.write(Published { receipt, trail }) };
+        unsafe { published.write(Published { receipt, thief }) };
         task
     }
 
@@ -365,7 +357,7 @@ where
         {
             // SAFETY: it was published, as the caller says.
             let published = unsafe { &*published };
-            with_host(|host| host.wait_for_job(&published.receipt, Some(&published.trail.thief)));
+            with_host(|host| host.wait_for_job(&published.receipt, Some(&published.thief)));
         }
         // SAFETY: likewise, and not used again.
         unsafe { published.read() }.receipt.take()
@@ -373,20 +365,21 @@ where
 }
 
 /// Where a thief leaves its number.
-struct TrailsPlace(*const Trail);
+struct ThiefsPlace(*const AtomicUsize);
 
-// SAFETY: it points to an atomic, and to what was written before the job was published.
-unsafe impl Send for TrailsPlace {}
+// SAFETY: it points to an atomic.
+unsafe impl Send for ThiefsPlace {}
 
-impl TrailsPlace {
-    /// Is this another thread than that of the join? Called by the job, for which the join waits.
+impl ThiefsPlace {
+    /// Is this another thread than that of the join? Called by the job, once.
     fn sign(&self) -> bool {
         // SAFETY: in the frame of the join, which waits for this.
-        let trail = unsafe { &*self.0 };
+        let thief = unsafe { &*self.0 };
         let here = job::seat();
-        // Ordering: relaxed. A hint.
-        trail.thief.store(here, Ordering::Relaxed);
-        here != trail.owner
+        // Ordering: relaxed. Written before the job was published; and for the join it is a hint.
+        let owner = thief.load(Ordering::Relaxed);
+        thief.store(here, Ordering::Relaxed);
+        here != owner
     }
 }
 

@@ -56,10 +56,6 @@ orderings! {
     newest_publish = Release;
     /// Thief looks at somebody's private jobs (`newest_publish`).
     newest_read = Acquire;
-    /// Thief has taken one (`demand_read`).
-    raid_end = Release;
-    /// Owner finds no raid: it sees what the last one has taken (`raid_end`).
-    demand_read = Acquire;
 }
 
 /// Fences, by name: see `idle/README.md`.

@@ -67,11 +67,9 @@ pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     if !jobs.seem_private() {
         return None;
     }
-    demand.begin_raid();
+    demand.announce_raid();
     // SAFETY: with the lock, and announced.
-    let task = unsafe { jobs.publish_of_another(demand.seat) };
-    demand.end_raid();
-    task
+    unsafe { jobs.publish_of_another(demand.seat) }
 }
 
 /// Has the thread in that seat private jobs, or may it have? After a heavy fence.

@@ -94,6 +94,7 @@ impl Host for Member {
     }
 
     fn answer_demand(&self) {
+        job::forget_raid();
         if self.scene.demand.count() == 0 {
             return;
         }
@@ -450,9 +451,9 @@ models! {
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
     fork_offer_against_steal: offer_against_steal, None, 9;
-    fork_raid_against_owner: raid_against_owner, Some(4), 5_500;
-    fork_raid_against_nested: raid_against_nested, Some(4), 11_000;
-    fork_raid_against_sleep: raid_against_sleep, Some(5), 2_000;
+    fork_raid_against_owner: raid_against_owner, Some(5), 7_500;
+    fork_raid_against_nested: raid_against_nested, Some(5), 14_000;
+    fork_raid_against_sleep: raid_against_sleep, Some(6), 4_000;
     fork_scope_end: scope_end, Some(4), 1_500;
 }
 
