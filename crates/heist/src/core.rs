@@ -152,6 +152,39 @@ impl<Q: Queues> Core<Q> {
         }
     }
 
+    /// Mail, one letter for each worker. The end waits until they are fetched, but for a guest's.
+    pub(crate) fn post(&self, letters: Vec<Task>) {
+        let tally = self.ledger.of_others();
+        tally.add(|block| &block.tasks_submitted, letters.len() as u64);
+        let left = self.queues.post(letters.into_iter(), |to| {
+            if !self.is_guest(to) {
+                self.idle.step_aside();
+            }
+        });
+        tally.add(|block| &block.cancellations, left.len() as u64);
+        tally.add(|block| &block.wake_ups_sent, self.idle.posted());
+    }
+
+    /// Has the worker in that seat a life of its own?
+    pub(crate) fn is_guest(&self, seat: usize) -> bool {
+        seat < self.config.guests
+    }
+
+    /// The worker of that seat will never come.
+    pub(crate) fn vacate(&self, seat: usize) {
+        let tally = self.ledger.of_others();
+        let mail = self.queues.vacate(seat, tally);
+        tally.add(|block| &block.cancellations, mail.len() as u64);
+        if self.is_guest(seat) {
+            return;
+        }
+        mail.iter().for_each(|_| self.idle.step_back());
+        self.idle.absent(1);
+        if self.idle.is_stopping() {
+            self.close();
+        }
+    }
+
     /// The pool has come to its end, and what came too late is refused. Both sides of that race
     /// sweep, and nothing escapes them: see `idle/README.md`, step E4.
     #[cold]

@@ -4,7 +4,8 @@
 //! An [`Engine`] is a pool whose threads are the caller's: as many as there are seats, never more, and each keeps its seat.
 //! So a thread that waits does not step aside for another, as in a [`Pool`](crate::Pool): it runs whatever there is, on top
 //! of what waits. What a thread spawns it runs newest first; what comes from elsewhere is run in the order in which it came,
-//! when there is nothing else. Everything that is given to an engine is run.
+//! when there is nothing else. Everything that is given to an engine is run,
+//! if its threads come.
 //!
 //! No closure that is given to an engine may panic, unless it says so: the process would be aborted.
 
@@ -21,8 +22,8 @@ use crate::join::fork_told;
 use crate::member::{
     Host, Intake, Member, become_member, enter, forget_pool, with_host, with_member,
 };
-use crate::panic::{AbortOnUnwind, PanicHook};
-use crate::queues::{Queues, Single};
+use crate::panic::{AbortOnUnwind, PanicHook, contain};
+use crate::queues::Single;
 use crate::scope::State;
 use crate::seat;
 use crate::sync::{Arc, Mutex, lock, per_thread};
@@ -112,15 +113,11 @@ impl Engine {
     /// What they borrow is there until they have run.
     pub unsafe fn broadcast<F: FnOnce() + Send>(&self, each: impl ExactSizeIterator<Item = F>) {
         assert_eq!(each.len(), self.threads(), "one for each thread");
-        let tally = self.0.ledger.of_others();
-        tally.add(|block| &block.tasks_submitted, self.threads() as u64);
-        for (thread, f) in each.enumerate() {
-            // SAFETY: as the caller says.
-            let task = unsafe { Task::borrowing_errand(Chore(Some(f))) };
-            self.0.queues.post(thread, task);
-        }
-        let called = self.0.idle.posted();
-        tally.add(|block| &block.wake_ups_sent, called);
+        // SAFETY: as the caller says.
+        let letter = |f| unsafe { Task::borrowing_errand(Chore(Some(f))) };
+        // Before any of them is posted, under a lock.
+        let letters: Vec<_> = each.map(letter).collect();
+        self.0.post(letters);
     }
 
     /// Calls `f` on a thread of the engine, this one if it is, and returns what it returns, or panics as it does. `f` is told
@@ -264,12 +261,8 @@ impl Drop for Departure {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        if self.seat.is_some() && !self.guest {
-            let core = &self.engine.0;
-            core.idle.absent(1);
-            if core.idle.is_stopping() {
-                core.close();
-            }
+        if let Some(seat) = self.seat.take() {
+            self.engine.0.vacate(seat.index);
         }
     }
 }
@@ -297,8 +290,11 @@ impl<F: FnOnce() + Send> Errand for Chore<F> {
         End::Completed
     }
 
+    /// Its thread has never come.
     fn refuse(&mut self, _: Refusal) -> u64 {
-        unreachable!("what is given to an engine is run")
+        let f = self.0.take();
+        contain(|| drop(f));
+        1
     }
 
     fn finish(self) {}

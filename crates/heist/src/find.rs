@@ -39,7 +39,11 @@ impl<Q: Queues> Seat<Q> {
 
     /// What is for this worker alone.
     fn mail(&self, core: &Core<Q>) -> Option<Task> {
-        core.queues.mail(self.index, self.tally())
+        let letter = core.queues.mail(self.index, self.tally())?;
+        if !core.is_guest(self.index) {
+            core.idle.step_back();
+        }
+        Some(letter)
     }
 
     /// From the others, and then from outside. Nothing is at hand.

@@ -158,9 +158,16 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Is there something anywhere, for anybody? The last look before sleep.
     fn any(&self) -> bool;
 
-    /// For one worker and no other.
-    fn post(&self, _to: usize, _task: Task) {
+    /// One for each worker and no other, in the order of their numbers. Of two such calls all workers get the
+    /// letters in the same order. `sent` is told for whom a letter is, before it can be fetched; letters to workers that
+    /// will never come are returned.
+    fn post(&self, _letters: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
         unreachable!("only an engine has mail")
+    }
+
+    /// That worker will never come. Returns its mail.
+    fn vacate(&self, _of: usize, _tally: Tally<'_>) -> Vec<Task> {
+        Vec::new()
     }
 
     /// What was posted to that worker first. Only for itself.

@@ -1,11 +1,14 @@
 //! For an engine (`crate::engine`): one deque for each thread, which takes everything, in the order in which it comes, and
 //! grows; a mailbox for each thread; and an injector. Nothing is moved but to be run.
 
+use std::iter;
+
 use heist_deque::Injector;
 use heist_deque::growable::{self, Stealer, Worker};
 
 use super::{Haul, Queues, haul, insist};
 use crate::stats::Tally;
+use crate::sync::{Mutex, lock};
 use crate::task::Task;
 
 /// What others can reach of a thread.
@@ -18,6 +21,8 @@ struct Reach {
 pub(crate) struct Single {
     injector: Injector<Task>,
     threads: Box<[Reach]>,
+    /// Which threads will never come. Held by whoever posts, so that all get their mail in the same order.
+    absent: Mutex<Box<[bool]>>,
 }
 
 impl Queues for Single {
@@ -36,7 +41,8 @@ impl Queues for Single {
                 (own, Reach { tasks, mail: Injector::new() })
             })
             .unzip();
-        (Self { injector: Injector::new(), threads: threads.into() }, own)
+        let absent = Mutex::new(vec![false; workers].into());
+        (Self { injector: Injector::new(), threads: threads.into(), absent }, own)
     }
 
     #[inline]
@@ -88,8 +94,24 @@ impl Queues for Single {
         !self.injector.is_empty() || self.threads.iter().any(|thread| !thread.tasks.is_empty())
     }
 
-    fn post(&self, to: usize, task: Task) {
-        self.threads[to].mail.push(task);
+    fn post(&self, letters: impl Iterator<Item = Task>, sent: impl Fn(usize)) -> Vec<Task> {
+        let mut left = Vec::new();
+        let absent = lock(&self.absent);
+        for (to, letter) in letters.enumerate() {
+            if absent[to] {
+                left.push(letter);
+            } else {
+                sent(to);
+                self.threads[to].mail.push(letter);
+            }
+        }
+        left
+    }
+
+    fn vacate(&self, of: usize, tally: Tally<'_>) -> Vec<Task> {
+        let mut absent = lock(&self.absent);
+        absent[of] = true;
+        iter::from_fn(|| self.mail(of, tally)).collect()
     }
 
     fn mail(&self, of: usize, tally: Tally<'_>) -> Option<Task> {

@@ -1,0 +1,169 @@
+//! The engine where it is hard: its end, its mail, guests, and threads that come late or never.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread::{self, JoinHandle};
+
+use heist::engine::{Engine, Latch, Seat};
+
+mod common;
+
+/// Each under the eyes of the watch.
+macro_rules! tests {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            common::watched(concat!(module_path!(), "::", stringify!($name)), contract::$name);
+        }
+    )*};
+}
+
+tests! {
+    broadcasts_at_the_same_time_do_not_cross
+    the_end_waits_for_mail
+    mail_may_send_mail_while_the_engine_ends
+    what_nobody_comes_for_is_dropped
+    a_thread_that_comes_late_runs_what_was_left_to_it
+}
+
+fn serve(seat: Seat) -> JoinHandle<()> {
+    thread::spawn(|| seat.serve(|| (), || ()))
+}
+
+/// An engine with threads, which are gone when this returns.
+fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
+    let (engine, seats) = Engine::new(threads, false);
+    let seats: Vec<_> = seats.into_iter().map(serve).collect();
+    f(&engine);
+    engine.close();
+    seats.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
+    // SAFETY: it borrows nothing.
+    unsafe { engine.spawn(f) };
+}
+
+/// To each thread, and nobody waits.
+fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+    let f = Arc::new(f);
+    let each = (0..engine.threads()).map(|_| {
+        let f = Arc::clone(&f);
+        move || f()
+    });
+    // SAFETY: they borrow nothing.
+    unsafe { engine.broadcast(each) };
+}
+
+/// To each thread, and waits.
+fn broadcast(engine: &Engine, f: impl Fn() + Sync) {
+    let latch = Latch::new();
+    let (latch, f) = (&latch, &f);
+    let each = (0..engine.threads()).map(|_| {
+        latch.one_more();
+        move || {
+            f();
+            // SAFETY: counted above.
+            unsafe { Latch::done(latch) };
+        }
+    });
+    // SAFETY: waited for.
+    unsafe { engine.broadcast(each) };
+    latch.wait();
+}
+
+mod contract {
+    use super::*;
+
+    /// In each of them all threads wait for each other, so all must come to the same one first.
+    pub(crate) fn broadcasts_at_the_same_time_do_not_cross() {
+        with_engine(6, |engine| {
+            let call = || {
+                for _ in 0..500 {
+                    let barrier = Barrier::new(6);
+                    broadcast(engine, || _ = barrier.wait());
+                }
+            };
+            thread::scope(|scope| {
+                scope.spawn(call);
+                scope.spawn(call);
+                call();
+            });
+        });
+    }
+
+    pub(crate) fn the_end_waits_for_mail() {
+        for _ in 0..500 {
+            let fetched = Arc::new(AtomicUsize::new(0));
+            let (engine, seats) = Engine::new(2, false);
+            let threads: Vec<_> = seats
+                .into_iter()
+                .map(|seat| {
+                    let fetched = Arc::clone(&fetched);
+                    let stop = move || assert_eq!(fetched.load(Ordering::Relaxed), 2);
+                    thread::spawn(|| seat.serve(|| (), stop))
+                })
+                .collect();
+            post(&engine, {
+                let fetched = Arc::clone(&fetched);
+                move || _ = fetched.fetch_add(1, Ordering::Relaxed)
+            });
+            engine.close();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }
+    }
+
+    pub(crate) fn mail_may_send_mail_while_the_engine_ends() {
+        for _ in 0..500 {
+            let count = Arc::new(AtomicUsize::new(0));
+            with_engine(2, |engine| {
+                let (count, other) = (Arc::clone(&count), engine.clone());
+                post(engine, move || {
+                    broadcast(&other, || _ = count.fetch_add(1, Ordering::Relaxed));
+                });
+            });
+            assert_eq!(count.load(Ordering::Relaxed), 4);
+        }
+    }
+
+    pub(crate) fn what_nobody_comes_for_is_dropped() {
+        let kept = Arc::new(());
+        let (engine, mut seats) = Engine::new(2, false);
+        let post = || {
+            let kept = Arc::clone(&kept);
+            post(&engine, move || _ = &kept);
+        };
+        post();
+        drop(seats.pop());
+        post();
+        let thread = serve(seats.pop().unwrap());
+        engine.close();
+        thread.join().unwrap();
+        assert_eq!(Arc::strong_count(&kept), 1);
+
+        let (engine, seats) = Engine::new(2, false);
+        for _ in 0..3 {
+            let kept = Arc::clone(&kept);
+            spawn(&engine, move || _ = kept);
+        }
+        drop(seats);
+        engine.close();
+        drop(engine);
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    pub(crate) fn a_thread_that_comes_late_runs_what_was_left_to_it() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let (engine, seats) = Engine::new(2, false);
+        let more = || {
+            let count = Arc::clone(&count);
+            move || _ = count.fetch_add(1, Ordering::Relaxed)
+        };
+        spawn(&engine, more());
+        post(&engine, more());
+        engine.close();
+        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(count.load(Ordering::Relaxed), 3);
+    }
+}
