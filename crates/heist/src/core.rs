@@ -179,7 +179,6 @@ impl<Q: Queues> Core<Q> {
             return;
         }
         mail.iter().for_each(|_| self.idle.step_back());
-        self.idle.absent(1);
         if self.idle.is_stopping() {
             self.close();
         }

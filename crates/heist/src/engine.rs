@@ -59,6 +59,8 @@ impl Engine {
         };
         let (core, own) = Core::new(config);
         let engine = Self(Arc::new(core));
+        // Until they come.
+        engine.0.idle.absent(threads - usize::from(guest));
         let seat = |(index, own)| {
             let seat = seat::Seat::new(index, own, engine.0.ledger.of_seat(index));
             Seat { seat: Some(Box::new(seat)), engine: engine.clone(), guest: guest && index == 0 }
@@ -161,8 +163,9 @@ impl Engine {
         self.here(|member| member.at_hand().map(|task| member.run(task)).is_some())
     }
 
-    /// The threads end when nothing is left to do. What is running may spawn, and what it has handed to other threads may
-    /// come back; otherwise nothing comes from elsewhere any more, as the caller knows.
+    /// The threads end when nothing is left to do, whether all of them have come or not. What is running may spawn, and
+    /// what it has handed to other threads may come back; otherwise nothing comes from elsewhere any more, as the caller
+    /// knows.
     pub fn close(&self) {
         self.0.close();
     }
@@ -202,6 +205,7 @@ impl Seat {
         // A thread that is lost keeps the engine from ending, and tasks from running.
         let guard = AbortOnUnwind;
         let work = || {
+            core.idle.arrive();
             member.sit_down(seat);
             member.serving.set(true);
             start();

@@ -23,6 +23,7 @@ tests! {
     the_end_waits_for_mail
     mail_may_send_mail_while_the_engine_ends
     what_nobody_comes_for_is_dropped
+    the_end_does_not_wait_for_threads_that_have_not_come
     a_thread_that_comes_late_runs_what_was_left_to_it
 }
 
@@ -150,6 +151,17 @@ mod contract {
         engine.close();
         drop(engine);
         assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    pub(crate) fn the_end_does_not_wait_for_threads_that_have_not_come() {
+        let (engine, mut seats) = Engine::new(3, false);
+        let thread = serve(seats.pop().unwrap());
+        assert_eq!(engine.run(|_| 7), 7);
+        engine.close();
+        thread.join().unwrap();
+        // Nothing is left for this one.
+        serve(seats.pop().unwrap()).join().unwrap();
+        drop(seats);
     }
 
     pub(crate) fn a_thread_that_comes_late_runs_what_was_left_to_it() {

@@ -275,10 +275,16 @@ impl Idle {
         self.end(&mut asleep, any)
     }
 
-    /// So many workers will never come: for the end, which is not to be before, they count as asleep.
+    /// So many workers have not come yet, or never will: for the end they count as asleep.
     pub(crate) fn absent(&self, workers: usize) {
         let _asleep = lock(&self.asleep);
         self.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);
+    }
+
+    /// One of those has come.
+    pub(crate) fn arrive(&self) {
+        let _asleep = lock(&self.asleep);
+        self.word.fetch_sub(SLEEPER, Ordering::Relaxed);
     }
 
     /// From now on nothing is taken in from outside (step E1). `true`: the pool has come to its
