@@ -7,6 +7,7 @@ use crate::idle::Rise;
 use crate::job;
 use crate::member::Member;
 use crate::queues::Queues;
+use crate::seat::Seat;
 use crate::sync::{Arc, pause, yield_now};
 use crate::task::{Awaited, Task};
 use crate::wait::{PAUSES, YIELDS};
@@ -35,6 +36,17 @@ impl<Q: Queues> Member<Q> {
             }
         }
         wait.leave_search(self);
+        self.leave_to_others();
+    }
+
+    /// A guest goes on with its own life, and does not lie down as a worker would: if it was the last to do something,
+    /// the others may end (step E5).
+    fn leave_to_others(&self) {
+        let core = &*self.core;
+        let is_guest = |seat: &Seat<Q>| core.is_guest(seat.index);
+        if core.idle.is_stopping() && self.seat.borrow().as_deref().is_some_and(is_guest) {
+            core.close();
+        }
     }
 
     /// What this thread does next by itself: its own newest.

@@ -1,17 +1,18 @@
 //! The engine where it is hard: its end, its mail, guests, and threads that come late or never.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 
-use heist::engine::{Engine, Latch, Seat};
+use heist::engine::{self, Engine, Latch, Seat};
 
 mod common;
 
 /// Each under the eyes of the watch.
 macro_rules! tests {
-    ($($name:ident)*) => {$(
+    ($($(#[$attribute:meta])* $name:ident)*) => {$(
         #[test]
+        $(#[$attribute])*
         fn $name() {
             common::watched(concat!(module_path!(), "::", stringify!($name)), contract::$name);
         }
@@ -25,6 +26,9 @@ tests! {
     what_nobody_comes_for_is_dropped
     the_end_does_not_wait_for_threads_that_have_not_come
     a_thread_that_comes_late_runs_what_was_left_to_it
+    the_end_does_not_wait_for_a_guest_that_has_waited
+    #[ignore = "the inner half stays private"]
+    a_half_within_a_half_can_be_stolen
 }
 
 fn serve(seat: Seat) -> JoinHandle<()> {
@@ -177,5 +181,61 @@ mod contract {
         let threads: Vec<_> = seats.into_iter().map(serve).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(count.load(Ordering::Relaxed), 3);
+    }
+
+    /// It waits while the other thread has the last thing to do, and wakes when that one sleeps.
+    pub(crate) fn the_end_does_not_wait_for_a_guest_that_has_waited() {
+        for _ in 0..20 {
+            let (engine, mut seats) = Engine::new(2, true);
+            let other = serve(seats.pop().unwrap());
+            let guest = seats.pop().unwrap();
+            let latch = Arc::new(Latch::new());
+            latch.one_more();
+            let (ready, is_ready) = mpsc::channel();
+            let guest = thread::spawn({
+                let latch = Arc::clone(&latch);
+                move || {
+                    guest.occupy();
+                    ready.send(()).unwrap();
+                    latch.wait();
+                }
+            });
+            is_ready.recv().unwrap();
+            // Time for both to fall asleep; if they do not, there is nothing to see.
+            thread::sleep(std::time::Duration::from_millis(2));
+            engine.close();
+            // SAFETY: counted above.
+            unsafe { Latch::done(&raw const *latch) };
+            guest.join().unwrap();
+            other.join().unwrap();
+        }
+    }
+
+    /// The only other thread is busy when both are forked, and takes the outer one first.
+    pub(crate) fn a_half_within_a_half_can_be_stolen() {
+        with_engine(2, |engine| {
+            let (begin, begun) = mpsc::channel();
+            let (end, ended) = mpsc::channel();
+            spawn(engine, move || {
+                begin.send(()).unwrap();
+                ended.recv().unwrap();
+            });
+            begun.recv().unwrap();
+            engine.run(|_| {
+                // Until nothing is wanted of this thread.
+                (0..1000).for_each(|_| _ = engine::join(|| (), |_| ()));
+                let barrier = Barrier::new(2);
+                let inner = || {
+                    engine::join(
+                        || {
+                            end.send(()).unwrap();
+                            barrier.wait();
+                        },
+                        |_| _ = barrier.wait(),
+                    );
+                };
+                engine::join(inner, |_| ());
+            });
+        });
     }
 }
