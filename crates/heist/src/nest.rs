@@ -14,11 +14,11 @@ use crate::wait::{PAUSES, YIELDS};
 
 /// Looks for something to do before it sleeps: some fifty microseconds, as long as it takes to sleep and to be woken on a
 /// bad day. A thread of an engine that sleeps helps nobody.
-const LOOKS: u32 = 256;
+const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 256 };
 /// After so many looks in vain it sees what others keep to themselves: what it waits for is with one of them.
-const FIRST_RAID: u32 = 8;
+const FIRST_RAID: u32 = if cfg!(shuttle) { 1 } else { 8 };
 /// And again after so many.
-const RAID_INTERVAL: u32 = 32;
+const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
 impl<Q: Queues> Member<Q> {
     /// Returns when it is done.

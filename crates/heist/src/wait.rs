@@ -28,11 +28,23 @@ const STACK_SHARE: usize = 4;
 
 /// Looks at a task that is running elsewhere before sleeping is considered. To sleep and to be
 /// woken takes some ten microseconds on a good day.
+#[cfg(not(shuttle))]
 pub(crate) const LOOKS: u32 = 64;
+/// Few, so that a checker sees what comes after them.
+#[cfg(shuttle)]
+pub(crate) const LOOKS: u32 = 1;
 /// Pauses between two looks.
+#[cfg(not(shuttle))]
 pub(crate) const PAUSES: u32 = 8;
+/// Likewise.
+#[cfg(shuttle)]
+pub(crate) const PAUSES: u32 = 1;
 /// And then the core is yielded so often: the task may have been on it.
+#[cfg(not(shuttle))]
 pub(crate) const YIELDS: u32 = 4;
+/// Likewise.
+#[cfg(shuttle)]
+pub(crate) const YIELDS: u32 = 1;
 
 /// After so many claimed tasks their husks are looked for; a guess.
 const HUSKS: usize = 64;

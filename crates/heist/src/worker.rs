@@ -16,9 +16,9 @@ use crate::task::Task;
 const YIELD_AFTER: u32 = 8;
 /// After so many looks it sees what others keep to themselves: some microseconds, in which their owner has not looked. A raid
 /// takes about one, of the owner's time as well.
-const RAID_INTERVAL: u32 = 32;
+const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
 /// Pauses after each of the other looks.
-const REST: u32 = 8;
+const REST: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
 /// Threads that have lost their seat are kept, one for each worker and so many more; others end. A
 /// guess: to start a thread takes three times as long as to wake one.

@@ -83,8 +83,8 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     const PATIENT: bool;
 
     /// A searcher looks this often before it sleeps, for work that is about to be spawned: some microseconds in all, where
-    /// to sleep and to be woken takes twenty.
-    const LOOKS: u32 = 32;
+    /// to sleep and to be woken takes twenty. Few for a checker, so that it sees what comes after them.
+    const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
     /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
     /// for, and gives its seat to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?

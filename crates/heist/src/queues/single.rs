@@ -31,7 +31,7 @@ impl Queues for Single {
     const STEALS: bool = true;
     const PATIENT: bool = true;
     /// Loops one after the other, with a few microseconds in between, should find everybody up.
-    const LOOKS: u32 = 128;
+    const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
     const NESTS: bool = true;
 
     fn new(workers: usize) -> (Self, Vec<Self::Own>) {

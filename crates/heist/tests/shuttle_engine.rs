@@ -1,0 +1,361 @@
+//! Whole engines under shuttle: see `shuttle.rs`. The seats are served by threads of the test.
+
+#![cfg(shuttle)]
+
+use std::sync::Arc;
+
+use heist::engine::{self, Engine, Latch, Seat};
+use shuttle::sync::Barrier;
+use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use shuttle::thread::{self, JoinHandle};
+
+#[path = "../../deque/tests/common/schedules.rs"]
+mod schedules;
+
+/// Schedules of each kind; an engine takes many steps.
+const SCHEDULES: usize = 4_000;
+
+/// A test for each scenario.
+macro_rules! scenarios {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            schedules::check(SCHEDULES, scenarios::$name);
+        }
+    )*};
+}
+
+scenarios! {
+    halves_that_meet
+    halves_that_meet_in_a_busy_engine
+    nested_joins
+    what_is_spawned_before_the_end_is_run
+    what_is_spawned_by_the_last_task_is_run
+    mail_from_outside
+    mail_from_inside
+    mail_before_the_end
+    mail_that_sends_mail_before_the_end
+    mail_from_a_task_after_the_close
+    calls_that_meet
+    engines_that_wait_for_each_other
+    a_guest_that_is_waiting_at_the_end
+    a_guest_that_gets_mail
+    a_seat_that_is_dropped
+    a_seat_that_is_taken_late
+    a_close_by_a_task
+    a_scope_from_elsewhere
+}
+
+fn serve(seat: Seat) -> JoinHandle<()> {
+    thread::spawn(move || seat.serve(|| (), || ()))
+}
+
+/// An engine with threads, which are gone when this returns. `f` may have closed it.
+fn with_engine<R>(threads: usize, f: impl FnOnce(&Engine) -> R) -> R {
+    let (engine, seats) = Engine::new(threads, false);
+    let seats: Vec<_> = seats.into_iter().map(serve).collect();
+    let result = f(&engine);
+    engine.close();
+    seats.into_iter().for_each(|thread| thread.join().unwrap());
+    result
+}
+
+fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
+    // SAFETY: it borrows nothing.
+    unsafe { engine.spawn(f) };
+}
+
+/// To each thread, and nobody waits.
+fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+    let f = Arc::new(f);
+    let each = (0..engine.threads()).map(|_| {
+        let f = Arc::clone(&f);
+        move || f()
+    });
+    // SAFETY: they borrow nothing.
+    unsafe { engine.broadcast(each) };
+}
+
+/// To each thread, and waits.
+fn broadcast(engine: &Engine, f: impl Fn(usize) + Sync) {
+    let latch = Latch::new();
+    let (latch, f) = (&latch, &f);
+    let each = (0..engine.threads()).map(|index| {
+        latch.one_more();
+        move || {
+            f(index);
+            // SAFETY: counted above.
+            unsafe { Latch::done(latch) };
+        }
+    });
+    // SAFETY: waited for.
+    unsafe { engine.broadcast(each) };
+    latch.wait();
+}
+
+/// Both halves of a join are run at once.
+fn meet() {
+    let barrier = Barrier::new(2);
+    let ((), elsewhere) = engine::join(
+        || _ = barrier.wait(),
+        |elsewhere| {
+            barrier.wait();
+            elsewhere
+        },
+    );
+    assert!(elsewhere);
+}
+
+fn fib(n: u32) -> u32 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = engine::join(|| fib(n - 1), |_| fib(n - 2));
+    a + b
+}
+
+mod scenarios {
+    use super::*;
+
+    pub(crate) fn halves_that_meet() {
+        with_engine(2, |engine| {
+            engine.run(|_| {
+                meet();
+                engine::join(|| (), |_| ());
+                meet();
+            });
+        });
+    }
+
+    /// The one who is to take the second half has something else to do first.
+    pub(crate) fn halves_that_meet_in_a_busy_engine() {
+        with_engine(2, |engine| {
+            spawn(engine, thread::yield_now);
+            engine.run(|_| {
+                let other = engine.clone();
+                spawn(engine, move || spawn(&other, thread::yield_now));
+                meet();
+            });
+        });
+    }
+
+    pub(crate) fn nested_joins() {
+        with_engine(3, |engine| assert_eq!(engine.run(|_| fib(5)), 5));
+    }
+
+    pub(crate) fn what_is_spawned_before_the_end_is_run() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            for _ in 0..3 {
+                let ran = Arc::clone(&ran);
+                spawn(engine, move || _ = ran.fetch_add(1, SeqCst));
+            }
+        });
+        assert_eq!(ran.load(SeqCst), 3);
+    }
+
+    pub(crate) fn what_is_spawned_by_the_last_task_is_run() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (ran, other) = (Arc::clone(&ran), engine.clone());
+            spawn(engine, move || {
+                for _ in 0..2 {
+                    let ran = Arc::clone(&ran);
+                    spawn(&other, move || _ = ran.fetch_add(1, SeqCst));
+                }
+            });
+        });
+        assert_eq!(ran.load(SeqCst), 2);
+    }
+
+    pub(crate) fn mail_from_outside() {
+        with_engine(2, |engine| {
+            let counts = [const { AtomicUsize::new(0) }; 2];
+            broadcast(engine, |index| _ = counts[index].fetch_add(1, SeqCst));
+            broadcast(engine, |index| _ = counts[index].fetch_add(1, SeqCst));
+            assert!(counts.iter().all(|count| count.load(SeqCst) == 2));
+        });
+    }
+
+    pub(crate) fn mail_from_inside() {
+        with_engine(2, |engine| {
+            let count = AtomicUsize::new(0);
+            engine.run(|_| broadcast(engine, |_| _ = count.fetch_add(1, SeqCst)));
+            assert_eq!(count.load(SeqCst), 2);
+        });
+    }
+
+    pub(crate) fn mail_before_the_end() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (engine, seats) = Engine::new(2, false);
+        let serve = |seat: Seat| {
+            let ended = Arc::clone(&ended);
+            thread::spawn(move || seat.serve(|| (), || _ = ended.fetch_add(1, SeqCst)))
+        };
+        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        post(&engine, {
+            let (count, ended) = (Arc::clone(&count), Arc::clone(&ended));
+            move || {
+                assert_eq!(ended.load(SeqCst), 0, "no thread ends before all have got theirs");
+                count.fetch_add(1, SeqCst);
+            }
+        });
+        engine.close();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(count.load(SeqCst), 2);
+    }
+
+    pub(crate) fn mail_that_sends_mail_before_the_end() {
+        let count = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (count, other) = (Arc::clone(&count), engine.clone());
+            post(engine, move || broadcast(&other, |_| _ = count.fetch_add(1, SeqCst)));
+        });
+        assert_eq!(count.load(SeqCst), 4);
+    }
+
+    pub(crate) fn mail_from_a_task_after_the_close() {
+        let count = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (count, other) = (Arc::clone(&count), engine.clone());
+            spawn(engine, move || {
+                other.close();
+                post(&other, move || _ = count.fetch_add(1, SeqCst));
+            });
+        });
+        assert_eq!(count.load(SeqCst), 2);
+    }
+
+    /// Two at once, each of which is at its end when every thread is in it.
+    pub(crate) fn calls_that_meet() {
+        with_engine(2, |engine| {
+            let call = || {
+                let barrier = Barrier::new(2);
+                broadcast(engine, |_| _ = barrier.wait());
+            };
+            thread::scope(|scope| {
+                scope.spawn(call);
+                call();
+            });
+        });
+    }
+
+    pub(crate) fn engines_that_wait_for_each_other() {
+        with_engine(1, |one| {
+            with_engine(1, |two| {
+                let there = || one.run(|_| two.run(|_| one.run(|_| two.run(|_| 1))));
+                let back = || two.run(|_| one.run(|_| two.run(|_| one.run(|_| 2))));
+                thread::scope(|scope| {
+                    let back = scope.spawn(back);
+                    assert_eq!((there(), back.join().unwrap()), (1, 2));
+                });
+            });
+        });
+    }
+
+    /// For something else than the engine, which is closed meanwhile: the other thread ends all the same.
+    pub(crate) fn a_guest_that_is_waiting_at_the_end() {
+        let (engine, mut seats) = Engine::new(2, true);
+        let other = serve(seats.pop().unwrap());
+        let guest = seats.pop().unwrap();
+        let latch = Arc::new(Latch::new());
+        latch.one_more();
+        let guest = thread::spawn({
+            let latch = Arc::clone(&latch);
+            move || {
+                guest.occupy();
+                latch.wait();
+            }
+        });
+        engine.close();
+        (0..40).for_each(|_| thread::yield_now());
+        // SAFETY: counted above.
+        unsafe { Latch::done(&raw const *latch) };
+        guest.join().unwrap();
+        other.join().unwrap();
+    }
+
+    pub(crate) fn a_guest_that_gets_mail() {
+        let (engine, mut seats) = Engine::new(2, true);
+        let other = serve(seats.pop().unwrap());
+        let guest = seats.pop().unwrap();
+        let guest = thread::spawn(move || {
+            guest.occupy();
+            let count = AtomicUsize::new(0);
+            broadcast(&engine, |_| _ = count.fetch_add(1, SeqCst));
+            assert_eq!(count.load(SeqCst), 2);
+            // For this thread nobody waits any more.
+            post(&engine, || ());
+            engine.close();
+        });
+        guest.join().unwrap();
+        other.join().unwrap();
+    }
+
+    pub(crate) fn a_seat_that_is_dropped() {
+        let (engine, mut seats) = Engine::new(2, false);
+        let dropped = seats.pop().unwrap();
+        let other = serve(seats.pop().unwrap());
+        let dropped = thread::spawn(move || drop(dropped));
+        let ran = Arc::new(AtomicUsize::new(0));
+        post(&engine, {
+            let ran = Arc::clone(&ran);
+            move || _ = ran.fetch_add(1, SeqCst)
+        });
+        assert_eq!(engine.run(|_| 7), 7);
+        engine.close();
+        other.join().unwrap();
+        dropped.join().unwrap();
+        assert_eq!(ran.load(SeqCst), 1);
+    }
+
+    /// The others do not wait for it, and it does not wait.
+    pub(crate) fn a_seat_that_is_taken_late() {
+        let (engine, mut seats) = Engine::new(2, false);
+        let late = seats.pop().unwrap();
+        let other = serve(seats.pop().unwrap());
+        spawn(&engine, || ());
+        engine.close();
+        other.join().unwrap();
+        serve(late).join().unwrap();
+    }
+
+    pub(crate) fn a_close_by_a_task() {
+        let (engine, seats) = Engine::new(2, false);
+        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        engine.run(|_| {
+            engine::join(|| engine.close(), |_| ());
+            engine::join(|| (), |_| ());
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    /// What a thread of no engine spawns for somebody who waits in a closed one.
+    pub(crate) fn a_scope_from_elsewhere() {
+        let (engine, seats) = Engine::new(2, false);
+        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        let count = AtomicUsize::new(0);
+        engine.run(|_| {
+            let latch = Latch::new();
+            latch.one_more();
+            thread::scope(|scope| {
+                let (latch, count, other) = (&latch, &count, &engine);
+                scope.spawn(move || {
+                    let job = move || {
+                        count.fetch_add(1, SeqCst);
+                        // SAFETY: counted above.
+                        unsafe { Latch::done(latch) };
+                    };
+                    // SAFETY: waited for below.
+                    unsafe { other.spawn(job) };
+                });
+                engine.close();
+            });
+            latch.wait();
+        });
+        assert_eq!(count.load(SeqCst), 1);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}
