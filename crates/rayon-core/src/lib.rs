@@ -20,7 +20,9 @@
 //! # What differs from stock
 //!
 //! * The second half of a join is not shown to others before one of them has nothing to do. Until then a join takes no
-//!   atomic operation. [`current_thread_has_pending_tasks`] does not count such halves.
+//!   atomic operation.
+//! * A half that is run by the thread of the join has not [migrated](FnContext::migrated), even if that thread came to
+//!   it while it was waiting for something else.
 //! * With [`breadth_first`](ThreadPoolBuilder::breadth_first) a thread runs what it has spawned oldest first, but not the
 //!   halves of its joins.
 //! * A failed build with [`use_current_thread`](ThreadPoolBuilder::use_current_thread) leaves the current thread as it was.

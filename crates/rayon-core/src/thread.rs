@@ -122,7 +122,7 @@ impl ThreadBuilder {
         let Self { registry, seat, up, log, .. } = self;
         let index = seat.index();
         let start = || {
-            // SAFETY: `registry` is held until after `stop`, where the thread leaves.
+            // SAFETY: `registry` is held until the thread has left, below.
             unsafe { enter(&raw const *registry, index) };
             drop(up);
             if let Some(path) = log {
@@ -130,11 +130,9 @@ impl ThreadBuilder {
             }
             registry.call_start_handler(index);
         };
-        let stop = || {
-            registry.call_exit_handler(index);
-            leave();
-        };
-        seat.serve(start, stop);
+        seat.serve(start, || registry.call_exit_handler(index));
+        // Not before what the exit handler has spawned has run.
+        leave();
     }
 
     /// The calling thread belongs to the pool, for good, and goes on with what it does.
