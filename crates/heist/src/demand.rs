@@ -7,6 +7,7 @@
 //! off its word *before* it publishes a job and looks for sleepers. So a demand that is
 //! taken away has been answered: `idle/README.md` has the argument.
 
+use crate::idle::Idle;
 use crate::order;
 use crate::raid::Chain;
 use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
@@ -91,10 +92,17 @@ impl Demand {
         }
     }
 
-    /// The owner, likewise, but nobody who sleeps wants one.
-    pub(crate) fn clear(&self) {
-        if self.count() != 0 {
-            self.wanted.fetch_and(RAID, Ordering::Relaxed);
+    /// The owner, likewise, where whoever is up says again what it wants, and takes it if need be: only for those who
+    /// sleep it stands (step D4).
+    pub(crate) fn settle(&self, idle: &Idle) {
+        if self.count() == 0 {
+            return;
+        }
+        self.wanted.fetch_and(RAID, Ordering::Relaxed);
+        // Whoever has fallen asleep before that, and has raised what was just taken away, is seen.
+        full_fence(order::SUBMIT);
+        if idle.has_sleeper() {
+            self.restore();
         }
     }
 

@@ -230,6 +230,8 @@ impl Seat {
     ///
     /// If the thread belongs to a pool.
     pub fn occupy(mut self) {
+        // The first thread-local of the engine's that this thread has, so that it is the first to go.
+        DEPARTURE.with(|_| ());
         assert!(!is_inside(), "a thread of a pool is no guest in another");
         assert!(self.guest, "made for a guest");
         let (member, seat) = self.take();

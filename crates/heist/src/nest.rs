@@ -60,15 +60,14 @@ impl<Q: Queues> Member<Q> {
         Some(task)
     }
 
-    /// What this thread does itself, nobody else has wanted soon enough. It is on offer no more, and whoever sleeps
-    /// still wants one; whoever is up will say so again.
+    /// What this thread does itself, nobody else has wanted soon enough.
     fn taken_back(&self, seat: usize) {
-        let demand = &self.core.demands[seat];
-        if self.core.config.workers == 1 {
-        } else if self.core.offers() || self.core.idle.has_sleeper() {
-            demand.restore();
+        let core = &*self.core;
+        if core.offers() && core.config.workers > 1 {
+            // It may have been what was on offer.
+            core.demands[seat].restore();
         } else {
-            demand.clear();
+            core.demands[seat].settle(&core.idle);
         }
     }
 

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use heist::engine::{self, Engine, Latch, Seat};
+use heist::engine::{Engine, Latch, Seat};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use shuttle::thread::{self, JoinHandle};
@@ -29,6 +29,7 @@ macro_rules! scenarios {
 scenarios! {
     halves_that_meet
     halves_that_meet_in_a_busy_engine
+    halves_within_halves_that_meet
     nested_joins
     what_is_spawned_before_the_end_is_run
     what_is_spawned_by_the_last_task_is_run
@@ -45,6 +46,14 @@ scenarios! {
     a_seat_that_is_taken_late
     a_close_by_a_task
     a_scope_from_elsewhere
+}
+
+/// On a thread of an engine; the second is told whether it is on another.
+fn join<RA: Send, RB: Send>(
+    a: impl FnOnce() -> RA + Send,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
+    heist::engine::join(|_| a(), b, || unreachable!("on a thread of an engine"))
 }
 
 fn serve(seat: Seat) -> JoinHandle<()> {
@@ -97,7 +106,7 @@ fn broadcast(engine: &Engine, f: impl Fn(usize) + Sync) {
 /// Both halves of a join are run at once.
 fn meet() {
     let barrier = Barrier::new(2);
-    let ((), elsewhere) = engine::join(
+    let ((), elsewhere) = join(
         || _ = barrier.wait(),
         |elsewhere| {
             barrier.wait();
@@ -111,7 +120,7 @@ fn fib(n: u32) -> u32 {
     if n < 2 {
         return n;
     }
-    let (a, b) = engine::join(|| fib(n - 1), |_| fib(n - 2));
+    let (a, b) = join(|| fib(n - 1), |_| fib(n - 2));
     a + b
 }
 
@@ -122,8 +131,17 @@ mod scenarios {
         with_engine(2, |engine| {
             engine.run(|_| {
                 meet();
-                engine::join(|| (), |_| ());
+                join(|| (), |_| ());
                 meet();
+            });
+        });
+    }
+
+    /// The inner half is private when the other thread has taken the outer one, and must be raided.
+    pub(crate) fn halves_within_halves_that_meet() {
+        with_engine(2, |engine| {
+            engine.run(|_| {
+                join(|| join(meet, |_| ()), |_| ());
             });
         });
     }
@@ -326,8 +344,8 @@ mod scenarios {
         let (engine, seats) = Engine::new(2, false);
         let threads: Vec<_> = seats.into_iter().map(serve).collect();
         engine.run(|_| {
-            engine::join(|| engine.close(), |_| ());
-            engine::join(|| (), |_| ());
+            join(|| engine.close(), |_| ());
+            join(|| (), |_| ());
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }

@@ -390,6 +390,25 @@ fn demand_against_sleep(way: Way) {
     worker.join().unwrap();
 }
 
+/// Likewise, where an owner that has taken a job back says that nobody wants one, unless somebody sleeps.
+fn settle_against_sleep() {
+    let want = Arc::new(Want {
+        idle: Idle::new(2, true),
+        demand: Demand::new(0, 2),
+        first: AtomicUsize::new(0),
+        last: AtomicUsize::new(0),
+    });
+    let worker = thread::spawn({
+        let want = Arc::clone(&want);
+        move || want.work(Way::Right)
+    });
+    want.demand.settle(&want.idle);
+    while !want.publish(&want.last, Way::Right) {
+        thread::yield_now();
+    }
+    worker.join().unwrap();
+}
+
 /// A thief takes the one job that is published while its owner, who has another one, looks at what is wanted. In the end
 /// the other one is published, or its owner will look again.
 fn offer_against_steal() {
@@ -450,6 +469,7 @@ models! {
     fork_publish_against_pop: publish_against_pop, None, 2_000;
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
+    fork_settle_against_sleep: settle_against_sleep, Some(4), 900;
     fork_offer_against_steal: offer_against_steal, None, 9;
     fork_raid_against_owner: raid_against_owner, Some(5), 7_500;
     fork_raid_against_nested: raid_against_nested, Some(5), 14_000;

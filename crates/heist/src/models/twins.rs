@@ -53,8 +53,10 @@ fn a_job_is_handed_over_by_the_deque() {
 /// A demand that is raised while its owner answers another would be lost.
 #[test]
 fn demand_relies_on_the_fences() {
-    let model = fork::MODELS.iter().find(|model| model.name == "fork_demand_against_sleep");
-    each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
+    for name in ["fork_demand_against_sleep", "fork_settle_against_sleep"] {
+        let model = fork::MODELS.iter().find(|model| model.name == name);
+        each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
+    }
 }
 
 /// And on the order of its steps.
