@@ -69,9 +69,10 @@ impl<Q: Queues> Core<Q> {
             let demand = Demand::new(seat, workers);
             Padded(if raids { demand.with_raids() } else { demand })
         };
+        let idle = Idle::new(workers - config.guests, Q::PATIENT);
         let core = Self {
             queues,
-            idle: Idle::new(workers - config.guests, Q::PATIENT),
+            idle: if Q::NESTS { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
             demands: (0..workers).map(demand).collect(),
             raids,

@@ -52,6 +52,8 @@ pub(crate) struct Idle {
     /// The sleepers, the latest last: it is called first, its cache is the warmest.
     asleep: Mutex<Vec<Arc<Listener>>>,
     workers: u64,
+    /// So many may search at once: half of the workers, and always one, unless it is said otherwise.
+    most: u64,
     /// Do searchers count? If not, every submission calls a sleeper.
     patient: bool,
 }
@@ -89,8 +91,14 @@ impl Idle {
             word: Padded(AtomicU64::new(0)),
             asleep: Mutex::new(Vec::with_capacity(workers)),
             workers: workers as u64,
+            most: (workers as u64 / 2).max(1),
             patient,
         }
+    }
+
+    /// Likewise, where all may search.
+    pub(crate) fn where_all_search(self) -> Self {
+        Self { most: u64::MAX, ..self }
     }
 
     fn word(&self) -> Word {
@@ -172,12 +180,11 @@ impl Idle {
         called
     }
 
-    /// May one more search? At most half of the workers do, and always one may.
+    /// May one more search?
     pub(crate) fn start_search(&self) -> bool {
-        let most = (self.workers / 2).max(1);
         let mut now = self.word();
         loop {
-            if !self.patient || now.searchers() >= most {
+            if !self.patient || now.searchers() >= self.most {
                 return false;
             }
             let more = self.word.compare_exchange_weak(
