@@ -48,6 +48,7 @@ step_test() { cargo test --workspace; }
 step_run() {
     cargo run --release --example strategies
     cargo run --release --example forks
+    cargo run --release --example engines
     cargo run --release --example stress
 }
 
