@@ -30,7 +30,7 @@ mod tests {
                     [[package]]\nname = \"rayon-core\"\nversion = \"1.13.0\"\n";
         assert_eq!(described(lock).unwrap(), "1.13.0 from a path");
         let registry = format!("{lock}source = \"registry+x\"\n");
-        assert_eq!(described(&registry).unwrap(), "1.13.0 from crates.io");
+        assert_eq!(described(&registry).unwrap(), "1.13.0 from the registry");
         assert_eq!(described(""), None);
     }
 
