@@ -16,7 +16,7 @@ fn described(lock: &str) -> Option<String> {
     };
     let version = value("version")?;
     // A package from a path has no source.
-    let from = value("source").map_or("a path", |_| "crates.io");
+    let from = value("source").map_or("a path", |_| "the registry");
     Some(format!("{version} from {from}"))
 }
 

@@ -7,6 +7,11 @@
 //! when there is nothing else. Everything that is given to an engine is run,
 //! if its threads come.
 //!
+//! A thread's private jobs are within reach of the others at all times (`raid`): the second half of a join can be stolen
+//! while the first one waits for it, or is long. What `heist` promises elsewhere about waits does not hold here: `isolate`
+//! isolates nothing, and if the first half of a `heist::join` panics, whatever is run while it waits for the second sees
+//! that the thread panics; [`join`](join()) catches that before.
+//!
 //! No closure that is given to an engine may panic, unless it says so: the process would be aborted.
 
 use std::cell::Cell;

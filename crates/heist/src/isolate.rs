@@ -24,6 +24,9 @@ use crate::job;
 /// ```
 ///
 /// Prefer to let go of the lock before the join, where you can.
+///
+/// On a thread of a Rayon pool that stands on heist it promises nothing: such a thread keeps its place, and runs whatever there is
+/// while it waits, as Rayon's threads do.
 pub fn isolate<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     pub(super) fn process(samples: &[f64]) -> Process {
-        let rayon_core = "1.13.0 from crates.io".into();
+        let rayon_core = "1.13.0 from the registry".into();
         Process { rayon_core, samples: samples.to_vec(), cpu_millis: 1.0, switches: 2.0 }
     }
 

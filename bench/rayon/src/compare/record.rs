@@ -53,7 +53,7 @@ mod tests {
         let rows = [row("join/fib", &[1.0, 2.0], &[3.0, 4.0])];
         let found = document(&args(), &[("cpu", "Fast".into())], &rows);
         assert_eq!(found.matches("\"case\":\"join/fib\"").count(), 4);
-        let line = "\"round\":1,\"side\":\"heist\",\"rayon_core\":\"1.13.0 from crates.io\",\
+        let line = "\"round\":1,\"side\":\"heist\",\"rayon_core\":\"1.13.0 from the registry\",\
                     \"unit\":\"nanoseconds\",\"cpu_milliseconds\":1.000,\"switches\":2,\
                     \"samples\":[4.000]}";
         assert!(found.contains(line), "{found}");
