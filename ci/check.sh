@@ -43,8 +43,12 @@ step_docs() {
     on crates/rayon-core doc --no-deps
 }
 
-# The two commands of the README.
-step_test() { cargo test --workspace; }
+# The two commands of the README; and an engine as it is where the system has no fence for other threads.
+step_test() {
+    cargo test --workspace
+    RUSTFLAGS="--cfg heist_no_membarrier" cargo test --target-dir target/no-membarrier -p heist --test engine --test engine_hard -- \
+        --skip a_half_within_a_half_can_be_stolen
+}
 step_run() {
     cargo run --release --example strategies
     cargo run --release --example forks

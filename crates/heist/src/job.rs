@@ -1,7 +1,7 @@
 //! Jobs that a thread keeps to itself: the second halves of its joins, until somebody wants them.
 //!
-//! A chain through the stack frames of the joins, from the oldest to the newest; nobody else reads it,
-//! so it takes no atomic operation. The oldest, which is the largest as a rule, is published first: so the
+//! A chain through the stack frames of the joins, from the oldest to the newest. It takes no more than plain loads and stores:
+//! nobody else looks at it, or if somebody must, that one pays for both (`raid`). The oldest, which is the largest as a rule, is published first: so the
 //! published ones are a prefix of the chain, and a border between them and the private ones says
 //! all. What the way out reads of a frame is not written again after the way in, by this thread or
 //! another: the loads find what the stores have left, as the processor expects.
@@ -327,7 +327,7 @@ pub(crate) unsafe fn retreat(job: *const Job) {
     });
 }
 
-/// Somebody wants jobs of this thread, or has helped himself.
+/// Lets a raid on this thread, if there is one, come to its end, and wipes out its trace.
 pub(crate) fn forget_raid() {
     JOBS.with(|jobs| drop(jobs.guard_after_raid()));
 }

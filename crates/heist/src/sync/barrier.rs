@@ -1,5 +1,6 @@
 //! The heavy side of a store-load protocol whose other side is a [`light_fence`](super::light_fence): it has every
-//! thread of the process that is running pass a full fence, and waits for that. Linux can; elsewhere nobody is asked to.
+//! thread of the process that is running pass a full fence, and waits for that. Linux can; elsewhere nobody is asked to. With
+//! `--cfg heist_no_membarrier` Linux is as elsewhere, for the tests.
 
 /// Every thread's stores before its light fence, if it has not loaded after it yet, are seen from here on; or what it
 /// loads after it sees this thread's stores.
@@ -17,7 +18,7 @@ pub(crate) fn has_heavy_fence() -> bool {
     *HAS.get_or_init(system::register)
 }
 
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(heist_no_membarrier)))]
 mod system {
     fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: the call has no other effect than to order memory, or to fail.
@@ -34,7 +35,7 @@ mod system {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(miri))))]
+#[cfg(not(all(target_os = "linux", not(heist_no_membarrier))))]
 mod system {
     pub(super) fn register() -> bool {
         false
