@@ -240,13 +240,14 @@ impl Seat {
         assert!(!is_inside(), "a thread of a pool is no guest in another");
         assert!(self.guest, "made for a guest");
         let (member, seat) = self.take();
-        // For good: nobody knows when the thread has come to its end.
-        let member = Box::leak(member);
+        let place = NonNull::from(Box::leak(member));
+        // SAFETY: there until the thread's departure.
+        let member = unsafe { place.as_ref() };
         member.serving.set(true);
-        // SAFETY: the member is of that engine, and so is the demand; neither goes away.
-        unsafe { become_member(member.core.id(), &*member, &member.core.of_idle) };
+        // SAFETY: the member is of that engine, and so is the demand; both are there until the thread's departure.
+        unsafe { become_member(member.core.id(), member, &member.core.of_idle) };
         member.sit_down(seat);
-        DEPARTURE.with(|departure| departure.set(Some(Departure)));
+        DEPARTURE.with(|departure| departure.set(Some(Departure(place))));
     }
 
     fn take(&mut self) -> (Box<Member<Single>>, Box<seat::Seat<Single>>) {
@@ -260,13 +261,17 @@ per_thread! {
     static DEPARTURE: Cell<Option<Departure>> = Cell::new(None);
 }
 
-/// The end of a guest's thread: others must not look at what it has of its own any more.
-struct Departure;
+/// The end of a guest's thread, and what it has been: others must not look at what it has of its own any more.
+struct Departure(NonNull<Member<Single>>);
 
 impl Drop for Departure {
     fn drop(&mut self) {
         job::close();
         forget_pool();
+        // SAFETY: made of a box by `occupy`, and nobody knows it any more.
+        let member = unsafe { Box::from_raw(self.0.as_ptr()) };
+        // Before what it counts in.
+        drop(member.seat.take());
     }
 }
 

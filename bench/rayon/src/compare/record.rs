@@ -4,9 +4,22 @@ use super::{Process, Row, Side};
 use crate::args::Compare;
 use crate::json::{list, number, text};
 
+/// All but where the programs lie, which is of no interest to others.
+fn arguments(mut all: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        loop {
+            let argument = all.next()?;
+            if argument != "--stock" && argument != "--heist" {
+                return Some(argument);
+            }
+            all.next();
+        }
+    })
+}
+
 /// Everything that a run has found, as one JSON object; a line for each process.
 pub(super) fn document(args: &Compare, machine: &[(&str, String)], rows: &[Row]) -> String {
-    let arguments = list(std::env::args().skip(1).map(|argument| text(&argument)));
+    let arguments = list(arguments(std::env::args().skip(1)).map(|argument| text(&argument)));
     let machine: Vec<_> =
         machine.iter().map(|(name, value)| format!("{}: {}", text(name), text(value))).collect();
     let processes: Vec<_> = rows.iter().flat_map(lines).collect();
@@ -47,6 +60,12 @@ fn line(row: &Row, round: usize, side: Side, process: &Process) -> String {
 mod tests {
     use super::*;
     use crate::compare::tests::{args, row};
+
+    #[test]
+    fn where_the_programs_lie_is_left_out() {
+        let all = ["compare", "--stock", "a/b", "--rounds", "3", "--heist", "c"].map(String::from);
+        assert!(arguments(all.into_iter()).eq(["compare", "--rounds", "3"]));
+    }
 
     #[test]
     fn every_process_has_a_line() {

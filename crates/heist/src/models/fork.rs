@@ -211,8 +211,8 @@ fn thief_against_owner_on_the_last() {
     thief.join().unwrap();
 }
 
-/// Two forks one after the other, in the same place, and a thief that takes what it finds without being asked.
-fn raid_against_owner() {
+/// As a thread of a pool, while a thief takes what it finds without being asked.
+fn raided(f: impl FnOnce()) {
     let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
     let thief = thread::spawn({
         let scene = Arc::clone(&scene);
@@ -222,40 +222,32 @@ fn raid_against_owner() {
             }
         }
     });
-    let ran = Once(UnsafeCell::new(0));
-    scene.as_member(own.remove(0), || {
-        for times in 1..=2 {
-            let halves = join(
-                || 1,
-                || {
-                    ran.happen();
-                    2
-                },
-            );
-            assert_eq!(halves, (1, 2));
-            assert_eq!(ran.times(), times, "once, and it is seen");
-        }
-    });
+    scene.as_member(own.remove(0), f);
     thief.join().unwrap();
 }
 
-/// Likewise, one in the other: the thief takes the older.
-fn raid_against_nested() {
-    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
-    let thief = thread::spawn({
-        let scene = Arc::clone(&scene);
-        move || {
-            if let Some(task) = raid::raid(&scene.demand) {
-                scene.run(task);
-            }
+/// Two forks one after the other, in the same place.
+fn raid_against_owner() {
+    let ran = Once(UnsafeCell::new(0));
+    raided(|| {
+        for times in 1..=2 {
+            let second = || {
+                ran.happen();
+                2
+            };
+            assert_eq!(join(|| 1, second), (1, 2));
+            assert_eq!(ran.times(), times, "once, and it is seen");
         }
     });
+}
+
+/// One in the other: the thief takes the older.
+fn raid_against_nested() {
     let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
-    scene.as_member(own.remove(0), || {
+    raided(|| {
         join(|| join(|| (), || newer.happen()), || older.happen());
         assert_eq!((older.times(), newer.times()), (1, 1));
     });
-    thief.join().unwrap();
 }
 
 /// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or be woken.
@@ -318,6 +310,11 @@ enum Way {
 }
 
 impl Want {
+    fn new() -> Arc<Self> {
+        let (first, last) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { idle: Idle::new(2, true), demand: Demand::new(0, 2), first, last })
+    }
+
     /// If it is wanted: one look of the owner's.
     fn publish(&self, job: &AtomicUsize, way: Way) -> bool {
         if !self.demand.is_raised() {
@@ -371,12 +368,7 @@ impl Want {
 /// The owner shares a job and takes it back while the other one goes to sleep. From then on it looks until
 /// somebody wants a job, and must find that somebody does.
 fn demand_against_sleep(way: Way) {
-    let want = Arc::new(Want {
-        idle: Idle::new(2, true),
-        demand: Demand::new(0, 2),
-        first: AtomicUsize::new(0),
-        last: AtomicUsize::new(0),
-    });
+    let want = Want::new();
     let worker = thread::spawn({
         let want = Arc::clone(&want);
         move || want.work(way)
@@ -392,12 +384,7 @@ fn demand_against_sleep(way: Way) {
 
 /// Likewise, where an owner that has taken a job back says that nobody wants one, unless somebody sleeps.
 fn settle_against_sleep() {
-    let want = Arc::new(Want {
-        idle: Idle::new(2, true),
-        demand: Demand::new(0, 2),
-        first: AtomicUsize::new(0),
-        last: AtomicUsize::new(0),
-    });
+    let want = Want::new();
     let worker = thread::spawn({
         let want = Arc::clone(&want);
         move || want.work(Way::Right)
