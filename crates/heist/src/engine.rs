@@ -4,8 +4,7 @@
 //! An [`Engine`] is a pool whose threads are the caller's: as many as there are seats, never more, and each keeps its seat.
 //! So a thread that waits does not step aside for another, as in a [`Pool`](crate::Pool): it runs whatever there is, on top
 //! of what waits. What a thread spawns it runs newest first; what comes from elsewhere is run in the order in which it came,
-//! when there is nothing else. Everything that is given to an engine is run,
-//! if its threads come.
+//! when there is nothing else. Everything that is given to an engine is run, if its threads come.
 //!
 //! A thread's private jobs are within reach of the others at all times (`raid`): the second half of a join can be stolen
 //! while the first one waits for it, or is long. What `heist` promises elsewhere about waits does not hold here: `isolate`

@@ -14,21 +14,19 @@ use crate::job;
 use crate::join::join;
 use crate::listener::Listener;
 use crate::member::{Host, Intake, enter};
-use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::{Haul, Queues, Stealing};
-use crate::raid;
 use crate::scope::State;
 use crate::stats::Ledger;
-use crate::sync::{Arc, heavy_fence};
+use crate::sync::Arc;
 use crate::task::{Awaited, Task};
 
 /// Two workers, as far as their jobs go: the owner in seat 0, a thief.
-struct Scene {
-    queues: Stealing,
-    idle: Idle,
-    demand: Demand,
-    ledger: Ledger,
+pub(super) struct Scene {
+    pub(super) queues: Stealing,
+    pub(super) idle: Idle,
+    pub(super) demand: Demand,
+    pub(super) ledger: Ledger,
     hook: Arc<PanicHook>,
 }
 
@@ -37,13 +35,13 @@ impl Scene {
         Self::with_demand(Demand::new(0, 2))
     }
 
-    fn with_demand(demand: Demand) -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
+    pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
         let (queues, own) = Stealing::new(2);
         let (idle, ledger) = (Idle::new(2, true), Ledger::new(2));
         (Arc::new(Self { queues, idle, demand, ledger, hook: Arc::default() }), own)
     }
 
-    fn run(&self, task: Task) {
+    pub(super) fn run(&self, task: Task) {
         if let Some(started) = task.start() {
             let (_, ended) = started.execute(&self.hook);
             ended.publish(Some(&self.hook));
@@ -51,7 +49,7 @@ impl Scene {
     }
 
     /// As a thread of the pool, from its beginning to its end.
-    fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
+    pub(super) fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
         let member = Member { scene: Arc::clone(self), own, published: Cell::new(0) };
         // SAFETY: no pool has this id.
         unsafe { enter(1, &member, &self.demand, f) };
@@ -131,18 +129,22 @@ impl Host for Member {
 }
 
 /// Counts, in a way that two at once would be noticed.
-struct Once(UnsafeCell<usize>);
+pub(super) struct Once(UnsafeCell<usize>);
 
 // SAFETY: the model is to show that only one thread at a time touches it.
 unsafe impl Sync for Once {}
 
 impl Once {
-    fn happen(&self) {
+    pub(super) fn new() -> Self {
+        Self(UnsafeCell::new(0))
+    }
+
+    pub(super) fn happen(&self) {
         // SAFETY: likewise.
         self.0.with_mut(|times| unsafe { *times += 1 });
     }
 
-    fn times(&self) -> usize {
+    pub(super) fn times(&self) -> usize {
         // SAFETY: likewise.
         self.0.with(|times| unsafe { *times })
     }
@@ -158,7 +160,7 @@ fn publish_against_pop() {
             scene.as_member(own, || thief.steal());
         }
     });
-    let ran = Once(UnsafeCell::new(0));
+    let ran = Once::new();
     scene.as_member(own.remove(0), || {
         assert_eq!(
             join(
@@ -188,7 +190,7 @@ fn thief_against_owner_on_the_last() {
             });
         }
     });
-    let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
+    let (older, newer) = (Once::new(), Once::new());
     scene.as_member(own.remove(0), || {
         let inner = || {
             join(
@@ -209,85 +211,6 @@ fn thief_against_owner_on_the_last() {
         assert_eq!((older.times(), newer.times()), (1, 1));
     });
     thief.join().unwrap();
-}
-
-/// As a thread of a pool, while a thief takes what it finds without being asked.
-fn raided(f: impl FnOnce()) {
-    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
-    let thief = thread::spawn({
-        let scene = Arc::clone(&scene);
-        move || {
-            if let Some(task) = raid::raid(&scene.demand) {
-                scene.run(task);
-            }
-        }
-    });
-    scene.as_member(own.remove(0), f);
-    thief.join().unwrap();
-}
-
-/// Two forks one after the other, in the same place.
-fn raid_against_owner() {
-    let ran = Once(UnsafeCell::new(0));
-    raided(|| {
-        for times in 1..=2 {
-            let second = || {
-                ran.happen();
-                2
-            };
-            assert_eq!(join(|| 1, second), (1, 2));
-            assert_eq!(ran.times(), times, "once, and it is seen");
-        }
-    });
-}
-
-/// One in the other: the thief takes the older.
-fn raid_against_nested() {
-    let (older, newer) = (Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0)));
-    raided(|| {
-        join(|| join(|| (), || newer.happen()), || older.happen());
-        assert_eq!((older.times(), newer.times()), (1, 1));
-    });
-}
-
-/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or be woken.
-fn raid_against_sleep() {
-    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
-    let worker = thread::spawn({
-        let scene = Arc::clone(&scene);
-        move || {
-            let me = Arc::new(Listener::thread());
-            let mut searching = false;
-            let job = loop {
-                if let Haul::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_others()) {
-                    break job;
-                }
-                if let Some(job) = raid::raid(&scene.demand) {
-                    break job;
-                }
-                // Somebody else may be at it.
-                thread::yield_now();
-                let last_look = || {
-                    scene.demand.raise_asleep();
-                    heavy_fence(order::RAID);
-                    scene.queues.any() || raid::may_raid(&scene.demand)
-                };
-                match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
-                    Rise::Early | Rise::Called => searching = true,
-                    Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
-                }
-            };
-            if searching {
-                scene.idle.leave_search(|| false);
-            }
-            scene.run(job);
-        }
-    });
-    let second = Arc::new(Listener::thread());
-    scene.as_member(own.remove(0), || {
-        join(|| second.berth().park(), || second.tell());
-    });
-    worker.join().unwrap();
 }
 
 /// Somebody who forks, and somebody who has nothing to do.
@@ -423,7 +346,7 @@ fn scope_end() {
     // The owner's own part stands for one of the two.
     state.one_more();
     let state = Arc::new(state);
-    let results = Arc::new([Once(UnsafeCell::new(0)), Once(UnsafeCell::new(0))]);
+    let results = Arc::new([Once::new(), Once::new()]);
     let part = thread::spawn({
         let (state, results) = (Arc::clone(&state), Arc::clone(&results));
         move || {
@@ -458,9 +381,6 @@ models! {
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
     fork_settle_against_sleep: settle_against_sleep, Some(4), 900;
     fork_offer_against_steal: offer_against_steal, None, 9;
-    fork_raid_against_owner: raid_against_owner, Some(5), 7_500;
-    fork_raid_against_nested: raid_against_nested, Some(5), 14_000;
-    fork_raid_against_sleep: raid_against_sleep, Some(6), 4_000;
     fork_scope_end: scope_end, Some(4), 1_500;
 }
 

@@ -39,6 +39,7 @@ use no_forks;
 
 mod fork;
 mod idle;
+mod raid;
 mod stats;
 mod task;
 mod twins;

@@ -1,8 +1,8 @@
 //! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
 
 use super::explore::{self, Model};
-use super::{fork, idle, stats, task};
-use crate::order::{CHAIN, FENCES, ORDERINGS, RAID, SLEEP, SUBMIT};
+use super::{fork, idle, raid, stats, task};
+use crate::order::{CHAIN, FENCES, FOUND, ORDERINGS, RAID, SLEEP, SUBMIT};
 
 /// Of `heist-deque`: what a push says and a steal hears.
 const LANE: &[&str] = &["slot_publish", "slot_claim"];
@@ -11,7 +11,8 @@ const LANE: &[&str] = &["slot_publish", "slot_claim"];
 const CHILD: &str = "models::twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
-    idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS).chain(fork::MODELS)
+    let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
+    pool.chain(fork::MODELS).chain(raid::MODELS)
 }
 
 /// Not a test of its own: what a child process runs.
@@ -35,13 +36,14 @@ fn each_is_noticed(models: &[&Model], sites: &[&str]) {
 
 #[test]
 fn every_weakened_ordering_is_noticed() {
-    let models = task::MODELS.iter().chain(stats::MODELS).chain(fork::MODELS);
+    let models = task::MODELS.iter().chain(stats::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     each_is_noticed(&models.collect::<Vec<_>>(), ORDERINGS);
 }
 
 #[test]
 fn every_missing_fence_is_noticed() {
-    each_is_noticed(&idle::MODELS.iter().chain(fork::MODELS).collect::<Vec<_>>(), FENCES);
+    let models = idle::MODELS.iter().chain(fork::MODELS).chain(raid::MODELS);
+    each_is_noticed(&models.collect::<Vec<_>>(), FENCES);
 }
 
 /// How a published job gets from its owner to a thief is up to the deque between them.
@@ -70,8 +72,9 @@ fn demand_out_of_order_is_noticed() {
 /// A raid keeps a worker from sleeping while somebody has what it wants, and has not seen that it does.
 #[test]
 fn sleep_relies_on_the_fences_of_a_raid() {
-    let model = fork::MODELS.iter().find(|model| model.name == "fork_raid_against_sleep");
-    each_is_noticed(&[model.expect("listed")], &[CHAIN, RAID]);
+    let model = |name| raid::MODELS.iter().find(|model| model.name == name).expect("listed");
+    each_is_noticed(&[model("raid_against_sleep")], &[CHAIN, RAID]);
+    each_is_noticed(&[model("raid_against_searcher")], &[SLEEP, FOUND]);
 }
 
 /// Mail is in nobody else's sight.

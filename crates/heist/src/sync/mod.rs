@@ -15,6 +15,16 @@ pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
+/// See `native`: no checker's atomics can be made so.
+#[cfg(any(loom, shuttle))]
+macro_rules! const_fn {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
+        $(#[$attribute])* $visibility fn $name($($arguments)*) -> $result $body
+    };
+}
+#[cfg(any(loom, shuttle))]
+pub(crate) use const_fn;
+
 #[cfg(loom)]
 mod loom;
 #[cfg(loom)]

@@ -37,13 +37,6 @@ pub(crate) fn has_heavy_fence() -> bool {
     true
 }
 
-macro_rules! const_fn {
-    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
-        $(#[$attribute])* $visibility fn $name($($arguments)*) -> $result $body
-    };
-}
-pub(crate) use const_fn;
-
 pub(crate) fn pause() {
     yield_now();
 }

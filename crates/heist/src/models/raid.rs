@@ -1,0 +1,123 @@
+//! Private jobs that a thief takes without being asked, and a worker that does not sleep beside one.
+
+use loom::thread;
+
+use super::explore::{Model, models};
+use super::fork::{Once, Scene};
+use crate::demand::Demand;
+use crate::idle::{Idle, Rise};
+use crate::join::join;
+use crate::listener::Listener;
+use crate::order;
+use crate::queues::{Haul, Queues};
+use crate::raid;
+use crate::sync::{Arc, heavy_fence};
+
+/// As a thread of a pool, while a thief takes what it finds without being asked.
+fn raided(f: impl FnOnce()) {
+    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let thief = thread::spawn({
+        let scene = Arc::clone(&scene);
+        move || {
+            if let Some(task) = raid::raid(&scene.demand) {
+                scene.run(task);
+            }
+        }
+    });
+    scene.as_member(own.remove(0), f);
+    thief.join().unwrap();
+}
+
+/// Two forks one after the other, in the same place.
+fn against_owner() {
+    let ran = Once::new();
+    raided(|| {
+        for times in 1..=2 {
+            let second = || {
+                ran.happen();
+                2
+            };
+            assert_eq!(join(|| 1, second), (1, 2));
+            assert_eq!(ran.times(), times, "once, and it is seen");
+        }
+    });
+}
+
+/// One in the other: the thief takes the older.
+fn against_nested() {
+    let (older, newer) = (Once::new(), Once::new());
+    raided(|| {
+        join(|| join(|| (), || newer.happen()), || older.happen());
+        assert_eq!((older.times(), newer.times()), (1, 1));
+    });
+}
+
+/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or be woken.
+fn against_sleep() {
+    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let worker = thread::spawn({
+        let scene = Arc::clone(&scene);
+        move || sleep_or_raid(&scene)
+    });
+    let second = Arc::new(Listener::thread());
+    scene.as_member(own.remove(0), || {
+        join(|| second.berth().park(), || second.tell());
+    });
+    worker.join().unwrap();
+}
+
+/// A worker, until it has the one job that there is.
+fn sleep_or_raid(scene: &Scene) {
+    let me = Arc::new(Listener::thread());
+    let mut searching = false;
+    let job = loop {
+        if let Haul::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_others()) {
+            break job;
+        }
+        if let Some(job) = raid::raid(&scene.demand) {
+            break job;
+        }
+        // Somebody else may be at it.
+        thread::yield_now();
+        let last_look = || {
+            scene.demand.raise_asleep();
+            heavy_fence(order::RAID);
+            scene.queues.any() || raid::may_raid(&scene.demand)
+        };
+        match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
+            Rise::Early | Rise::Called => searching = true,
+            Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
+        }
+    };
+    if searching {
+        scene.idle.leave_search(|| false);
+    }
+    scene.run(job);
+}
+
+/// One that sleeps does not look if it has seen the other one searching: that one, which has found something now, sees at its
+/// first fork what is wanted. There is no other fence between the two.
+fn against_searcher() {
+    let idle = Arc::new(Idle::new(2, true));
+    let demand = Arc::new(Demand::new(0, 1));
+    idle.absent(1);
+    assert!(idle.start_search());
+    let sleeper = thread::spawn({
+        let (idle, demand) = (Arc::clone(&idle), Arc::clone(&demand));
+        move || {
+            demand.raise_asleep();
+            idle.is_anybody_busy(2)
+        }
+    });
+    idle.leave_search(|| false);
+    let heard = demand.is_raised();
+    let looks = sleeper.join().unwrap();
+    assert!(heard || looks, "nobody can have the second half");
+}
+
+models! {
+    raid_against_owner: against_owner, Some(5), 7_500;
+    raid_against_nested: against_nested, Some(5), 14_000;
+    raid_against_sleep: against_sleep, Some(6), 4_000;
+    raid_against_searcher: against_searcher, None, 10;
+}
