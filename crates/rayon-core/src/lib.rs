@@ -20,7 +20,7 @@
 //! # What differs from stock
 //!
 //! * The second half of a join is not shown to others before one of them has nothing to do. Until then a join takes no
-//!   atomic operation.
+//!   atomic read-modify-write, no fence and no allocation.
 //! * A half that is run by the thread of the join has not [migrated](FnContext::migrated), even if that thread came to
 //!   it while it was waiting for something else.
 //! * With [`breadth_first`](ThreadPoolBuilder::breadth_first) a thread runs what it has spawned oldest first, but not the
