@@ -51,6 +51,7 @@ mod order;
 mod error;
 mod panic;
 mod listener;
+mod cancel;
 mod stats;
 
 mod task;
@@ -85,6 +86,7 @@ mod global;
 pub mod engine;
 mod guest;
 pub mod parallel;
+pub mod pipeline;
 
 /// The example of the README, so that it is run.
 #[cfg(doctest)]
@@ -95,6 +97,7 @@ struct Readme;
 mod models;
 
 pub use builder::Builder;
+pub use cancel::CancelToken;
 pub use error::{BuildError, JoinError};
 pub use global::spawn;
 pub use handle::JoinHandle;

@@ -1,6 +1,7 @@
 //! Who is to be told when something has happened: a thread that sleeps, or a future.
 
 use std::task::{Wake, Waker};
+use std::time::Duration;
 
 use crate::panic::contain;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
@@ -77,6 +78,11 @@ impl Berth {
     /// See [`Parker::park`].
     pub(crate) fn park(&self) {
         self.parker.park();
+    }
+
+    /// See [`Parker::park_for`].
+    pub(crate) fn park_for(&self, limit: Duration) {
+        self.parker.park_for(limit);
     }
 
     pub(crate) fn lie_down(&self) {

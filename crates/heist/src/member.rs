@@ -44,6 +44,9 @@ pub(crate) trait Host {
     /// For parts of a fork that come from threads of no pool or of another one.
     fn intake(&self) -> NonNull<dyn Intake>;
 
+    /// Likewise, for those who may outlive this thread.
+    fn pool(&self) -> Arc<dyn Intake>;
+
     /// Of the pool.
     fn workers(&self) -> usize;
 
@@ -65,12 +68,37 @@ pub(crate) trait Intake: Send + Sync {
     /// Takes in a part of a fork, one new task. Something of the fork is running, so the pool has not
     /// come to its end.
     fn inject_job(&self, job: Task);
+
+    /// Takes in a new task: after what is there already, and not if the pool has stopped.
+    fn take_in(&self, task: Task);
+
+    fn workers(&self) -> usize;
+
+    /// `Core::id`.
+    fn id(&self) -> usize;
 }
 
 impl<Q: Queues> Intake for Core<Q> {
     fn inject_job(&self, job: Task) {
         self.ledger.of_others().one(|block| &block.publications);
         self.inject(job, 1);
+    }
+
+    fn take_in(&self, task: Task) {
+        // What runs on the pool may spawn after a stop, which waits for it.
+        if current_pool() == self.id() && job::is_open() {
+            self.inject(task, 1);
+        } else {
+            self.submit(task, 1);
+        }
+    }
+
+    fn workers(&self) -> usize {
+        self.config.workers
+    }
+
+    fn id(&self) -> usize {
+        self.id()
     }
 }
 

@@ -52,6 +52,11 @@ orderings! {
     /// all of them (itself).
     scope_done = AcqRel;
 
+    /// Whoever cancels: what was done before can be seen by whoever sees it (`cancel_read`).
+    cancel_publish = Release;
+    /// Whoever looks whether it is cancelled (`cancel_publish`).
+    cancel_read = Acquire;
+
     /// Owner of private jobs adds one: whoever raids them sees it (`newest_read`).
     newest_publish = Release;
     /// Thief looks at somebody's private jobs (`newest_publish`).

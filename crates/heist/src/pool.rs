@@ -9,7 +9,7 @@ use crate::error::JoinError;
 use crate::handle::JoinHandle;
 use crate::job;
 use crate::join::join;
-use crate::member::{current_pool, with_member};
+use crate::member::{Intake, current_pool, with_member};
 use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
 use crate::scope::{Scope, scope};
@@ -301,6 +301,11 @@ impl Pool {
             core.close();
             core.join_threads();
         });
+    }
+
+    /// For those who may outlive the pool.
+    pub(crate) fn intake(&self) -> Arc<dyn Intake> {
+        with_core!(self, core => Arc::clone(core) as _)
     }
 
     fn must_be_elsewhere(&self, what: &str) {

@@ -144,6 +144,9 @@ impl<'scope> Scope<'scope> {
     }
 }
 
+// SAFETY: the counter is made for it, and only the last one to count down touches the promise, which is `Send`.
+unsafe impl Sync for State {}
+
 impl State {
     /// Of a scope whose closure is yet to run, and its end.
     pub(crate) fn new() -> (Self, Receipt<Vec<()>>) {

@@ -12,6 +12,7 @@
 
 use std::iter;
 use std::ptr::NonNull;
+use std::time::Duration;
 
 use crate::help::Verdict;
 use crate::idle::Rise;
@@ -81,6 +82,15 @@ fn wait_outside(awaited: &dyn Awaited) {
     }
 }
 
+/// For a thread of no pool: sleeps until it is done, at most that long. Is it?
+pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
+    let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
+    if awaited.listen(Arc::clone(&listener)) && !awaited.is_done() {
+        listener.berth().park_for(limit);
+    }
+    awaited.is_done()
+}
+
 /// Looks for a moment. Is it done?
 pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     for _ in 0..LOOKS {
@@ -115,6 +125,10 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn intake(&self) -> NonNull<dyn Intake> {
         NonNull::from(&*self.core as &dyn Intake)
+    }
+
+    fn pool(&self) -> Arc<dyn Intake> {
+        Arc::clone(&self.core) as _
     }
 
     fn workers(&self) -> usize {

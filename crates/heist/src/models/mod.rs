@@ -18,6 +18,10 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
+        fn pool(&self) -> crate::sync::Arc<dyn crate::member::Intake> {
+            unreachable!("no pipelines")
+        }
+
         fn workers(&self) -> usize {
             1
         }

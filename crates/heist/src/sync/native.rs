@@ -64,6 +64,11 @@ impl Parker {
         std::thread::park();
     }
 
+    /// Likewise, but not for longer than that.
+    pub(crate) fn park_for(&self, limit: std::time::Duration) {
+        std::thread::park_timeout(limit);
+    }
+
     pub(crate) fn wake(&self) {
         self.0.unpark();
     }

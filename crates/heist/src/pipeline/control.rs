@@ -1,0 +1,569 @@
+//! What all threads of a run agree on: what is in flight, who is at the source, who sleeps, and how it ends.
+//!
+//! All of it is under one lock, the *desk*, taken once for many batches. Whoever changes something decides there who is to
+//! be told, and tells them when the lock is free. So nobody sleeps through anything: a thread that finds nothing to do
+//! says so under the same lock under which it has looked.
+//!
+//! Two looks go beside the lock. What lies in the queues is put there *before* its owner comes to the desk, so that a
+//! worker that rests there afterwards has seen it, or is seen resting. And `cutoff` and `pulling` are hints.
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use super::error::PipelineError;
+use super::report::Report;
+use crate::cancel::Follower;
+use crate::member::Intake;
+use crate::panic::contain;
+use crate::scope::State;
+use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::task::{Promise, Receipt, Task};
+use crate::wait;
+
+/// See the module.
+pub struct Control {
+    rules: Rules,
+    pool: Arc<dyn Intake>,
+    /// Batches from this number on are not wanted any more. Written at the desk.
+    cutoff: AtomicU64,
+    /// Is somebody at the source? Likewise.
+    pulling: AtomicBool,
+    desk: Mutex<Desk>,
+    /// The run, and who works for it.
+    crew: State,
+}
+
+/// What does not change.
+pub(super) struct Rules {
+    /// Batches in flight.
+    pub(super) bound: usize,
+    pub(super) weight: Option<u64>,
+    pub(super) ordered: bool,
+    /// Do the workers advance the source?
+    pub(super) pulls: bool,
+    pub(super) steals: bool,
+}
+
+struct Desk {
+    source: Tap,
+    /// Batches that came from the source.
+    pulled: u64,
+    /// Batches whose results were delivered. Some may be delivered before it is said that they were pulled.
+    delivered: u64,
+    /// In flight.
+    weight: i64,
+    /// Of an item that did not fit.
+    needs: u64,
+    failure: Option<Failure>,
+    /// Batches whose results are in the mail.
+    ready: usize,
+    caller: Option<Sleeper>,
+    producer: Option<Promise<()>>,
+    /// Lanes that nobody works at.
+    resting: Vec<usize>,
+    /// Who makes workers; gone when the run has ended.
+    hirer: Option<Arc<dyn Hire>>,
+    full_since: Option<Instant>,
+    report: Report,
+}
+
+/// The source, as seen from the desk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tap {
+    Idle,
+    /// Somebody is at it. Has it said meanwhile that there is something?
+    Pulling {
+        rung: bool,
+    },
+    Dry,
+    Ended,
+}
+
+/// Whoever wants the results, asleep.
+struct Sleeper {
+    promise: Promise<()>,
+    /// The batch that it waits for, if they are to be in order.
+    wanted: u64,
+    /// Is it there?
+    due: bool,
+    /// Or does it look again by itself, soon?
+    deep: bool,
+}
+
+struct Failure {
+    /// What comes before it is delivered, if results are in order.
+    batch: Option<u64>,
+    error: PipelineError,
+}
+
+/// Makes tasks that work at a lane.
+pub(super) trait Hire: Send + Sync {
+    fn driver(self: Arc<Self>, lane: usize) -> Task;
+}
+
+/// How much may be taken from the source.
+pub(super) struct Grant {
+    pub(super) batches: usize,
+    pub(super) weight: u64,
+    /// Is nothing in flight? Then one item may be as heavy as it is.
+    pub(super) alone: bool,
+    /// The number of the next batch.
+    pub(super) next: u64,
+}
+
+/// May this thread go to the source?
+pub(super) enum Leave {
+    Go(Grant),
+    /// Somebody is there.
+    Busy,
+    No,
+}
+
+/// What was taken from the source.
+pub(super) struct Catch {
+    pub(super) batches: u64,
+    pub(super) items: u64,
+    pub(super) weight: u64,
+    /// See [`Desk::needs`].
+    pub(super) needs: u64,
+    pub(super) after: After,
+}
+
+/// And what the source said then.
+pub(super) enum After {
+    More,
+    Dry,
+    End,
+    Failed(PipelineError),
+}
+
+/// What was delivered.
+#[derive(Default)]
+pub(super) struct Freed {
+    pub(super) batches: u64,
+    pub(super) weight: u64,
+    pub(super) results: u64,
+}
+
+/// What whoever wants results is to do.
+pub(super) enum Next {
+    /// Look into the mail.
+    Come,
+    Sleep(Receipt<Vec<()>>),
+    Over,
+}
+
+/// What is to be done when the lock is free.
+#[derive(Default)]
+#[must_use]
+struct Calls {
+    wake: [Option<Promise<()>>; 2],
+    tasks: Vec<Task>,
+}
+
+impl Control {
+    /// With nobody at work; and the end of the crew.
+    pub(super) fn new(rules: Rules, pool: Arc<dyn Intake>) -> (Arc<Self>, Receipt<Vec<()>>) {
+        let (crew, end) = State::new();
+        let desk = Desk {
+            source: Tap::Idle,
+            pulled: 0,
+            delivered: 0,
+            weight: 0,
+            needs: 0,
+            failure: None,
+            ready: 0,
+            caller: None,
+            producer: None,
+            resting: (0..pool.workers()).rev().collect(),
+            hirer: None,
+            full_since: None,
+            report: Report::default(),
+        };
+        let control = Self {
+            rules,
+            pool,
+            cutoff: AtomicU64::new(u64::MAX),
+            pulling: AtomicBool::new(false),
+            desk: Mutex::new(desk),
+            crew,
+        };
+        (Arc::new(control), end)
+    }
+
+    /// Of the pool.
+    pub(super) fn pool(&self) -> &Arc<dyn Intake> {
+        &self.pool
+    }
+
+    /// A hint: batches from this number on can be dropped.
+    #[inline]
+    pub(super) fn cutoff(&self) -> u64 {
+        // Ordering: relaxed. It brings no data, and whoever ends the run waits for those who have not seen it.
+        self.cutoff.load(Ordering::Relaxed)
+    }
+
+    /// Is there nothing left to do, whatever is queued?
+    #[inline]
+    pub(super) fn is_off(&self) -> bool {
+        self.cutoff() == 0
+    }
+
+    /// A hint.
+    pub(super) fn is_pulling(&self) -> bool {
+        // Ordering: relaxed. Whoever believes it asks at the desk.
+        self.pulling.load(Ordering::Relaxed)
+    }
+
+    /// Begins: workers can be had from now on.
+    pub(super) fn open(&self, hirer: Arc<dyn Hire>) {
+        let mut desk = lock(&self.desk);
+        desk.hirer = Some(hirer);
+        let mut calls = Calls::default();
+        if self.rules.pulls {
+            self.hire(&mut desk, 1, None, &mut calls);
+        }
+        drop(desk);
+        self.make(calls);
+    }
+
+    /// Ends: nobody is hired any more, and those who are at work end soon. Why did it end, if not by itself?
+    pub(super) fn close(&self) -> Option<PipelineError> {
+        let mut desk = lock(&self.desk);
+        self.cutoff.store(0, Ordering::Relaxed);
+        let hirer = desk.hirer.take();
+        let failure = desk.failure.take();
+        let calls = Calls { wake: [desk.producer.take(), None], tasks: Vec::new() };
+        drop(desk);
+        self.make(calls);
+        // With it goes a part of what the user has given.
+        contain(|| drop(hirer));
+        failure.map(|failure| failure.error)
+    }
+
+    /// One more is at work, who says `leave` in the end. The run has not ended.
+    pub(super) fn join(&self) {
+        self.crew.one_more();
+    }
+
+    /// # Safety
+    ///
+    /// Once for each `join`, and once for the run.
+    pub(super) unsafe fn leave(&self) {
+        // SAFETY: as the caller says.
+        unsafe { State::done(NonNull::from(&self.crew)) };
+    }
+
+    /// May this thread take something from the source? Then it must say what it [caught](Self::pulled).
+    pub(super) fn may_pull(&self) -> Leave {
+        let mut desk = lock(&self.desk);
+        match desk.source {
+            Tap::Idle => self.go(&mut desk).map_or(Leave::No, Leave::Go),
+            Tap::Pulling { .. } => Leave::Busy,
+            Tap::Dry | Tap::Ended => Leave::No,
+        }
+    }
+
+    /// For the thread of the source: sleeps until there is room. `None`: that was all.
+    pub(super) fn wait_to_pull(&self) -> Option<Grant> {
+        loop {
+            let receipt = {
+                let mut desk = lock(&self.desk);
+                if desk.source == Tap::Ended || desk.hirer.is_none() {
+                    return None;
+                }
+                if desk.source == Tap::Idle
+                    && let Some(grant) = self.go(&mut desk)
+                {
+                    return Some(grant);
+                }
+                let (promise, receipt) = Promise::new();
+                desk.producer = Some(promise);
+                receipt
+            };
+            wait::wait(&receipt, self.pool.id());
+        }
+    }
+
+    /// The source is free, and this thread goes to it if there is room.
+    fn go(&self, desk: &mut Desk) -> Option<Grant> {
+        let batches = self.room(desk);
+        if batches == 0 {
+            desk.full_since.get_or_insert_with(Instant::now);
+            return None;
+        }
+        desk.source = Tap::Pulling { rung: false };
+        self.pulling.store(true, Ordering::Relaxed);
+        let limit = self.rules.weight.unwrap_or(u64::MAX);
+        let weight = limit.saturating_sub(desk.weight.max(0).unsigned_abs());
+        Some(Grant { batches, weight, alone: desk.in_flight() == 0, next: desk.pulled })
+    }
+
+    /// For how many batches is there room?
+    fn room(&self, desk: &Desk) -> usize {
+        if desk.failure.is_some() || desk.hirer.is_none() {
+            return 0;
+        }
+        let in_flight = desk.in_flight();
+        let fits = |limit: u64| {
+            let after = desk.weight.max(0).unsigned_abs().saturating_add(desk.needs.max(1));
+            in_flight == 0 || after <= limit
+        };
+        if self.rules.weight.is_none_or(fits) {
+            self.rules.bound.saturating_sub(in_flight)
+        } else {
+            0
+        }
+    }
+
+    /// A worker that has taken something from the source has put it where others can take it, and goes on.
+    pub(super) fn share(&self) {
+        let mut calls = Calls::default();
+        self.hire(&mut lock(&self.desk), 1, None, &mut calls);
+        self.make(calls);
+    }
+
+    /// This thread has been at the source. If it goes there `again`, and may, it is there.
+    pub(super) fn pulled(&self, catch: Catch, lane: Option<usize>, again: bool) -> Option<Grant> {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        desk.pulled += catch.batches;
+        desk.weight += i64::try_from(catch.weight).unwrap_or(i64::MAX);
+        desk.needs = catch.needs;
+        desk.report.items += catch.items;
+        desk.note_largest();
+        let rung = desk.source == Tap::Pulling { rung: true };
+        desk.source = match catch.after {
+            After::End | After::Failed(_) => Tap::Ended,
+            After::Dry if !rung => Tap::Dry,
+            After::Dry | After::More => Tap::Idle,
+        };
+        self.pulling.store(false, Ordering::Relaxed);
+        let mut discarded = None;
+        if let After::Failed(error) = catch.after {
+            let batch = desk.pulled;
+            discarded = self.note_failure(&mut desk, Some(batch), error, &mut calls);
+        } else if self.is_over(&desk, desk.pulled) {
+            calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
+        }
+        let mut hands = usize::try_from(catch.batches).unwrap_or(usize::MAX);
+        if self.rules.pulls && !(desk.source == Tap::Idle && self.room(&desk) > 0) {
+            // One of them is for this worker.
+            hands = hands.saturating_sub(1);
+        }
+        self.hire(&mut desk, hands, lane, &mut calls);
+        let grant = if again && desk.source == Tap::Idle { self.go(&mut desk) } else { None };
+        drop(desk);
+        self.make(calls);
+        contain(|| drop(discarded));
+        grant
+    }
+
+    /// The source has something again, or has ended.
+    pub(super) fn ring(&self) {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        match &mut desk.source {
+            Tap::Pulling { rung } => *rung = true,
+            source @ Tap::Dry => {
+                *source = Tap::Idle;
+                self.call_to_source(&mut desk, &mut calls);
+            }
+            Tap::Idle | Tap::Ended => {}
+        }
+        drop(desk);
+        self.make(calls);
+    }
+
+    /// Somebody should see to the source, if nobody is at it.
+    fn call_to_source(&self, desk: &mut Desk, calls: &mut Calls) {
+        if desk.source != Tap::Idle || self.room(desk) == 0 {
+            return;
+        }
+        if let Some(since) = desk.full_since.take() {
+            desk.report.source_waited += since.elapsed();
+        }
+        if self.rules.pulls {
+            self.hire(desk, 1, None, calls);
+        } else {
+            calls.wake[1] = desk.producer.take();
+        }
+    }
+
+    /// Results of so many batches are in the mail, that batch the first of them.
+    pub(super) fn published(&self, batches: usize, first: u64) {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        desk.ready += batches;
+        let many = desk.ready >= self.share_of_bound();
+        if let Some(caller) = &mut desk.caller {
+            caller.due |= !self.rules.ordered || first == caller.wanted;
+            if caller.due && (caller.deep || many) {
+                calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
+            }
+        }
+        drop(desk);
+        self.make(calls);
+    }
+
+    /// So many batches that somebody who waits for room, or for results, should be told.
+    pub(super) fn share_of_bound(&self) -> usize {
+        (self.rules.bound / 4).max(1)
+    }
+
+    /// These have been delivered.
+    pub(super) fn freed(&self, freed: Freed) {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        self.note_freed(&mut desk, &freed, &mut calls);
+        drop(desk);
+        self.make(calls);
+    }
+
+    fn note_freed(&self, desk: &mut Desk, freed: &Freed, calls: &mut Calls) {
+        if freed.batches > 0 {
+            desk.delivered += freed.batches;
+            desk.weight -= i64::try_from(freed.weight).unwrap_or(i64::MAX);
+            desk.report.results += freed.results;
+            self.call_to_source(desk, calls);
+        }
+    }
+
+    /// Whoever wants the results has none, and `wanted` is the next batch that it wants: what now? Whoever does not
+    /// sleep `deep` comes back soon.
+    pub(super) fn next(&self, freed: &Freed, wanted: u64, deep: bool) -> Next {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        // Before anything is delivered again, nobody else can say that it is over.
+        desk.caller = None;
+        self.note_freed(&mut desk, freed, &mut calls);
+        let next = if self.is_over(&desk, wanted) {
+            Next::Over
+        } else if desk.ready > 0 {
+            desk.ready = 0;
+            Next::Come
+        } else {
+            let (promise, receipt) = Promise::new();
+            desk.caller = Some(Sleeper { promise, wanted, due: false, deep });
+            Next::Sleep(receipt)
+        };
+        drop(desk);
+        self.make(calls);
+        next
+    }
+
+    fn is_over(&self, desk: &Desk, wanted: u64) -> bool {
+        match &desk.failure {
+            None => desk.source == Tap::Ended && desk.in_flight() == 0,
+            Some(Failure { batch: Some(batch), .. }) if self.rules.ordered => wanted >= *batch,
+            Some(_) => true,
+        }
+    }
+
+    /// The run cannot go on; because of that batch, perhaps.
+    pub(super) fn fail(&self, batch: Option<u64>, error: PipelineError) {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk);
+        let discarded = self.note_failure(&mut desk, batch, error, &mut calls);
+        drop(desk);
+        self.make(calls);
+        contain(|| drop(discarded));
+    }
+
+    /// Returns an error that nobody will hear of: its drop is code of the user's.
+    fn note_failure(
+        &self,
+        desk: &mut Desk,
+        batch: Option<u64>,
+        error: PipelineError,
+        calls: &mut Calls,
+    ) -> Option<PipelineError> {
+        let batch = if self.rules.ordered { batch } else { None };
+        let worse = match (&desk.failure, batch) {
+            (None, _) => true,
+            (Some(old), None) => old.batch.is_some(),
+            (Some(old), Some(batch)) => old.batch.is_some_and(|old| batch < old),
+        };
+        if !worse || desk.hirer.is_none() {
+            return Some(error);
+        }
+        self.cutoff.store(batch.unwrap_or(0), Ordering::Relaxed);
+        if !matches!(desk.source, Tap::Pulling { .. }) {
+            desk.source = Tap::Ended;
+        }
+        calls.wake = [desk.caller.take().map(|caller| caller.promise), desk.producer.take()];
+        desk.failure.replace(Failure { batch, error }).map(|old| old.error)
+    }
+
+    /// A worker has nothing to do. May it rest? `left`: is there something in the queues for it?
+    pub(super) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
+        let mut desk = lock(&self.desk);
+        let source = self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0;
+        // Where nobody will be hired any more it need not be on the list.
+        let rests = self.is_off() || !(source || left());
+        if rests {
+            desk.resting.push(lane);
+        }
+        rests
+    }
+
+    /// Has so many workers come, the one of that lane first.
+    fn hire(&self, desk: &mut Desk, most: usize, lane: Option<usize>, calls: &mut Calls) {
+        let Some(hirer) = &desk.hirer else { return };
+        for _ in 0..most.min(desk.resting.len()) {
+            let at = lane.and_then(|lane| desk.resting.iter().position(|resting| *resting == lane));
+            let hired = match at {
+                Some(at) => desk.resting.swap_remove(at),
+                None if lane.is_none() || self.rules.steals => {
+                    desk.resting.pop().expect("counted above")
+                }
+                None => return,
+            };
+            self.crew.one_more();
+            calls.tasks.push(Arc::clone(hirer).driver(hired));
+        }
+    }
+
+    fn make(&self, calls: Calls) {
+        for promise in calls.wake.into_iter().flatten() {
+            promise.keep(Ok(Vec::new()), None);
+        }
+        for task in calls.tasks {
+            self.pool.take_in(task);
+        }
+    }
+
+    /// What is known at the desk.
+    pub(super) fn report(&self) -> Report {
+        let desk = lock(&self.desk);
+        let mut report = desk.report.clone();
+        report.batches = desk.pulled;
+        report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| since.elapsed());
+        report
+    }
+}
+
+impl Desk {
+    fn in_flight(&self) -> usize {
+        usize::try_from(self.pulled.saturating_sub(self.delivered)).unwrap_or(usize::MAX)
+    }
+
+    fn note_largest(&mut self) {
+        let weight = self.weight.max(0).unsigned_abs();
+        self.report.largest_in_flight = self.report.largest_in_flight.max(self.in_flight());
+        self.report.largest_weight = self.report.largest_weight.max(weight);
+    }
+}
+
+impl Follower for Control {
+    fn cancel(&self) {
+        self.fail(None, PipelineError::Cancelled);
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("cutoff", &self.cutoff()).finish_non_exhaustive()
+    }
+}

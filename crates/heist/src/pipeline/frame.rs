@@ -1,0 +1,162 @@
+//! What the threads of a run share.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::Pipeline;
+use super::control::{Control, Hire, Rules};
+use super::cut::Cutter;
+use super::driver::Driver;
+use super::lane::{Batch, Lane};
+use super::mail::{Mail, Parcel};
+use super::plan::{Distribution, Plan};
+use super::report::Report;
+use super::source::Source;
+use super::stage::Steps;
+use crate::member::Intake;
+use crate::sync::{Arc, Mutex, Padded, lock};
+use crate::task::{Receipt, Task};
+
+pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
+    pub(super) control: Arc<Control>,
+    pub(super) mail: Arc<Mail<G::Out>>,
+    pub(super) plan: Plan,
+    pub(super) steps: G,
+    /// `None` while somebody is at it.
+    cutter: Mutex<Option<Cutter<S>>>,
+    pub(super) lanes: Box<[Padded<Lane<S::Item>>]>,
+    /// For all workers.
+    pub(super) shared: Padded<Lane<S::Item>>,
+    /// Of each lane: with its worker, while it has one.
+    kits: Box<[Locker<S::Item, G::Out>]>,
+    /// Buffers, from the workers to the thread of the source.
+    spares: Mutex<Vec<Vec<S::Item>>>,
+    started: Instant,
+}
+
+/// Where the kit of a lane is kept.
+type Locker<T, R> = Mutex<Option<Kit<T, R>>>;
+
+/// What a worker has at hand.
+pub(super) struct Kit<T, R> {
+    /// To be processed next, where nobody else can take them.
+    pub(super) batches: VecDeque<Batch<T>>,
+    /// Empty buffers.
+    pub(super) spares: Vec<Vec<T>>,
+    /// Results to be sent.
+    pub(super) parcel: Parcel<R>,
+    /// Nanoseconds that it took to cut a batch, lately.
+    pub(super) cut_pace: u64,
+}
+
+impl<T, R> Kit<T, R> {
+    fn new() -> Self {
+        Self {
+            batches: VecDeque::new(),
+            spares: Vec::new(),
+            parcel: Parcel::default(),
+            cut_pace: 0,
+        }
+    }
+}
+
+/// Buffers that wait for the thread of the source; a guess, some times what a worker takes at once.
+const SPARES: usize = 1024;
+
+impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
+    /// With nobody at work; and the end of the crew.
+    pub(super) fn new(
+        pipeline: Pipeline<S, G>,
+        pool: Arc<dyn Intake>,
+    ) -> (Arc<Self>, Receipt<Vec<()>>) {
+        let Pipeline { mut source, steps, plan } = pipeline;
+        let workers = pool.workers();
+        let rules = Rules {
+            bound: plan.in_flight,
+            weight: plan.weight.map(|weight| weight as u64),
+            ordered: plan.ordered,
+            pulls: plan.distribution == Distribution::Pull,
+            steals: plan.steals,
+        };
+        let (control, end) = Control::new(rules, pool);
+        source.attach(&control);
+        let heavy_first = S::WEIGHED && !plan.ordered;
+        let lane = |_| Padded(Lane::new(heavy_first));
+        let frame = Self {
+            control,
+            mail: Arc::new(Mail::new(workers)),
+            steps,
+            cutter: Mutex::new(Some(Cutter::new(source, plan.batch))),
+            plan,
+            lanes: (0..workers).map(lane).collect(),
+            shared: lane(0),
+            kits: (0..workers).map(|_| Mutex::new(Some(Kit::new()))).collect(),
+            spares: Mutex::new(Vec::new()),
+            started: Instant::now(),
+        };
+        (Arc::new(frame), end)
+    }
+
+    /// Nanoseconds since the start.
+    pub(super) fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// For the one who is at the source.
+    pub(super) fn take_cutter(&self) -> Cutter<S> {
+        lock(&self.cutter).take().expect("the desk lets one thread go to the source")
+    }
+
+    pub(super) fn put_cutter(&self, cutter: Cutter<S>) {
+        *lock(&self.cutter) = Some(cutter);
+    }
+
+    /// For the worker of the lane.
+    pub(super) fn take_kit(&self, lane: usize) -> Kit<S::Item, G::Out> {
+        lock(&self.kits[lane]).take().expect("a lane has one worker")
+    }
+
+    pub(super) fn put_kit(&self, lane: usize, kit: Kit<S::Item, G::Out>) {
+        *lock(&self.kits[lane]) = Some(kit);
+    }
+
+    /// An empty buffer, for a thread that has none.
+    pub(super) fn buffer(&self, spares: &mut Vec<Vec<S::Item>>) -> Vec<S::Item> {
+        if spares.is_empty() && self.plan.distribution != Distribution::Pull {
+            std::mem::swap(&mut *lock(&self.spares), spares);
+        }
+        spares.pop().unwrap_or_default()
+    }
+
+    /// Buffers that a worker has no use for.
+    pub(super) fn give_spares(&self, spares: &mut Vec<Vec<S::Item>>) {
+        let mut shared = lock(&self.spares);
+        let room = SPARES.saturating_sub(shared.len());
+        shared.extend(spares.drain(..).take(room));
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let elapsed = self.started.elapsed();
+        let mut report = self.control.report();
+        report.elapsed = elapsed;
+        report.per_worker = self.lanes.iter().map(|lane| lane.report()).collect();
+        for worker in &mut report.per_worker {
+            worker.waited = elapsed.saturating_sub(worker.busy);
+            report.steals += worker.steals;
+        }
+        report
+    }
+}
+
+impl<S, G> Hire for Frame<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    fn driver(self: Arc<Self>, lane: usize) -> Task {
+        // SAFETY: what it borrows is there until it has left the crew, which the run waits for.
+        unsafe { Task::borrowing_errand(Driver::new(self, lane)) }
+    }
+}

@@ -1,0 +1,80 @@
+//! A worker that has nothing to do goes to the source itself.
+
+use super::control::{Catch, Leave};
+use super::cut::Said;
+use super::frame::{Frame, Kit};
+use super::lane::Batch;
+use super::source::Source;
+use super::stage::Steps;
+use crate::sync::pause;
+
+/// Batches for so many nanoseconds of work are taken from the source at once, if it gives them as fast: enough that the
+/// way there does not count, and little enough that the others need not wait for long. A guess.
+const WORTH: u64 = 20_000;
+/// A worker that finds somebody at the source waits for so many looks before it rests: some microseconds.
+const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
+
+impl<S, G> Frame<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    /// Takes batches from the source to the worker's lane. `false`: it has nothing to do here.
+    pub(super) fn pull(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
+        let mut grant = match self.control.may_pull() {
+            Leave::Go(grant) => grant,
+            Leave::Busy => return self.wait_for_source(),
+            Leave::No => return false,
+        };
+        let most = self.worth(me, kit, grant.batches);
+        let (lane, began) = (&self.lanes[me].0, self.now());
+        let mut cutter = self.take_cutter();
+        let (mut batches, mut items, mut weight) = (0, 0, 0);
+        let (after, needs) = loop {
+            let mut batch = self.buffer(&mut kit.spares);
+            let left = grant.weight;
+            let said = cutter.cut(&mut batch, &mut grant);
+            let number = grant.next + batches;
+            if batch.is_empty() {
+                kit.spares.push(batch);
+                break said.after(number);
+            }
+            items += batch.len() as u64;
+            weight += left - grant.weight;
+            lane.push(Batch { number, weight: left - grant.weight, items: batch });
+            batches += 1;
+            if !matches!(said, Said::More) || batches == most as u64 {
+                break said.after(number);
+            }
+            if batches == 1 {
+                // This may take its time.
+                self.control.share();
+            }
+        };
+        self.put_cutter(cutter);
+        kit.cut_pace = (self.now() - began) / batches.max(1);
+        self.control.pulled(Catch { batches, items, weight, needs, after }, None, false);
+        true
+    }
+
+    /// How many batches to take at once: they should take others no longer to wait for than this worker to process.
+    fn worth(&self, me: usize, kit: &Kit<S::Item, G::Out>, room: usize) -> usize {
+        let workers = self.lanes.len();
+        let pace = self.lanes[me].0.pace();
+        if workers == 1 || pace == 0 {
+            return 1;
+        }
+        let worth = usize::try_from(WORTH / pace.max(kit.cut_pace)).unwrap_or(usize::MAX);
+        worth.min(room / (2 * workers)).max(1)
+    }
+
+    /// Somebody is at the source: soon gone, perhaps. Then it is worth another look.
+    fn wait_for_source(&self) -> bool {
+        (0..LOOKS).any(|_| {
+            pause();
+            !self.control.is_pulling()
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! What a run was like.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What a pipeline has done.
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let report = Pipeline::new(0..1000).batch(10).map(|n| n * 2).run(&pool, |_| ())?;
+/// assert_eq!((report.items, report.batches), (1000, 100));
+/// assert_eq!(report.per_worker.iter().map(|worker| worker.batches).sum::<u64>(), 100);
+/// println!("{report}");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Report {
+    /// Items that came from the source.
+    pub items: u64,
+    /// Batches that they were cut into.
+    pub batches: u64,
+    /// Results that were delivered.
+    pub results: u64,
+    /// Batches that a worker took from the queue of another.
+    pub steals: u64,
+    /// Most batches that were in flight at once: taken from the source, and their results not yet delivered.
+    pub largest_in_flight: usize,
+    /// Most weight that was in flight at once; zero without [`weigh`](super::Pipeline::weigh).
+    pub largest_weight: u64,
+    /// How long there was no room for what the source had to give.
+    pub source_waited: Duration,
+    /// From the start to the last result.
+    pub elapsed: Duration,
+    /// What each worker did.
+    pub per_worker: Vec<WorkerReport>,
+}
+
+/// What one worker of a pipeline has done.
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+///
+/// let pool = heist::Pool::builder().workers(1).build()?;
+/// let report = Pipeline::new(0..100).batch(10).run(&pool, |_| ())?;
+/// assert_eq!(report.per_worker[0].batches, 10);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct WorkerReport {
+    /// Batches that it processed.
+    pub batches: u64,
+    /// How many of them it had taken from the queue of another worker.
+    pub steals: u64,
+    /// How long it processed batches.
+    pub busy: Duration,
+    /// How long it had none to process.
+    pub waited: Duration,
+}
+
+impl Report {
+    /// How evenly the work was spread: the mean time that a worker was busy to the longest. 1 is even.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let report = Pipeline::new(0..100).run(&pool, |_| ())?;
+    /// assert_eq!(report.balance(), 1.0); // one worker
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn balance(&self) -> f64 {
+        let busy = || self.per_worker.iter().map(|worker| worker.busy.as_secs_f64());
+        let longest = busy().fold(0.0, f64::max);
+        if longest == 0.0 {
+            1.0
+        } else {
+            busy().sum::<f64>() / self.per_worker.len() as f64 / longest
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{} items in {} batches, {:.1?}; {} stolen, at most {} in flight, source waited {:.1?}",
+            self.items,
+            self.batches,
+            self.elapsed,
+            self.steals,
+            self.largest_in_flight,
+            self.source_waited
+        )?;
+        for (number, worker) in self.per_worker.iter().enumerate() {
+            writeln!(
+                f,
+                "  worker {number:>3}: {:>8} batches ({} stolen), busy {:.1?}, waited {:.1?}",
+                worker.batches, worker.steals, worker.busy, worker.waited
+            )?;
+        }
+        Ok(())
+    }
+}
