@@ -17,7 +17,7 @@ use crate::cancel::Follower;
 use crate::member::Intake;
 use crate::panic::contain;
 use crate::scope::State;
-use crate::sync::{Arc, AtomicBool, AtomicU64, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 use crate::task::{Promise, Receipt, Task};
 use crate::wait;
 
@@ -29,6 +29,8 @@ pub struct Control {
     cutoff: AtomicU64,
     /// Is somebody at the source? Likewise.
     pulling: AtomicBool,
+    /// How many lanes rest? Likewise.
+    resting: AtomicUsize,
     desk: Mutex<Desk>,
     /// The run, and who works for it.
     crew: State,
@@ -186,6 +188,7 @@ impl Control {
             pool,
             cutoff: AtomicU64::new(u64::MAX),
             pulling: AtomicBool::new(false),
+            resting: AtomicUsize::new(desk.resting.len()),
             desk: Mutex::new(desk),
             crew,
         };
@@ -317,8 +320,13 @@ impl Control {
         }
     }
 
-    /// A worker that has taken something from the source has put it where others can take it, and goes on.
+    /// A worker that has taken something from the source has put it where others can take it, and goes on there.
     pub(super) fn share(&self) {
+        // Ordering: relaxed. A worker that rests a moment later has seen what there is; if not, it is hired when this one
+        // comes back from the source.
+        if self.resting.load(Ordering::Relaxed) == 0 {
+            return;
+        }
         let mut calls = Calls::default();
         self.hire(&mut lock(&self.desk), 1, None, &mut calls);
         self.make(calls);
@@ -504,6 +512,7 @@ impl Control {
         let rests = self.is_off() || !(source || left());
         if rests {
             desk.resting.push(lane);
+            self.resting.store(desk.resting.len(), Ordering::Relaxed);
         }
         rests
     }
@@ -518,11 +527,12 @@ impl Control {
                 None if lane.is_none() || self.rules.steals => {
                     desk.resting.pop().expect("counted above")
                 }
-                None => return,
+                None => break,
             };
             self.crew.one_more();
             calls.tasks.push(Arc::clone(hirer).driver(hired));
         }
+        self.resting.store(desk.resting.len(), Ordering::Relaxed);
     }
 
     fn make(&self, calls: Calls) {

@@ -24,6 +24,8 @@ pub(super) struct Counter<R> {
     came: u64,
     /// For `collect`.
     basket: Vec<Parcel<R>>,
+    /// Empty ones, to be given back.
+    blanks: Vec<Parcel<R>>,
     /// What is being handed out.
     open: Parcel<R>,
     /// The number of the next batch, if they are to be in order.
@@ -41,6 +43,7 @@ impl<R> Counter<R> {
             waiting: BTreeMap::new(),
             came: 0,
             basket: Vec::new(),
+            blanks: Vec::new(),
             open: Parcel::default(),
             next: 0,
             freed: Freed::default(),
@@ -87,7 +90,7 @@ impl<R> Counter<R> {
         match old.pieces.front() {
             // What comes between is in another parcel.
             Some(piece) => drop(self.waiting.insert(piece.number, old)),
-            None => self.mail.give_back(old),
+            None => self.blanks.push(old),
         }
         loop {
             let parcel = if self.ordered {
@@ -127,7 +130,7 @@ impl<R> Counter<R> {
     }
 
     fn collect(&mut self) {
-        self.mail.collect(&mut self.basket);
+        self.mail.exchange(&mut self.basket, &mut self.blanks);
         for parcel in self.basket.drain(..) {
             let first = parcel.pieces.front().map_or(0, |piece| piece.number);
             let key = if self.ordered { first } else { self.came };

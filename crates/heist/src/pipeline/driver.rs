@@ -17,7 +17,7 @@ use crate::task::{End, Errand, Refusal, Task};
 
 /// A worker takes batches for so many nanoseconds from its lane at once, where others cannot take them. A guess: some
 /// times what it costs to look, and less than it takes to wake somebody who could take them.
-const GRAB: u64 = 10_000;
+const GRAB: u64 = 5_000;
 /// And never more than so many.
 const MOST: usize = 256;
 /// Then it lets others have the pool's worker, after so many nanoseconds; a guess.
@@ -95,7 +95,7 @@ where
                 now = self.now();
                 lane.end(now, done);
                 self.send(&mut kit);
-            } else if self.plan.distribution == Distribution::Pull && self.pull(me, &mut kit) {
+            } else if self.pulls() && self.pull(me, &mut kit) || self.steal(me, &mut kit) {
                 now = self.now();
             } else {
                 // Before it rests: then somebody else may come to this lane.
@@ -120,7 +120,11 @@ where
             return true;
         }
         let at_once = if self.plan.distribution == Distribution::Shared { 1 } else { most };
-        self.shared.0.take(at_once, 1, &mut kit.batches) > 0 || self.steal(me, kit)
+        self.shared.0.take(at_once, 1, &mut kit.batches) > 0
+    }
+
+    fn pulls(&self) -> bool {
+        self.plan.distribution == Distribution::Pull
     }
 
     /// How many batches to take from a lane at once, as long as they have taken.
@@ -131,7 +135,7 @@ where
         }
     }
 
-    /// Half of what somebody else has: what is not processed at once goes to the own lane.
+    /// Half of what somebody else has, to the own lane.
     fn steal(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
         if !self.plan.steals {
             return false;
@@ -142,10 +146,7 @@ where
             if stolen > 0 {
                 let own = &self.lanes[me].0;
                 own.stole(stolen);
-                let keep = self.grab(own);
-                for batch in kit.batches.drain(keep.min(stolen)..) {
-                    own.push(batch);
-                }
+                own.push_all(&mut kit.batches);
                 return true;
             }
         }
@@ -233,8 +234,7 @@ where
         }
         let Some(first) = kit.parcel.pieces.front() else { return };
         let (first, batches) = (first.number, kit.parcel.pieces.len());
-        let parcel = std::mem::take(&mut kit.parcel);
-        kit.parcel = self.mail.send(parcel);
+        self.mail.send(&mut kit.parcel);
         self.control.published(batches, first);
     }
 }

@@ -84,7 +84,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         let lane = |_| Padded(Lane::new(heavy_first));
         let frame = Self {
             control,
-            mail: Arc::new(Mail::new(workers)),
+            mail: Arc::new(Mail::new()),
             steps,
             cutter: Mutex::new(Some(Cutter::new(source, plan.batch))),
             plan,

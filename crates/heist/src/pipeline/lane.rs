@@ -63,6 +63,13 @@ impl<T> Lane<T> {
         self.note(&queue);
     }
 
+    /// What was stolen, to an empty lane. It is the heaviest there, or the oldest.
+    pub(super) fn push_all(&self, batches: &mut VecDeque<Batch<T>>) {
+        let mut queue = lock(&self.queue);
+        queue.append(batches);
+        self.note(&queue);
+    }
+
     /// Takes the first ones, at most so many, and no more than one in `share`, rounded up.
     pub(super) fn take(&self, most: usize, share: usize, into: &mut VecDeque<Batch<T>>) -> usize {
         if self.is_empty() {

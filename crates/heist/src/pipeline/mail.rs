@@ -26,38 +26,30 @@ impl<R> Default for Parcel<R> {
 }
 
 /// Parcels on their way, and empty ones on their way back.
-pub(super) struct Mail<R> {
-    sent: Mutex<Vec<Parcel<R>>>,
-    blanks: Mutex<Vec<Parcel<R>>>,
-    /// More are not kept.
-    most_blanks: usize,
+pub(super) struct Mail<R>(Mutex<Bags<R>>);
+
+struct Bags<R> {
+    sent: Vec<Parcel<R>>,
+    /// No more than were ever on their way at once.
+    blanks: Vec<Parcel<R>>,
 }
 
 impl<R> Mail<R> {
-    pub(super) fn new(workers: usize) -> Self {
-        let (sent, blanks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
-        Self { sent, blanks, most_blanks: BLANKS * workers }
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Bags { sent: Vec::new(), blanks: Vec::new() }))
     }
 
-    /// Sends it off, and returns an empty one.
-    pub(super) fn send(&self, parcel: Parcel<R>) -> Parcel<R> {
-        lock(&self.sent).push(parcel);
-        lock(&self.blanks).pop().unwrap_or_default()
+    /// Sends it off, and leaves an empty one.
+    pub(super) fn send(&self, parcel: &mut Parcel<R>) {
+        let mut bags = lock(&self.0);
+        let blank = bags.blanks.pop().unwrap_or_default();
+        bags.sent.push(std::mem::replace(parcel, blank));
     }
 
-    /// Those that have come, into `into`, which is empty.
-    pub(super) fn collect(&self, into: &mut Vec<Parcel<R>>) {
-        std::mem::swap(&mut *lock(&self.sent), into);
-    }
-
-    /// An empty one.
-    pub(super) fn give_back(&self, blank: Parcel<R>) {
-        let mut blanks = lock(&self.blanks);
-        if blanks.len() < self.most_blanks {
-            blanks.push(blank);
-        }
+    /// Those that have come, into `into`, which is empty; and gives back the `blanks`.
+    pub(super) fn exchange(&self, into: &mut Vec<Parcel<R>>, blanks: &mut Vec<Parcel<R>>) {
+        let mut bags = lock(&self.0);
+        std::mem::swap(&mut bags.sent, into);
+        bags.blanks.append(blanks);
     }
 }
-
-/// Empty parcels to keep for each worker; a guess.
-const BLANKS: usize = 8;

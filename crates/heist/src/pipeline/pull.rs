@@ -10,7 +10,7 @@ use crate::sync::pause;
 
 /// Batches for so many nanoseconds of work are taken from the source at once, if it gives them as fast: enough that the
 /// way there does not count, and little enough that the others need not wait for long. A guess.
-const WORTH: u64 = 20_000;
+const WORTH: u64 = 5_000;
 /// A worker that finds somebody at the source waits for so many looks before it rests: some microseconds.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
 
@@ -48,10 +48,8 @@ where
             if !matches!(said, Said::More) || batches == most as u64 {
                 break said.after(number);
             }
-            if batches == 1 {
-                // This may take its time.
-                self.control.share();
-            }
+            // The next one may take its time.
+            self.control.share();
         };
         self.put_cutter(cutter);
         kit.cut_pace = (self.now() - began) / batches.max(1);

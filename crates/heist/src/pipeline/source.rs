@@ -55,9 +55,8 @@ impl<I: Iterator> Source for Items<I> {
     #[inline]
     fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize) -> Filled {
         let before = batch.len();
-        batch.reserve(most);
-        // By the iterator's own loop, which can be far better than one of calls of `next`.
-        self.0.by_ref().take(most).for_each(|item| batch.push(item));
+        // Where the iterator is known to tell its length, this is a loop without a look at the room.
+        batch.extend(self.0.by_ref().take(most));
         if batch.len() - before < most { Filled::End } else { Filled::More }
     }
 }
