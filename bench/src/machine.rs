@@ -20,7 +20,16 @@ pub(crate) struct Machine {
 
 /// The peers that this program was built with.
 const PEERS: &[&str] = if cfg!(feature = "peers") {
-    &["crossbeam-deque", "st3", "rayon", "chili", "tokio", "threadpool", "crossbeam-channel"]
+    &[
+        "crossbeam-deque",
+        "st3",
+        "rayon",
+        "chili",
+        "tokio",
+        "threadpool",
+        "crossbeam-channel",
+        "pariter",
+    ]
 } else {
     &[]
 };

@@ -18,6 +18,7 @@ mod machine;
 mod measure;
 mod metric;
 mod pause;
+mod pipeline;
 mod pools;
 mod random;
 mod range;
@@ -72,6 +73,7 @@ fn all_rows() -> Vec<Row> {
     rows.extend(fork::rows());
     rows.extend(range::rows());
     rows.extend(sort::rows());
+    rows.extend(pipeline::rows());
     rows
 }
 

@@ -44,6 +44,11 @@ impl<C> Heist<C> {
         self.0.install(f)
     }
 
+    /// The pool itself, for whatever it alone can do.
+    pub(crate) fn pool(&self) -> &heist::Pool {
+        &self.0
+    }
+
     pub(crate) fn stats(&self) -> Stats {
         self.0.stats()
     }
