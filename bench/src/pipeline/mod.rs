@@ -93,6 +93,7 @@ fn unordered(size: Size) -> Row {
     #[cfg(feature = "peers")]
     {
         case.enter(rayon::NAME, rayon::run);
+        case.enter(rayon::COLLECT, rayon::run_collect);
         case.enter_channels();
     }
     if let Size::Small = size {

@@ -10,7 +10,7 @@ use crate::pools::global;
 
 pub(super) const NAME: &str = "mpsc";
 
-/// Batches, in either channel.
+/// Batches, in either channel: the best of those tried, from 4 to 4096.
 const CAPACITY: usize = 1024;
 
 pub(super) fn run(job: Job) -> Sum {
