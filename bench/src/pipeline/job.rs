@@ -68,8 +68,8 @@ impl Sink for Sum {
 
     #[inline]
     fn take(&mut self, result: u64) {
-        // Mixed, or what one loses another could make up for.
-        self.0 = self.0.wrapping_add(mix(result));
+        // Mixed, or what one loses another could make up for; and never zero.
+        self.0 = self.0.wrapping_add(mix(result) | 1);
     }
 }
 
@@ -95,7 +95,8 @@ impl Sink for Chain {
 
     #[inline]
     fn take(&mut self, result: u64) {
-        self.0 = (self.0.rotate_left(5) ^ result).wrapping_mul(ODD);
+        // One more, or it would not notice zeros at its beginning.
+        self.0 = (self.0.rotate_left(5) ^ result).wrapping_mul(ODD).wrapping_add(1);
     }
 }
 
