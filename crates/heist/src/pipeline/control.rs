@@ -17,7 +17,7 @@ use crate::cancel::Follower;
 use crate::member::Intake;
 use crate::panic::contain;
 use crate::scope::State;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
 use crate::task::{Promise, Receipt, Task};
 use crate::wait;
 
@@ -25,15 +25,20 @@ use crate::wait;
 pub struct Control {
     rules: Rules,
     pool: Arc<dyn Intake>,
-    /// Batches from this number on are not wanted any more. Written at the desk.
-    cutoff: AtomicU64,
-    /// Is somebody at the source? Likewise.
-    pulling: AtomicBool,
-    /// How many lanes rest? Likewise.
-    resting: AtomicUsize,
-    desk: Mutex<Desk>,
+    hints: Padded<Hints>,
+    desk: Padded<Mutex<Desk>>,
     /// The run, and who works for it.
     crew: State,
+}
+
+/// For those who only look. Written at the desk, and not often.
+struct Hints {
+    /// Batches from this number on are not wanted any more.
+    cutoff: AtomicU64,
+    /// How many lanes rest?
+    resting: AtomicUsize,
+    /// Is somebody at the source? Often, so that it is not beside the others.
+    pulling: Padded<AtomicBool>,
 }
 
 /// What does not change.
@@ -140,6 +145,13 @@ pub(super) enum After {
     Failed(PipelineError),
 }
 
+/// What a worker has put into the mail.
+pub(super) struct Sent {
+    pub(super) batches: usize,
+    /// The number of the first of them.
+    pub(super) first: u64,
+}
+
 /// What was delivered.
 #[derive(Default)]
 pub(super) struct Freed {
@@ -186,10 +198,12 @@ impl Control {
         let control = Self {
             rules,
             pool,
-            cutoff: AtomicU64::new(u64::MAX),
-            pulling: AtomicBool::new(false),
-            resting: AtomicUsize::new(desk.resting.len()),
-            desk: Mutex::new(desk),
+            hints: Padded(Hints {
+                cutoff: AtomicU64::new(u64::MAX),
+                resting: AtomicUsize::new(desk.resting.len()),
+                pulling: Padded(AtomicBool::new(false)),
+            }),
+            desk: Padded(Mutex::new(desk)),
             crew,
         };
         (Arc::new(control), end)
@@ -204,7 +218,7 @@ impl Control {
     #[inline]
     pub(super) fn cutoff(&self) -> u64 {
         // Ordering: relaxed. It brings no data, and whoever ends the run waits for those who have not seen it.
-        self.cutoff.load(Ordering::Relaxed)
+        self.hints.0.cutoff.load(Ordering::Relaxed)
     }
 
     /// Is there nothing left to do, whatever is queued?
@@ -216,12 +230,12 @@ impl Control {
     /// A hint.
     pub(super) fn is_pulling(&self) -> bool {
         // Ordering: relaxed. Whoever believes it asks at the desk.
-        self.pulling.load(Ordering::Relaxed)
+        self.hints.0.pulling.0.load(Ordering::Relaxed)
     }
 
     /// Begins: workers can be had from now on.
     pub(super) fn open(&self, hirer: Arc<dyn Hire>) {
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         desk.hirer = Some(hirer);
         let mut calls = Calls::default();
         if self.rules.pulls {
@@ -233,8 +247,8 @@ impl Control {
 
     /// Ends: nobody is hired any more, and those who are at work end soon. Why did it end, if not by itself?
     pub(super) fn close(&self) -> Option<PipelineError> {
-        let mut desk = lock(&self.desk);
-        self.cutoff.store(0, Ordering::Relaxed);
+        let mut desk = lock(&self.desk.0);
+        self.hints.0.cutoff.store(0, Ordering::Relaxed);
         let hirer = desk.hirer.take();
         let failure = desk.failure.take();
         let calls = Calls { wake: [desk.producer.take(), None], tasks: Vec::new() };
@@ -258,21 +272,27 @@ impl Control {
         unsafe { State::done(NonNull::from(&self.crew)) };
     }
 
-    /// May this thread take something from the source? Then it must say what it [caught](Self::pulled).
-    pub(super) fn may_pull(&self) -> Leave {
-        let mut desk = lock(&self.desk);
-        match desk.source {
+    /// May this thread, which has sent that, take something from the source? Then it must say what it
+    /// [caught](Self::pulled).
+    pub(super) fn may_pull(&self, sent: Option<Sent>) -> Leave {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk.0);
+        self.note_sent(&mut desk, sent, &mut calls);
+        let leave = match desk.source {
             Tap::Idle => self.go(&mut desk).map_or(Leave::No, Leave::Go),
             Tap::Pulling { .. } => Leave::Busy,
             Tap::Dry | Tap::Ended => Leave::No,
-        }
+        };
+        drop(desk);
+        self.make(calls);
+        leave
     }
 
     /// For the thread of the source: sleeps until there is room. `None`: that was all.
     pub(super) fn wait_to_pull(&self) -> Option<Grant> {
         loop {
             let receipt = {
-                let mut desk = lock(&self.desk);
+                let mut desk = lock(&self.desk.0);
                 if desk.source == Tap::Ended || desk.hirer.is_none() {
                     return None;
                 }
@@ -297,7 +317,7 @@ impl Control {
             return None;
         }
         desk.source = Tap::Pulling { rung: false };
-        self.pulling.store(true, Ordering::Relaxed);
+        self.hints.0.pulling.0.store(true, Ordering::Relaxed);
         let limit = self.rules.weight.unwrap_or(u64::MAX);
         let weight = limit.saturating_sub(desk.weight.max(0).unsigned_abs());
         Some(Grant { batches, weight, alone: desk.in_flight() == 0, next: desk.pulled })
@@ -324,18 +344,18 @@ impl Control {
     pub(super) fn share(&self) {
         // Ordering: relaxed. A worker that rests a moment later has seen what there is; if not, it is hired when this one
         // comes back from the source.
-        if self.resting.load(Ordering::Relaxed) == 0 {
+        if self.hints.0.resting.load(Ordering::Relaxed) == 0 {
             return;
         }
         let mut calls = Calls::default();
-        self.hire(&mut lock(&self.desk), 1, None, &mut calls);
+        self.hire(&mut lock(&self.desk.0), 1, None, &mut calls);
         self.make(calls);
     }
 
     /// This thread has been at the source. If it goes there `again`, and may, it is there.
     pub(super) fn pulled(&self, catch: Catch, lane: Option<usize>, again: bool) -> Option<Grant> {
         let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         desk.pulled += catch.batches;
         desk.weight += i64::try_from(catch.weight).unwrap_or(i64::MAX);
         desk.needs = catch.needs;
@@ -347,7 +367,7 @@ impl Control {
             After::Dry if !rung => Tap::Dry,
             After::Dry | After::More => Tap::Idle,
         };
-        self.pulling.store(false, Ordering::Relaxed);
+        self.hints.0.pulling.0.store(false, Ordering::Relaxed);
         let mut discarded = None;
         if let After::Failed(error) = catch.after {
             let batch = desk.pulled;
@@ -371,7 +391,7 @@ impl Control {
     /// The source has something again, or has ended.
     pub(super) fn ring(&self) {
         let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         match &mut desk.source {
             Tap::Pulling { rung } => *rung = true,
             source @ Tap::Dry => {
@@ -399,20 +419,25 @@ impl Control {
         }
     }
 
-    /// Results of so many batches are in the mail, that batch the first of them.
-    pub(super) fn published(&self, batches: usize, first: u64) {
-        let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
-        desk.ready += batches;
+    /// Results are in the mail.
+    pub(super) fn sent(&self, sent: Option<Sent>) {
+        if sent.is_some() {
+            let mut calls = Calls::default();
+            self.note_sent(&mut lock(&self.desk.0), sent, &mut calls);
+            self.make(calls);
+        }
+    }
+
+    fn note_sent(&self, desk: &mut Desk, sent: Option<Sent>, calls: &mut Calls) {
+        let Some(sent) = sent else { return };
+        desk.ready += sent.batches;
         let many = desk.ready >= self.share_of_bound();
         if let Some(caller) = &mut desk.caller {
-            caller.due |= !self.rules.ordered || first == caller.wanted;
+            caller.due |= !self.rules.ordered || sent.first == caller.wanted;
             if caller.due && (caller.deep || many) {
                 calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
             }
         }
-        drop(desk);
-        self.make(calls);
     }
 
     /// So many batches that somebody who waits for room, or for results, should be told.
@@ -423,7 +448,7 @@ impl Control {
     /// These have been delivered.
     pub(super) fn freed(&self, freed: Freed) {
         let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         self.note_freed(&mut desk, &freed, &mut calls);
         drop(desk);
         self.make(calls);
@@ -442,7 +467,7 @@ impl Control {
     /// sleep `deep` comes back soon.
     pub(super) fn next(&self, freed: &Freed, wanted: u64, deep: bool) -> Next {
         let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         // Before anything is delivered again, nobody else can say that it is over.
         desk.caller = None;
         self.note_freed(&mut desk, freed, &mut calls);
@@ -472,7 +497,7 @@ impl Control {
     /// The run cannot go on; because of that batch, perhaps.
     pub(super) fn fail(&self, batch: Option<u64>, error: PipelineError) {
         let mut calls = Calls::default();
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         let discarded = self.note_failure(&mut desk, batch, error, &mut calls);
         drop(desk);
         self.make(calls);
@@ -496,7 +521,7 @@ impl Control {
         if !worse || desk.hirer.is_none() {
             return Some(error);
         }
-        self.cutoff.store(batch.unwrap_or(0), Ordering::Relaxed);
+        self.hints.0.cutoff.store(batch.unwrap_or(0), Ordering::Relaxed);
         if !matches!(desk.source, Tap::Pulling { .. }) {
             desk.source = Tap::Ended;
         }
@@ -506,13 +531,13 @@ impl Control {
 
     /// A worker has nothing to do. May it rest? `left`: is there something in the queues for it?
     pub(super) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
-        let mut desk = lock(&self.desk);
+        let mut desk = lock(&self.desk.0);
         let source = self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0;
         // Where nobody will be hired any more it need not be on the list.
         let rests = self.is_off() || !(source || left());
         if rests {
             desk.resting.push(lane);
-            self.resting.store(desk.resting.len(), Ordering::Relaxed);
+            self.hints.0.resting.store(desk.resting.len(), Ordering::Relaxed);
         }
         rests
     }
@@ -532,7 +557,7 @@ impl Control {
             self.crew.one_more();
             calls.tasks.push(Arc::clone(hirer).driver(hired));
         }
-        self.resting.store(desk.resting.len(), Ordering::Relaxed);
+        self.hints.0.resting.store(desk.resting.len(), Ordering::Relaxed);
     }
 
     fn make(&self, calls: Calls) {
@@ -546,7 +571,7 @@ impl Control {
 
     /// What is known at the desk.
     pub(super) fn report(&self) -> Report {
-        let desk = lock(&self.desk);
+        let desk = lock(&self.desk.0);
         let mut report = desk.report.clone();
         report.batches = desk.pulled;
         report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| since.elapsed());

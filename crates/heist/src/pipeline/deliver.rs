@@ -12,7 +12,7 @@ use crate::wait;
 /// Whoever has just delivered something sleeps for so long at first, and is not woken for each batch; what is there by
 /// then is delivered. If that is nothing, it sleeps until it is woken. So a result is held back at most that long, and
 /// there is at most one such look for each delivery.
-const DOZE: Duration = Duration::from_micros(500);
+const DOZE: Duration = Duration::from_millis(1);
 
 /// The side of whoever wants the results.
 pub(super) struct Counter<R> {

@@ -4,6 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::control::Sent;
 use super::error::{PipelineError, Stage};
 use super::frame::{Frame, Kit};
 use super::lane::{Batch, Lane};
@@ -17,7 +18,7 @@ use crate::task::{End, Errand, Refusal, Task};
 
 /// A worker takes batches for so many nanoseconds from its lane at once, where others cannot take them. A guess: some
 /// times what it costs to look, and less than it takes to wake somebody who could take them.
-const GRAB: u64 = 5_000;
+const GRAB: u64 = 10_000;
 /// And never more than so many.
 const MOST: usize = 256;
 /// Then it lets others have the pool's worker, after so many nanoseconds; a guess.
@@ -82,29 +83,30 @@ where
     fn drive(&self, me: usize) -> bool {
         let lane = &self.lanes[me].0;
         let mut kit = self.take_kit(me);
-        let mut now = self.now();
-        let turn_ends = now.saturating_add(TURN);
+        kit.now = self.now();
+        let turn_ends = kit.now.saturating_add(TURN);
         loop {
-            if self.control.is_off() || now > turn_ends {
+            if self.control.is_off() || kit.now > turn_ends {
+                self.tell(&mut kit);
                 self.put_kit(me, kit);
                 return !self.control.is_off();
             }
             if self.find(me, &mut kit) {
-                lane.begin(now);
+                self.tell(&mut kit);
+                lane.begin(kit.now);
                 let done = self.process(&mut kit);
-                now = self.now();
-                lane.end(now, done);
+                kit.now = self.now();
+                lane.end(kit.now, done);
                 self.send(&mut kit);
-            } else if self.pulls() && self.pull(me, &mut kit) || self.steal(me, &mut kit) {
-                now = self.now();
-            } else {
+            } else if !(self.pulls() && self.pull(me, &mut kit) || self.steal(me, &mut kit)) {
+                self.tell(&mut kit);
                 // Before it rests: then somebody else may come to this lane.
                 self.put_kit(me, kit);
                 if self.control.rest(me, || self.has_batches_for(me)) {
                     return false;
                 }
                 kit = self.take_kit(me);
-                now = self.now();
+                kit.now = self.now();
             }
         }
     }
@@ -227,14 +229,19 @@ where
         self.control.fail(Some(number), error);
     }
 
-    /// The results, to whoever wants them.
+    /// The results, into the mail. The desk is to be [told](Self::tell), soon.
     fn send(&self, kit: &mut Kit<S::Item, G::Out>) {
-        if kit.spares.len() >= SPARES && self.plan.distribution != Distribution::Pull {
+        if kit.spares.len() >= SPARES && !self.pulls() {
             self.give_spares(&mut kit.spares);
         }
         let Some(first) = kit.parcel.pieces.front() else { return };
-        let (first, batches) = (first.number, kit.parcel.pieces.len());
+        let sent = Sent { first: first.number, batches: kit.parcel.pieces.len() };
         self.mail.send(&mut kit.parcel);
-        self.control.published(batches, first);
+        self.tell(kit);
+        kit.sent = Some(sent);
+    }
+
+    fn tell(&self, kit: &mut Kit<S::Item, G::Out>) {
+        self.control.sent(kit.sent.take());
     }
 }

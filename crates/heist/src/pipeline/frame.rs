@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Pipeline;
-use super::control::{Control, Hire, Rules};
+use super::control::{Control, Hire, Rules, Sent};
 use super::cut::Cutter;
 use super::driver::Driver;
 use super::lane::{Batch, Lane};
@@ -23,7 +23,7 @@ pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     pub(super) plan: Plan,
     pub(super) steps: G,
     /// `None` while somebody is at it.
-    cutter: Mutex<Option<Cutter<S>>>,
+    cutter: Padded<Mutex<Option<Cutter<S>>>>,
     pub(super) lanes: Box<[Padded<Lane<S::Item>>]>,
     /// For all workers.
     pub(super) shared: Padded<Lane<S::Item>>,
@@ -45,8 +45,12 @@ pub(super) struct Kit<T, R> {
     pub(super) spares: Vec<Vec<T>>,
     /// Results to be sent.
     pub(super) parcel: Parcel<R>,
+    /// What is in the mail, and the desk does not know of.
+    pub(super) sent: Option<Sent>,
     /// Nanoseconds that it took to cut a batch, lately.
     pub(super) cut_pace: u64,
+    /// When the worker has last looked at the clock.
+    pub(super) now: u64,
 }
 
 impl<T, R> Kit<T, R> {
@@ -55,7 +59,9 @@ impl<T, R> Kit<T, R> {
             batches: VecDeque::new(),
             spares: Vec::new(),
             parcel: Parcel::default(),
+            sent: None,
             cut_pace: 0,
+            now: 0,
         }
     }
 }
@@ -86,7 +92,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             control,
             mail: Arc::new(Mail::new()),
             steps,
-            cutter: Mutex::new(Some(Cutter::new(source, plan.batch))),
+            cutter: Padded(Mutex::new(Some(Cutter::new(source, plan.batch)))),
             plan,
             lanes: (0..workers).map(lane).collect(),
             shared: lane(0),
@@ -104,11 +110,11 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
 
     /// For the one who is at the source.
     pub(super) fn take_cutter(&self) -> Cutter<S> {
-        lock(&self.cutter).take().expect("the desk lets one thread go to the source")
+        lock(&self.cutter.0).take().expect("the desk lets one thread go to the source")
     }
 
     pub(super) fn put_cutter(&self, cutter: Cutter<S>) {
-        *lock(&self.cutter) = Some(cutter);
+        *lock(&self.cutter.0) = Some(cutter);
     }
 
     /// For the worker of the lane.

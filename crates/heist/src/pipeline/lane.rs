@@ -77,7 +77,11 @@ impl<T> Lane<T> {
         }
         let mut queue = lock(&self.queue);
         let count = most.min(queue.len().div_ceil(share));
-        into.extend(queue.drain(..count));
+        if count == queue.len() && into.is_empty() {
+            std::mem::swap(&mut *queue, into);
+        } else {
+            into.extend(queue.drain(..count));
+        }
         self.note(&queue);
         count
     }

@@ -10,7 +10,9 @@ use crate::sync::pause;
 
 /// Batches for so many nanoseconds of work are taken from the source at once, if it gives them as fast: enough that the
 /// way there does not count, and little enough that the others need not wait for long. A guess.
-const WORTH: u64 = 5_000;
+const WORTH: u64 = 30_000;
+/// But no more bytes than that, or the first would be out of the nearest cache when the last is cut. A guess.
+const NEAR: usize = 16 << 10;
 /// A worker that finds somebody at the source waits for so many looks before it rests: some microseconds.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
 
@@ -23,13 +25,17 @@ where
 {
     /// Takes batches from the source to the worker's lane. `false`: it has nothing to do here.
     pub(super) fn pull(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
-        let mut grant = match self.control.may_pull() {
+        let mut grant = match self.control.may_pull(kit.sent.take()) {
             Leave::Go(grant) => grant,
-            Leave::Busy => return self.wait_for_source(),
+            Leave::Busy => {
+                let free = self.wait_for_source();
+                kit.now = self.now();
+                return free;
+            }
             Leave::No => return false,
         };
         let most = self.worth(me, kit, grant.batches);
-        let (lane, began) = (&self.lanes[me].0, self.now());
+        let lane = &self.lanes[me].0;
         let mut cutter = self.take_cutter();
         let (mut batches, mut items, mut weight) = (0, 0, 0);
         let (after, needs) = loop {
@@ -52,7 +58,8 @@ where
             self.control.share();
         };
         self.put_cutter(cutter);
-        kit.cut_pace = (self.now() - began) / batches.max(1);
+        let began = std::mem::replace(&mut kit.now, self.now());
+        kit.cut_pace = (kit.now - began) / batches.max(1);
         self.control.pulled(Catch { batches, items, weight, needs, after }, None, false);
         true
     }
@@ -65,7 +72,8 @@ where
             return 1;
         }
         let worth = usize::try_from(WORTH / pace.max(kit.cut_pace)).unwrap_or(usize::MAX);
-        worth.min(room / (2 * workers)).max(1)
+        let bytes = size_of::<S::Item>().saturating_mul(self.plan.batch);
+        worth.min(room / (2 * workers)).min(NEAR / bytes.max(1)).max(1)
     }
 
     /// Somebody is at the source: soon gone, perhaps. Then it is worth another look.
