@@ -65,7 +65,8 @@ orderings! {
 
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
-pub(crate) const FENCES: &[&str] = &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID];
+pub(crate) const FENCES: &[&str] =
+    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, GIVE, REST];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -83,3 +84,7 @@ pub(crate) const STOLEN: &str = "stolen_fence";
 pub(crate) const CHAIN: &str = "chain_fence";
 /// Heavy: between a demand, or the announcement of a raid, and a look at the chain of another thread (`CHAIN`).
 pub(crate) const RAID: &str = "raid_fence";
+/// Between the gift of a batch and the look who rests (`REST`); see `pipeline::control`.
+pub(crate) const GIVE: &str = "give_fence";
+/// Between a worker's lying down and its last look at the lanes (`GIVE`).
+pub(crate) const REST: &str = "rest_fence";

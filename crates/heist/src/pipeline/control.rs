@@ -4,8 +4,9 @@
 //! be told, and tells them when the lock is free. So nobody sleeps through anything: a thread that finds nothing to do
 //! says so under the same lock under which it has looked.
 //!
-//! Two looks go beside the lock. What lies in the queues is put there *before* its owner comes to the desk, so that a
-//! worker that rests there afterwards has seen it, or is seen resting. And `cutoff` and `pulling` are hints.
+//! One thing goes beside the lock: whoever puts a batch into a lane looks afterwards whether somebody rests, and only then
+//! comes to the desk; and a worker that lies down looks at the lanes afterwards. Both pass a fence between the two, so that
+//! one of them sees the other.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -15,9 +16,12 @@ use super::error::PipelineError;
 use super::report::Report;
 use crate::cancel::Follower;
 use crate::member::Intake;
+use crate::order;
 use crate::panic::contain;
 use crate::scope::State;
-use crate::sync::{Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock};
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, lock,
+};
 use crate::task::{Promise, Receipt, Task};
 use crate::wait;
 
@@ -173,7 +177,7 @@ pub(super) enum Next {
 #[must_use]
 struct Calls {
     wake: [Option<Promise<()>>; 2],
-    tasks: Vec<Task>,
+    task: Option<Task>,
 }
 
 impl Control {
@@ -239,7 +243,7 @@ impl Control {
         desk.hirer = Some(hirer);
         let mut calls = Calls::default();
         if self.rules.pulls {
-            self.hire(&mut desk, 1, None, &mut calls);
+            self.hire(&mut desk, None, &mut calls);
         }
         drop(desk);
         self.make(calls);
@@ -251,7 +255,7 @@ impl Control {
         self.hints.0.cutoff.store(0, Ordering::Relaxed);
         let hirer = desk.hirer.take();
         let failure = desk.failure.take();
-        let calls = Calls { wake: [desk.producer.take(), None], tasks: Vec::new() };
+        let calls = Calls { wake: [desk.producer.take(), None], task: None };
         drop(desk);
         self.make(calls);
         // With it goes a part of what the user has given.
@@ -340,20 +344,19 @@ impl Control {
         }
     }
 
-    /// A worker that has taken something from the source has put it where others can take it, and goes on there.
-    pub(super) fn share(&self) {
-        // Ordering: relaxed. A worker that rests a moment later has seen what there is; if not, it is hired when this one
-        // comes back from the source.
-        if self.hints.0.resting.load(Ordering::Relaxed) == 0 {
-            return;
+    /// Something was put where others can take it, in that lane perhaps.
+    pub(super) fn given(&self, lane: Option<usize>) {
+        full_fence(order::GIVE);
+        // Ordering: relaxed, after the fence. A worker that rests unseen has seen what was given.
+        if self.hints.0.resting.load(Ordering::Relaxed) > 0 {
+            let mut calls = Calls::default();
+            self.hire(&mut lock(&self.desk.0), lane, &mut calls);
+            self.make(calls);
         }
-        let mut calls = Calls::default();
-        self.hire(&mut lock(&self.desk.0), 1, None, &mut calls);
-        self.make(calls);
     }
 
     /// This thread has been at the source. If it goes there `again`, and may, it is there.
-    pub(super) fn pulled(&self, catch: Catch, lane: Option<usize>, again: bool) -> Option<Grant> {
+    pub(super) fn pulled(&self, catch: Catch, again: bool) -> Option<Grant> {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         desk.pulled += catch.batches;
@@ -375,12 +378,9 @@ impl Control {
         } else if self.is_over(&desk, desk.pulled) {
             calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
         }
-        let mut hands = usize::try_from(catch.batches).unwrap_or(usize::MAX);
-        if self.rules.pulls && !(desk.source == Tap::Idle && self.room(&desk) > 0) {
-            // One of them is for this worker.
-            hands = hands.saturating_sub(1);
+        if self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0 {
+            self.hire(&mut desk, None, &mut calls);
         }
-        self.hire(&mut desk, hands, lane, &mut calls);
         let grant = if again && desk.source == Tap::Idle { self.go(&mut desk) } else { None };
         drop(desk);
         self.make(calls);
@@ -413,7 +413,7 @@ impl Control {
             desk.report.source_waited += since.elapsed();
         }
         if self.rules.pulls {
-            self.hire(desk, 1, None, calls);
+            self.hire(desk, None, calls);
         } else {
             calls.wake[1] = desk.producer.take();
         }
@@ -529,42 +529,47 @@ impl Control {
         desk.failure.replace(Failure { batch, error }).map(|old| old.error)
     }
 
-    /// A worker has nothing to do. May it rest? `left`: is there something in the queues for it?
+    /// A worker has nothing to do. May it rest? `left`: is there something in the lanes for it?
     pub(super) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
         let mut desk = lock(&self.desk.0);
         let source = self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0;
-        // Where nobody will be hired any more it need not be on the list.
+        desk.resting.push(lane);
+        self.note_resting(&desk);
+        full_fence(order::REST);
+        // Where nothing is wanted any more, it does not matter what is left.
         let rests = self.is_off() || !(source || left());
-        if rests {
-            desk.resting.push(lane);
-            self.hints.0.resting.store(desk.resting.len(), Ordering::Relaxed);
+        if !rests {
+            desk.resting.pop();
+            self.note_resting(&desk);
         }
         rests
     }
 
-    /// Has so many workers come, the one of that lane first.
-    fn hire(&self, desk: &mut Desk, most: usize, lane: Option<usize>, calls: &mut Calls) {
-        let Some(hirer) = &desk.hirer else { return };
-        for _ in 0..most.min(desk.resting.len()) {
-            let at = lane.and_then(|lane| desk.resting.iter().position(|resting| *resting == lane));
-            let hired = match at {
-                Some(at) => desk.resting.swap_remove(at),
-                None if lane.is_none() || self.rules.steals => {
-                    desk.resting.pop().expect("counted above")
-                }
-                None => break,
-            };
-            self.crew.one_more();
-            calls.tasks.push(Arc::clone(hirer).driver(hired));
-        }
+    fn note_resting(&self, desk: &Desk) {
         self.hints.0.resting.store(desk.resting.len(), Ordering::Relaxed);
+    }
+
+    /// Has a worker come, for that lane if need be.
+    fn hire(&self, desk: &mut Desk, lane: Option<usize>, calls: &mut Calls) {
+        let Some(hirer) = &desk.hirer else { return };
+        let at = lane.and_then(|lane| desk.resting.iter().position(|resting| *resting == lane));
+        let hired = match at {
+            Some(at) => Some(desk.resting.swap_remove(at)),
+            None if lane.is_none() || self.rules.steals => desk.resting.pop(),
+            None => None,
+        };
+        if let Some(hired) = hired {
+            self.crew.one_more();
+            calls.task = Some(Arc::clone(hirer).driver(hired));
+            self.note_resting(desk);
+        }
     }
 
     fn make(&self, calls: Calls) {
         for promise in calls.wake.into_iter().flatten() {
             promise.keep(Ok(Vec::new()), None);
         }
-        for task in calls.tasks {
+        if let Some(task) = calls.task {
             self.pool.take_in(task);
         }
     }

@@ -13,16 +13,18 @@ use super::plan::Distribution;
 use super::source::Source;
 use super::stage::{Mark, Steps};
 use crate::panic::{PanicHook, contain};
-use crate::sync::Arc;
+use crate::sync::{Arc, pause};
 use crate::task::{End, Errand, Refusal, Task};
 
 /// A worker takes batches for so many nanoseconds from its lane at once, where others cannot take them. A guess: some
 /// times what it costs to look, and less than it takes to wake somebody who could take them.
-const GRAB: u64 = 10_000;
+const GRAB: u64 = 60_000;
 /// And never more than so many.
-const MOST: usize = 256;
+const MOST: usize = 1024;
 /// Then it lets others have the pool's worker, after so many nanoseconds; a guess.
 const TURN: u64 = 1_000_000;
+/// Before it rests it looks so often whether its lane has something: some microseconds.
+const LINGER: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
 /// Buffers that a worker keeps.
 const SPARES: usize = 256;
 
@@ -98,7 +100,10 @@ where
                 kit.now = self.now();
                 lane.end(kit.now, done);
                 self.send(&mut kit);
-            } else if !(self.pulls() && self.pull(me, &mut kit) || self.steal(me, &mut kit)) {
+            } else if !(self.pulls() && self.pull(me, &mut kit)
+                || self.steal(me, &mut kit)
+                || self.linger(me))
+            {
                 self.tell(&mut kit);
                 // Before it rests: then somebody else may come to this lane.
                 self.put_kit(me, kit);
@@ -135,6 +140,15 @@ where
             0 => 1,
             pace => usize::try_from(GRAB / pace).unwrap_or(MOST).clamp(1, MOST),
         }
+    }
+
+    /// Looks whether something comes, for a moment: to rest and to be hired again costs more, above all the one who hires.
+    fn linger(&self, me: usize) -> bool {
+        !self.pulls()
+            && (0..LINGER).any(|_| {
+                pause();
+                self.has_batches_for(me)
+            })
     }
 
     /// Half of what somebody else has, to the own lane.

@@ -1,12 +1,13 @@
 //! The source, on a thread of its own.
 
-use super::control::Catch;
 use super::frame::Frame;
 use super::lane::Batch;
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::Steps;
 
+/// Batches that are given out between two visits to the desk.
+const MOST: usize = 64;
 /// A lane has plenty if it has so many batches; a guess. See [`Distribution::Hybrid`].
 const PLENTY: usize = 64;
 
@@ -22,21 +23,13 @@ where
         let mut cutter = self.take_cutter();
         let mut spares = Vec::new();
         let mut granted = None;
+        // The single queue is what it always was: one at a time.
+        let most = if self.plan.distribution == Distribution::Shared { 1 } else { MOST };
         while let Some(mut grant) = granted.take().or_else(|| self.control.wait_to_pull()) {
-            let mut batch = self.buffer(&mut spares);
-            let left = grant.weight;
-            let said = cutter.cut(&mut batch, &mut grant);
-            let (items, weight) = (batch.len() as u64, left - grant.weight);
-            let mut lane = None;
-            if items == 0 {
-                spares.push(batch);
-            } else {
-                lane = self.give(Batch { number: grant.next, weight, items: batch });
-            }
-            let batches = u64::from(items > 0);
-            let (after, needs) = said.after(grant.next);
-            granted =
-                self.control.pulled(Catch { batches, items, weight, needs, after }, lane, true);
+            let most = grant.batches.min(most);
+            let give = |batch, _| self.control.given(self.give(batch));
+            let catch = self.catch(&mut cutter, &mut grant, most, &mut spares, give);
+            granted = self.control.pulled(catch, true);
         }
         self.put_cutter(cutter);
     }

@@ -1,7 +1,7 @@
 //! A worker that has nothing to do goes to the source itself.
 
-use super::control::{Catch, Leave};
-use super::cut::Said;
+use super::control::{Catch, Grant, Leave};
+use super::cut::{Cutter, Said};
 use super::frame::{Frame, Kit};
 use super::lane::Batch;
 use super::source::Source;
@@ -10,9 +10,9 @@ use crate::sync::pause;
 
 /// Batches for so many nanoseconds of work are taken from the source at once, if it gives them as fast: enough that the
 /// way there does not count, and little enough that the others need not wait for long. A guess.
-const WORTH: u64 = 30_000;
+const WORTH: u64 = 60_000;
 /// But no more bytes than that, or the first would be out of the nearest cache when the last is cut. A guess.
-const NEAR: usize = 16 << 10;
+const NEAR: usize = 128 << 10;
 /// A worker that finds somebody at the source waits for so many looks before it rests: some microseconds.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
 
@@ -37,31 +37,50 @@ where
         let most = self.worth(me, kit, grant.batches);
         let lane = &self.lanes[me].0;
         let mut cutter = self.take_cutter();
+        let give = |batch, last: bool| {
+            lane.push(batch);
+            // The last one is for this worker. Before it, the next one may take its time.
+            if !last {
+                self.control.given(None);
+            }
+        };
+        let catch = self.catch(&mut cutter, &mut grant, most, &mut kit.spares, give);
+        self.put_cutter(cutter);
+        let began = std::mem::replace(&mut kit.now, self.now());
+        kit.cut_pace = (kit.now - began) / catch.batches.max(1);
+        self.control.pulled(catch, false);
+        true
+    }
+
+    /// Cuts at most so many batches, and gives them away: each is followed by another, or it is the last.
+    pub(super) fn catch(
+        &self,
+        cutter: &mut Cutter<S>,
+        grant: &mut Grant,
+        most: usize,
+        spares: &mut Vec<Vec<S::Item>>,
+        give: impl Fn(Batch<S::Item>, bool),
+    ) -> Catch {
         let (mut batches, mut items, mut weight) = (0, 0, 0);
         let (after, needs) = loop {
-            let mut batch = self.buffer(&mut kit.spares);
+            let mut batch = self.buffer(spares);
             let left = grant.weight;
-            let said = cutter.cut(&mut batch, &mut grant);
+            let said = cutter.cut(&mut batch, grant);
             let number = grant.next + batches;
             if batch.is_empty() {
-                kit.spares.push(batch);
+                spares.push(batch);
                 break said.after(number);
             }
             items += batch.len() as u64;
             weight += left - grant.weight;
-            lane.push(Batch { number, weight: left - grant.weight, items: batch });
             batches += 1;
-            if !matches!(said, Said::More) || batches == most as u64 {
+            let last = !matches!(said, Said::More) || batches == most as u64;
+            give(Batch { number, weight: left - grant.weight, items: batch }, last);
+            if last {
                 break said.after(number);
             }
-            // The next one may take its time.
-            self.control.share();
         };
-        self.put_cutter(cutter);
-        let began = std::mem::replace(&mut kit.now, self.now());
-        kit.cut_pace = (kit.now - began) / batches.max(1);
-        self.control.pulled(Catch { batches, items, weight, needs, after }, None, false);
-        true
+        Catch { batches, items, weight, needs, after }
     }
 
     /// How many batches to take at once: they should take others no longer to wait for than this worker to process.
