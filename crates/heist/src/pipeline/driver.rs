@@ -6,14 +6,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::control::Sent;
 use super::error::{PipelineError, Stage};
-use super::frame::{Frame, Kit};
+use super::frame::{AHEAD, Frame, Kit, lines};
 use super::lane::{Batch, Lane};
 use super::mail::Piece;
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::{Mark, Steps};
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, pause};
+use crate::sync::{Arc, pause, prefetch};
 use crate::task::{End, Errand, Refusal, Task};
 
 /// A worker takes batches for so many nanoseconds from its lane at once, where others cannot take them. A guess: some
@@ -201,6 +201,10 @@ where
             if batch.number >= self.control.cutoff() {
                 contain(|| drop(batch.items));
                 continue;
+            }
+            // It may have been cut on another core.
+            if let Some(soon) = kit.batches.get(AHEAD) {
+                lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
             }
             let last = kit.parcel.pieces.back();
             if self.plan.ordered && last.is_some_and(|last| batch.number < last.number) {

@@ -14,7 +14,7 @@ use super::report::Report;
 use super::source::Source;
 use super::stage::Steps;
 use crate::member::Intake;
-use crate::sync::{Arc, Mutex, Padded, lock};
+use crate::sync::{Arc, Mutex, Padded, lock, prefetch_for_write};
 use crate::task::{Receipt, Task};
 
 pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
@@ -66,8 +66,15 @@ impl<T, R> Kit<T, R> {
     }
 }
 
-/// Buffers that wait for the thread of the source; a guess, some times what a worker takes at once.
-const SPARES: usize = 1024;
+/// What is fetched ahead of time: that many batches before it is needed, and no more lines of each. Guesses.
+pub(super) const AHEAD: usize = 3;
+const LINES: usize = 16;
+
+/// A place in each cache line of a batch.
+pub(super) fn lines<T>(first: *const T, items: usize) -> impl Iterator<Item = *const u8> {
+    let bytes = size_of::<T>().saturating_mul(items);
+    (0..bytes.div_ceil(64).min(LINES)).map(move |line| first.cast::<u8>().wrapping_add(64 * line))
+}
 
 impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     /// With nobody at work; and the end of the crew.
@@ -131,14 +138,18 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         if spares.is_empty() && self.plan.distribution != Distribution::Pull {
             std::mem::swap(&mut *lock(&self.spares), spares);
         }
-        spares.pop().unwrap_or_default()
+        let buffer = spares.pop().unwrap_or_default();
+        // It was read on another core. By the time it is needed it should be here.
+        if let Some(soon) = spares.len().checked_sub(AHEAD).and_then(|at| spares.get(at)) {
+            lines(soon.as_ptr(), self.plan.batch).for_each(prefetch_for_write);
+        }
+        buffer
     }
 
     /// Buffers that a worker has no use for.
     pub(super) fn give_spares(&self, spares: &mut Vec<Vec<S::Item>>) {
-        let mut shared = lock(&self.spares);
-        let room = SPARES.saturating_sub(shared.len());
-        shared.extend(spares.drain(..).take(room));
+        // No more than were ever in flight at once.
+        lock(&self.spares).append(spares);
     }
 
     pub(super) fn report(&self) -> Report {

@@ -65,3 +65,6 @@ impl Parker {
 
 /// No caches here.
 pub(crate) fn prefetch<T>(_place: *const T) {}
+
+/// Likewise.
+pub(crate) fn prefetch_for_write<T>(_place: *const T) {}
