@@ -19,11 +19,10 @@ pub(super) struct Counter<R> {
     control: Arc<Control>,
     mail: Arc<Mail<R>>,
     ordered: bool,
-    /// Parcels that have come: by the number of their first batch, or as they came.
-    waiting: BTreeMap<u64, Parcel<R>>,
-    came: u64,
-    /// For `collect`.
+    /// Parcels that have come, the last one first; they stay here if they need not be in order.
     basket: Vec<Parcel<R>>,
+    /// If they do: by the numbers of their first batches.
+    waiting: BTreeMap<u64, Parcel<R>>,
     /// Empty ones, to be given back.
     blanks: Vec<Parcel<R>>,
     /// What is being handed out.
@@ -40,9 +39,8 @@ impl<R> Counter<R> {
             control: Arc::clone(control),
             mail: Arc::clone(mail),
             ordered,
-            waiting: BTreeMap::new(),
-            came: 0,
             basket: Vec::new(),
+            waiting: BTreeMap::new(),
             blanks: Vec::new(),
             open: Parcel::default(),
             next: 0,
@@ -93,11 +91,8 @@ impl<R> Counter<R> {
             None => self.blanks.push(old),
         }
         loop {
-            let parcel = if self.ordered {
-                self.waiting.remove(&self.next)
-            } else {
-                self.waiting.pop_first().map(|(_, parcel)| parcel)
-            };
+            let parcel =
+                if self.ordered { self.waiting.remove(&self.next) } else { self.basket.pop() };
             if let Some(parcel) = parcel {
                 self.open = parcel;
                 return true;
@@ -131,11 +126,12 @@ impl<R> Counter<R> {
 
     fn collect(&mut self) {
         self.mail.exchange(&mut self.basket, &mut self.blanks);
+        if !self.ordered {
+            return self.basket.reverse();
+        }
         for parcel in self.basket.drain(..) {
-            let first = parcel.pieces.front().map_or(0, |piece| piece.number);
-            let key = if self.ordered { first } else { self.came };
-            self.came += 1;
-            self.waiting.insert(key, parcel);
+            let first = parcel.pieces.front().expect("no empty parcel is sent").number;
+            self.waiting.insert(first, parcel);
         }
     }
 }

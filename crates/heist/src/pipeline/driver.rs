@@ -25,8 +25,8 @@ const MOST: usize = 1024;
 const TURN: u64 = 1_000_000;
 /// Before it rests it looks so often whether its lane has something: some microseconds.
 const LINGER: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
-/// Buffers that a worker keeps.
-const SPARES: usize = 256;
+/// A worker that has so many empty buffers gives them back to the thread of the source.
+const SPARES: usize = 64;
 
 /// The task.
 pub(super) struct Driver<S: Source, G: Steps<S::Item>> {
@@ -234,9 +234,7 @@ where
             Ok(Ok(())) => {
                 let results = results.len() - before;
                 kit.parcel.pieces.push_back(Piece { number, weight, results });
-                if kit.spares.len() < SPARES {
-                    kit.spares.push(items);
-                }
+                kit.spares.push(items);
                 return;
             }
             Ok(Err(complaint)) => PipelineError::failed(stage, number, complaint),

@@ -8,8 +8,6 @@ use super::stage::Steps;
 
 /// Batches that are given out between two visits to the desk.
 const MOST: usize = 64;
-/// A lane has plenty if it has so many batches; a guess. See [`Distribution::Hybrid`].
-const PLENTY: usize = 64;
 
 impl<S, G> Frame<S, G>
 where
@@ -52,8 +50,9 @@ where
         lane
     }
 
+    /// So many batches that a lane needs no more: half of what it would have if all were given out.
     fn plenty(&self) -> usize {
-        (self.plan.in_flight / (2 * self.lanes.len())).clamp(1, PLENTY)
+        (self.plan.in_flight / (2 * self.lanes.len())).max(1)
     }
 
     /// Of several, the one whose turn it is, or the next.
