@@ -347,7 +347,14 @@ impl Control {
     /// Something was put where others can take it, in that lane perhaps.
     pub(super) fn given(&self, lane: Option<usize>) {
         full_fence(order::GIVE);
-        // Ordering: relaxed, after the fence. A worker that rests unseen has seen what was given.
+        // A worker that rests unseen has seen what was given.
+        self.offer(lane);
+    }
+
+    /// Likewise, by somebody who will see to it that it is processed, but not at once: a worker that rests unseen is not
+    /// needed.
+    pub(super) fn offer(&self, lane: Option<usize>) {
+        // Ordering: relaxed. A hint, if there was no fence.
         if self.hints.0.resting.load(Ordering::Relaxed) > 0 {
             let mut calls = Calls::default();
             self.hire(&mut lock(&self.desk.0), lane, &mut calls);

@@ -1,6 +1,6 @@
 //! Where results are handed out, one batch after the other.
 
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::control::{Control, Freed, Next};
@@ -19,19 +19,24 @@ pub(super) struct Counter<R> {
     control: Arc<Control>,
     mail: Arc<Mail<R>>,
     ordered: bool,
-    /// Parcels that have come, the last one first; they stay here if they need not be in order.
-    basket: Vec<Parcel<R>>,
-    /// If they do: by the numbers of their first batches.
-    waiting: BTreeMap<u64, Parcel<R>>,
-    /// Empty ones, to be given back.
-    blanks: Vec<Parcel<R>>,
-    /// What is being handed out.
-    open: Parcel<R>,
+    /// Parcels that have come; empty ones are in no queue.
+    parcels: Vec<Parcel<R>>,
+    empty: Vec<usize>,
+    /// Where the results are, in the order in which they are to be handed out: a parcel for each batch from the `next`
+    /// one on, if that is known yet; or else the parcels as they came.
+    queue: VecDeque<usize>,
     /// The number of the next batch, if they are to be in order.
     next: u64,
     freed: Freed,
     share: u64,
+    /// For `collect`.
+    basket: Vec<Parcel<R>>,
+    /// To be given back.
+    blanks: Vec<Parcel<R>>,
 }
+
+/// No parcel yet.
+const NONE: usize = usize::MAX;
 
 impl<R> Counter<R> {
     pub(super) fn new(control: &Arc<Control>, mail: &Arc<Mail<R>>, ordered: bool) -> Self {
@@ -39,13 +44,14 @@ impl<R> Counter<R> {
             control: Arc::clone(control),
             mail: Arc::clone(mail),
             ordered,
-            basket: Vec::new(),
-            waiting: BTreeMap::new(),
-            blanks: Vec::new(),
-            open: Parcel::default(),
+            parcels: Vec::new(),
+            empty: Vec::new(),
+            queue: VecDeque::new(),
             next: 0,
             freed: Freed::default(),
             share: control.share_of_bound() as u64,
+            basket: Vec::new(),
+            blanks: Vec::new(),
         }
     }
 
@@ -53,13 +59,13 @@ impl<R> Counter<R> {
     #[inline]
     pub(super) fn next_batch(&mut self) -> Option<Piece> {
         loop {
-            if let Some(piece) = self.open.pieces.front()
-                && (!self.ordered || piece.number == self.next)
-            {
-                return self.open.pieces.pop_front();
-            }
-            if !self.open_next() {
-                return None;
+            match self.queue.front() {
+                Some(&at) if at != NONE => return self.parcels[at].pieces.pop_front(),
+                _ => {
+                    if !self.fetch() {
+                        return None;
+                    }
+                }
             }
         }
     }
@@ -67,12 +73,22 @@ impl<R> Counter<R> {
     /// A result of that batch.
     #[inline]
     pub(super) fn result(&mut self) -> R {
-        self.open.results.pop_front().expect("as many as the batch has")
+        let at = self.queue[0];
+        self.parcels[at].results.pop_front().expect("as many as the batch has")
     }
 
     /// The batch has been handed out.
     #[inline]
     pub(super) fn delivered(&mut self, piece: Piece) {
+        let at = self.queue[0];
+        let is_empty = self.parcels[at].pieces.is_empty();
+        if is_empty || self.ordered {
+            self.queue.pop_front();
+        }
+        if is_empty {
+            self.blanks.push(std::mem::take(&mut self.parcels[at]));
+            self.empty.push(at);
+        }
         self.next += 1;
         self.freed.batches += 1;
         self.freed.weight += piece.weight;
@@ -82,28 +98,8 @@ impl<R> Counter<R> {
         }
     }
 
-    /// Another parcel. `false`: there will be none.
-    fn open_next(&mut self) -> bool {
-        let old = std::mem::take(&mut self.open);
-        match old.pieces.front() {
-            // What comes between is in another parcel.
-            Some(piece) => drop(self.waiting.insert(piece.number, old)),
-            None => self.blanks.push(old),
-        }
-        loop {
-            let parcel =
-                if self.ordered { self.waiting.remove(&self.next) } else { self.basket.pop() };
-            if let Some(parcel) = parcel {
-                self.open = parcel;
-                return true;
-            }
-            if !self.fetch() {
-                return false;
-            }
-        }
-    }
-
     /// Waits for the mail.
+    #[cold]
     fn fetch(&mut self) -> bool {
         // A thread of a pool lends its seat to others while it waits, which is not for a moment.
         let mut deep = with_host(|_| ()).is_some();
@@ -126,12 +122,23 @@ impl<R> Counter<R> {
 
     fn collect(&mut self) {
         self.mail.exchange(&mut self.basket, &mut self.blanks);
-        if !self.ordered {
-            return self.basket.reverse();
-        }
         for parcel in self.basket.drain(..) {
-            let first = parcel.pieces.front().expect("no empty parcel is sent").number;
-            self.waiting.insert(first, parcel);
+            let at = self.empty.pop().unwrap_or(self.parcels.len());
+            if self.ordered {
+                for piece in &parcel.pieces {
+                    let place = (piece.number - self.next) as usize;
+                    if place >= self.queue.len() {
+                        self.queue.resize(place + 1, NONE);
+                    }
+                    self.queue[place] = at;
+                }
+            } else {
+                self.queue.push_back(at);
+            }
+            match self.parcels.get_mut(at) {
+                Some(empty) => *empty = parcel,
+                None => self.parcels.push(parcel),
+            }
         }
     }
 }

@@ -203,7 +203,7 @@ where
                 continue;
             }
             // It may have been cut on another core.
-            if let Some(soon) = kit.batches.get(AHEAD) {
+            if let Some(soon) = kit.batches.get(AHEAD).filter(|_| !self.pulls()) {
                 lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
             }
             let last = kit.parcel.pieces.back();

@@ -67,7 +67,7 @@ impl<T, R> Kit<T, R> {
 }
 
 /// What is fetched ahead of time: that many batches before it is needed, and no more lines of each. Guesses.
-pub(super) const AHEAD: usize = 3;
+pub(super) const AHEAD: usize = 4;
 const LINES: usize = 16;
 
 /// A place in each cache line of a batch.
@@ -133,17 +133,19 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         *lock(&self.kits[lane]) = Some(kit);
     }
 
-    /// An empty buffer, for a thread that has none.
+    /// An empty buffer, of those that this thread has, or of those that the workers have given back.
     pub(super) fn buffer(&self, spares: &mut Vec<Vec<S::Item>>) -> Vec<S::Item> {
-        if spares.is_empty() && self.plan.distribution != Distribution::Pull {
+        if self.plan.distribution == Distribution::Pull {
+            return spares.pop().unwrap_or_default();
+        }
+        if spares.is_empty() {
             std::mem::swap(&mut *lock(&self.spares), spares);
         }
-        let buffer = spares.pop().unwrap_or_default();
         // It was read on another core. By the time it is needed it should be here.
         if let Some(soon) = spares.len().checked_sub(AHEAD).and_then(|at| spares.get(at)) {
             lines(soon.as_ptr(), self.plan.batch).for_each(prefetch_for_write);
         }
-        buffer
+        spares.pop().unwrap_or_default()
     }
 
     /// Buffers that a worker has no use for.
