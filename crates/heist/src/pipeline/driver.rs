@@ -25,7 +25,7 @@ const MOST: usize = 1024;
 const TURN: u64 = 1_000_000;
 /// Before it rests it looks so often whether its lane has something: some microseconds.
 const LINGER: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
-/// A worker that has so many empty buffers gives them back to the thread of the source.
+/// A worker that has so many empty batches gives them back to the thread of the source.
 const SPARES: usize = 64;
 
 /// The task.
@@ -199,13 +199,10 @@ where
         let mut done = 0;
         while let Some(batch) = kit.batches.pop_front() {
             if batch.number >= self.control.cutoff() {
-                contain(|| drop(batch.items));
+                contain(|| drop(batch));
                 continue;
             }
-            // It may have been cut on another core.
-            if let Some(soon) = kit.batches.get(AHEAD).filter(|_| !self.pulls()) {
-                lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
-            }
+            self.prepare(kit);
             let last = kit.parcel.pieces.back();
             if self.plan.ordered && last.is_some_and(|last| batch.number < last.number) {
                 self.send(kit);
@@ -216,13 +213,27 @@ where
         done
     }
 
-    fn process_one(&self, batch: Batch<S::Item>, kit: &mut Kit<S::Item, G::Out>) {
-        let Batch { number, weight, mut items } = batch;
+    /// What comes next may have been cut on another core: by the time it is needed it should be here.
+    fn prepare(&self, kit: &Kit<S::Item, G::Out>) {
+        if self.pulls() {
+            return;
+        }
+        if let Some(soon) = kit.batches.get(AHEAD) {
+            lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
+        }
+        if let Some(later) = kit.batches.get(2 * AHEAD) {
+            prefetch(&raw const **later);
+        }
+    }
+
+    fn process_one(&self, mut batch: Box<Batch<S::Item>>, kit: &mut Kit<S::Item, G::Out>) {
+        let Batch { number, weight, items } = &mut *batch;
+        let (number, weight) = (*number, *weight);
         let results = &mut kit.parcel.results;
         let before = results.len();
         let mark = Mark::default();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let applied = self.steps.apply(&mut items, &mark, &mut |result| {
+            let applied = self.steps.apply(items, &mark, &mut |result| {
                 results.push_back(result);
                 Ok(())
             });
@@ -234,14 +245,14 @@ where
             Ok(Ok(())) => {
                 let results = results.len() - before;
                 kit.parcel.pieces.push_back(Piece { number, weight, results });
-                kit.spares.push(items);
+                kit.spares.push(batch);
                 return;
             }
             Ok(Err(complaint)) => PipelineError::failed(stage, number, complaint),
             Err(payload) => PipelineError::panicked(stage, number, payload),
         };
         contain(|| results.truncate(before));
-        contain(|| drop(items));
+        contain(|| drop(batch));
         self.control.fail(Some(number), error);
     }
 

@@ -29,8 +29,8 @@ pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     pub(super) shared: Padded<Lane<S::Item>>,
     /// Of each lane: with its worker, while it has one.
     kits: Box<[Locker<S::Item, G::Out>]>,
-    /// Buffers, from the workers to the thread of the source.
-    spares: Mutex<Vec<Vec<S::Item>>>,
+    /// Empty batches, from the workers to the thread of the source.
+    spares: Mutex<Vec<Box<Batch<S::Item>>>>,
     started: Instant,
 }
 
@@ -40,9 +40,9 @@ type Locker<T, R> = Mutex<Option<Kit<T, R>>>;
 /// What a worker has at hand.
 pub(super) struct Kit<T, R> {
     /// To be processed next, where nobody else can take them.
-    pub(super) batches: VecDeque<Batch<T>>,
-    /// Empty buffers.
-    pub(super) spares: Vec<Vec<T>>,
+    pub(super) batches: VecDeque<Box<Batch<T>>>,
+    /// Empty ones.
+    pub(super) spares: Vec<Box<Batch<T>>>,
     /// Results to be sent.
     pub(super) parcel: Parcel<R>,
     /// What is in the mail, and the desk does not know of.
@@ -133,23 +133,25 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         *lock(&self.kits[lane]) = Some(kit);
     }
 
-    /// An empty buffer, of those that this thread has, or of those that the workers have given back.
-    pub(super) fn buffer(&self, spares: &mut Vec<Vec<S::Item>>) -> Vec<S::Item> {
-        if self.plan.distribution == Distribution::Pull {
-            return spares.pop().unwrap_or_default();
+    /// An empty batch, of those that this thread has, or of those that the workers have given back.
+    pub(super) fn blank(&self, spares: &mut Vec<Box<Batch<S::Item>>>) -> Box<Batch<S::Item>> {
+        if self.plan.distribution != Distribution::Pull {
+            if spares.is_empty() {
+                std::mem::swap(&mut *lock(&self.spares), spares);
+            }
+            // They were read on another core. By the time they are needed they should be here.
+            if let Some(soon) = spares.len().checked_sub(AHEAD).map(|at| &spares[at]) {
+                lines(soon.items.as_ptr(), self.plan.batch).for_each(prefetch_for_write);
+            }
+            if let Some(later) = spares.len().checked_sub(2 * AHEAD).map(|at| &spares[at]) {
+                prefetch_for_write(&raw const **later);
+            }
         }
-        if spares.is_empty() {
-            std::mem::swap(&mut *lock(&self.spares), spares);
-        }
-        // It was read on another core. By the time it is needed it should be here.
-        if let Some(soon) = spares.len().checked_sub(AHEAD).and_then(|at| spares.get(at)) {
-            lines(soon.as_ptr(), self.plan.batch).for_each(prefetch_for_write);
-        }
-        spares.pop().unwrap_or_default()
+        spares.pop().unwrap_or_else(Batch::new)
     }
 
-    /// Buffers that a worker has no use for.
-    pub(super) fn give_spares(&self, spares: &mut Vec<Vec<S::Item>>) {
+    /// Empty batches that a worker has no use for.
+    pub(super) fn give_spares(&self, spares: &mut Vec<Box<Batch<S::Item>>>) {
         // No more than were ever in flight at once.
         lock(&self.spares).append(spares);
     }

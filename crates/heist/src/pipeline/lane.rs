@@ -6,6 +6,8 @@ use super::report::WorkerReport;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
 /// Items that are processed by one worker, one after the other.
+///
+/// It goes around in a box, so that the queues, whose lines go from core to core as well, are small.
 pub(super) struct Batch<T> {
     /// In the order of the source.
     pub(super) number: u64,
@@ -13,9 +15,16 @@ pub(super) struct Batch<T> {
     pub(super) items: Vec<T>,
 }
 
+impl<T> Batch<T> {
+    /// An empty one.
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self { number: 0, weight: 0, items: Vec::new() })
+    }
+}
+
 /// The queue of one worker, or of all of them. The oldest batch is the first, or the heaviest.
 pub(super) struct Lane<T> {
-    queue: Mutex<VecDeque<Batch<T>>>,
+    queue: Mutex<VecDeque<Box<Batch<T>>>>,
     heavy_first: bool,
     // For those who only look: all of them are written by who has the lock, or by the worker whose lane it is.
     length: AtomicUsize,
@@ -52,7 +61,7 @@ impl<T> Lane<T> {
         }
     }
 
-    pub(super) fn push(&self, batch: Batch<T>) {
+    pub(super) fn push(&self, batch: Box<Batch<T>>) {
         let mut queue = lock(&self.queue);
         if self.heavy_first {
             let at = queue.partition_point(|other| other.weight >= batch.weight);
@@ -64,14 +73,19 @@ impl<T> Lane<T> {
     }
 
     /// What was stolen, to an empty lane. It is the heaviest there, or the oldest.
-    pub(super) fn push_all(&self, batches: &mut VecDeque<Batch<T>>) {
+    pub(super) fn push_all(&self, batches: &mut VecDeque<Box<Batch<T>>>) {
         let mut queue = lock(&self.queue);
         queue.append(batches);
         self.note(&queue);
     }
 
     /// Takes the first ones, at most so many, and no more than one in `share`, rounded up.
-    pub(super) fn take(&self, most: usize, share: usize, into: &mut VecDeque<Batch<T>>) -> usize {
+    pub(super) fn take(
+        &self,
+        most: usize,
+        share: usize,
+        into: &mut VecDeque<Box<Batch<T>>>,
+    ) -> usize {
         if self.is_empty() {
             return 0;
         }
@@ -86,7 +100,7 @@ impl<T> Lane<T> {
         count
     }
 
-    fn note(&self, queue: &VecDeque<Batch<T>>) {
+    fn note(&self, queue: &VecDeque<Box<Batch<T>>>) {
         // Ordering: relaxed, here and below. Hints, but for `length`, which is read at the desk by a worker that wants
         // to rest: the lock there, taken after this, brings it along.
         self.length.store(queue.len(), Ordering::Relaxed);

@@ -33,7 +33,7 @@ where
     }
 
     /// To whom it belongs by the plan. `None`: to all of them.
-    fn give(&self, batch: Batch<S::Item>) -> Option<usize> {
+    fn give(&self, batch: Box<Batch<S::Item>>) -> Option<usize> {
         let turn = (batch.number % self.lanes.len() as u64) as usize;
         let lane = match self.plan.distribution {
             Distribution::Shared => None,

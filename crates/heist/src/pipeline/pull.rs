@@ -58,24 +58,26 @@ where
         cutter: &mut Cutter<S>,
         grant: &mut Grant,
         most: usize,
-        spares: &mut Vec<Vec<S::Item>>,
-        give: impl Fn(Batch<S::Item>, bool),
+        spares: &mut Vec<Box<Batch<S::Item>>>,
+        give: impl Fn(Box<Batch<S::Item>>, bool),
     ) -> Catch {
         let (mut batches, mut items, mut weight) = (0, 0, 0);
         let (after, needs) = loop {
-            let mut batch = self.buffer(spares);
+            let mut batch = self.blank(spares);
             let left = grant.weight;
-            let said = cutter.cut(&mut batch, grant);
+            let said = cutter.cut(&mut batch.items, grant);
             let number = grant.next + batches;
-            if batch.is_empty() {
+            if batch.items.is_empty() {
                 spares.push(batch);
                 break said.after(number);
             }
-            items += batch.len() as u64;
-            weight += left - grant.weight;
+            batch.number = number;
+            batch.weight = left - grant.weight;
+            items += batch.items.len() as u64;
+            weight += batch.weight;
             batches += 1;
             let last = !matches!(said, Said::More) || batches == most as u64;
-            give(Batch { number, weight: left - grant.weight, items: batch }, last);
+            give(batch, last);
             if last {
                 break said.after(number);
             }
