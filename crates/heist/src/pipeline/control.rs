@@ -12,6 +12,9 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use super::desk::{
+    After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Next, Rules, Sent, Sleeper, Tap,
+};
 use super::error::PipelineError;
 use super::report::Report;
 use crate::cancel::Follower;
@@ -22,7 +25,7 @@ use crate::scope::State;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, lock,
 };
-use crate::task::{Promise, Receipt, Task};
+use crate::task::{Promise, Receipt};
 use crate::wait;
 
 /// See the module.
@@ -45,160 +48,11 @@ struct Hints {
     pulling: Padded<AtomicBool>,
 }
 
-/// What does not change.
-pub(super) struct Rules {
-    /// Batches in flight.
-    pub(super) bound: usize,
-    pub(super) weight: Option<u64>,
-    pub(super) ordered: bool,
-    /// Do the workers advance the source?
-    pub(super) pulls: bool,
-    pub(super) steals: bool,
-}
-
-struct Desk {
-    source: Tap,
-    /// Batches that came from the source.
-    pulled: u64,
-    /// Batches whose results were delivered. Some may be delivered before it is said that they were pulled.
-    delivered: u64,
-    /// In flight.
-    weight: i64,
-    /// Of an item that did not fit.
-    needs: u64,
-    failure: Option<Failure>,
-    /// Batches whose results are in the mail.
-    ready: usize,
-    caller: Option<Sleeper>,
-    producer: Option<Promise<()>>,
-    /// Lanes that nobody works at.
-    resting: Vec<usize>,
-    /// Who makes workers; gone when the run has ended.
-    hirer: Option<Arc<dyn Hire>>,
-    full_since: Option<Instant>,
-    report: Report,
-}
-
-/// The source, as seen from the desk.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tap {
-    Idle,
-    /// Somebody is at it. Has it said meanwhile that there is something?
-    Pulling {
-        rung: bool,
-    },
-    Dry,
-    Ended,
-}
-
-/// Whoever wants the results, asleep.
-struct Sleeper {
-    promise: Promise<()>,
-    /// The batch that it waits for, if they are to be in order.
-    wanted: u64,
-    /// Is it there?
-    due: bool,
-    /// Or does it look again by itself, soon?
-    deep: bool,
-}
-
-struct Failure {
-    /// What comes before it is delivered, if results are in order.
-    batch: Option<u64>,
-    error: PipelineError,
-}
-
-/// Makes tasks that work at a lane.
-pub(super) trait Hire: Send + Sync {
-    fn driver(self: Arc<Self>, lane: usize) -> Task;
-}
-
-/// How much may be taken from the source.
-pub(super) struct Grant {
-    pub(super) batches: usize,
-    pub(super) weight: u64,
-    /// Is nothing in flight? Then one item may be as heavy as it is.
-    pub(super) alone: bool,
-    /// The number of the next batch.
-    pub(super) next: u64,
-}
-
-/// May this thread go to the source?
-pub(super) enum Leave {
-    Go(Grant),
-    /// Somebody is there.
-    Busy,
-    No,
-}
-
-/// What was taken from the source.
-pub(super) struct Catch {
-    pub(super) batches: u64,
-    pub(super) items: u64,
-    pub(super) weight: u64,
-    /// See [`Desk::needs`].
-    pub(super) needs: u64,
-    pub(super) after: After,
-}
-
-/// And what the source said then.
-pub(super) enum After {
-    More,
-    Dry,
-    End,
-    Failed(PipelineError),
-}
-
-/// What a worker has put into the mail.
-pub(super) struct Sent {
-    pub(super) batches: usize,
-    /// The number of the first of them.
-    pub(super) first: u64,
-}
-
-/// What was delivered.
-#[derive(Default)]
-pub(super) struct Freed {
-    pub(super) batches: u64,
-    pub(super) weight: u64,
-    pub(super) results: u64,
-}
-
-/// What whoever wants results is to do.
-pub(super) enum Next {
-    /// Look into the mail.
-    Come,
-    Sleep(Receipt<Vec<()>>),
-    Over,
-}
-
-/// What is to be done when the lock is free.
-#[derive(Default)]
-#[must_use]
-struct Calls {
-    wake: [Option<Promise<()>>; 2],
-    task: Option<Task>,
-}
-
 impl Control {
     /// With nobody at work; and the end of the crew.
     pub(super) fn new(rules: Rules, pool: Arc<dyn Intake>) -> (Arc<Self>, Receipt<Vec<()>>) {
         let (crew, end) = State::new();
-        let desk = Desk {
-            source: Tap::Idle,
-            pulled: 0,
-            delivered: 0,
-            weight: 0,
-            needs: 0,
-            failure: None,
-            ready: 0,
-            caller: None,
-            producer: None,
-            resting: (0..pool.workers()).rev().collect(),
-            hirer: None,
-            full_since: None,
-            report: Report::default(),
-        };
+        let desk = Desk::new(pool.workers());
         let control = Self {
             rules,
             pool,
@@ -315,7 +169,7 @@ impl Control {
 
     /// The source is free, and this thread goes to it if there is room.
     fn go(&self, desk: &mut Desk) -> Option<Grant> {
-        let batches = self.room(desk);
+        let batches = desk.room(&self.rules);
         if batches == 0 {
             desk.full_since.get_or_insert_with(Instant::now);
             return None;
@@ -325,23 +179,6 @@ impl Control {
         let limit = self.rules.weight.unwrap_or(u64::MAX);
         let weight = limit.saturating_sub(desk.weight.max(0).unsigned_abs());
         Some(Grant { batches, weight, alone: desk.in_flight() == 0, next: desk.pulled })
-    }
-
-    /// For how many batches is there room?
-    fn room(&self, desk: &Desk) -> usize {
-        if desk.failure.is_some() || desk.hirer.is_none() {
-            return 0;
-        }
-        let in_flight = desk.in_flight();
-        let fits = |limit: u64| {
-            let after = desk.weight.max(0).unsigned_abs().saturating_add(desk.needs.max(1));
-            in_flight == 0 || after <= limit
-        };
-        if self.rules.weight.is_none_or(fits) {
-            self.rules.bound.saturating_sub(in_flight)
-        } else {
-            0
-        }
     }
 
     /// Something was put where others can take it, in that lane perhaps.
@@ -382,10 +219,10 @@ impl Control {
         if let After::Failed(error) = catch.after {
             let batch = desk.pulled;
             discarded = self.note_failure(&mut desk, Some(batch), error, &mut calls);
-        } else if self.is_over(&desk, desk.pulled) {
+        } else if desk.is_over(&self.rules, desk.pulled) {
             calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
         }
-        if self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0 {
+        if self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0 {
             self.hire(&mut desk, None, &mut calls);
         }
         let grant = if again && desk.source == Tap::Idle { self.go(&mut desk) } else { None };
@@ -413,7 +250,7 @@ impl Control {
 
     /// Somebody should see to the source, if nobody is at it.
     fn call_to_source(&self, desk: &mut Desk, calls: &mut Calls) {
-        if desk.source != Tap::Idle || self.room(desk) == 0 {
+        if desk.source != Tap::Idle || desk.room(&self.rules) == 0 {
             return;
         }
         if let Some(since) = desk.full_since.take() {
@@ -478,7 +315,7 @@ impl Control {
         // Before anything is delivered again, nobody else can say that it is over.
         desk.caller = None;
         self.note_freed(&mut desk, freed, &mut calls);
-        let next = if self.is_over(&desk, wanted) {
+        let next = if desk.is_over(&self.rules, wanted) {
             Next::Over
         } else if desk.ready > 0 {
             desk.ready = 0;
@@ -491,14 +328,6 @@ impl Control {
         drop(desk);
         self.make(calls);
         next
-    }
-
-    fn is_over(&self, desk: &Desk, wanted: u64) -> bool {
-        match &desk.failure {
-            None => desk.source == Tap::Ended && desk.in_flight() == 0,
-            Some(Failure { batch: Some(batch), .. }) if self.rules.ordered => wanted >= *batch,
-            Some(_) => true,
-        }
     }
 
     /// The run cannot go on; because of that batch, perhaps.
@@ -539,7 +368,7 @@ impl Control {
     /// A worker has nothing to do. May it rest? `left`: is there something in the lanes for it?
     pub(super) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
         let mut desk = lock(&self.desk.0);
-        let source = self.rules.pulls && desk.source == Tap::Idle && self.room(&desk) > 0;
+        let source = self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0;
         desk.resting.push(lane);
         self.note_resting(&desk);
         full_fence(order::REST);
@@ -588,18 +417,6 @@ impl Control {
         report.batches = desk.pulled;
         report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| since.elapsed());
         report
-    }
-}
-
-impl Desk {
-    fn in_flight(&self) -> usize {
-        usize::try_from(self.pulled.saturating_sub(self.delivered)).unwrap_or(usize::MAX)
-    }
-
-    fn note_largest(&mut self) {
-        let weight = self.weight.max(0).unsigned_abs();
-        self.report.largest_in_flight = self.report.largest_in_flight.max(self.in_flight());
-        self.report.largest_weight = self.report.largest_weight.max(weight);
     }
 }
 

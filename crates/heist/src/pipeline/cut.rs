@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::control::{After, Grant};
+use super::desk::{After, Grant};
 use super::error::{PipelineError, Stage};
 use super::source::{Filled, Source};
 use super::stage::Complaint;

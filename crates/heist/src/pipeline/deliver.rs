@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::control::{Control, Freed, Next};
+use super::control::Control;
+use super::desk::{Freed, Next};
 use super::mail::{Mail, Parcel, Piece};
 use crate::member::with_host;
 use crate::sync::Arc;

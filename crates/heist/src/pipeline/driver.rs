@@ -4,7 +4,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::control::Sent;
+use super::desk::Sent;
 use super::error::{PipelineError, Stage};
 use super::frame::{AHEAD, Frame, Kit, lines};
 use super::lane::{Batch, Lane};
@@ -218,7 +218,8 @@ where
         if self.pulls() {
             return;
         }
-        if let Some(soon) = kit.batches.get(AHEAD) {
+        let left = kit.batches.len();
+        if let Some(soon) = kit.batches.get(AHEAD.min(left.saturating_sub(1))) {
             lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
         }
         if let Some(later) = kit.batches.get(2 * AHEAD) {

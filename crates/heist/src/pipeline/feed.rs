@@ -4,9 +4,12 @@ use std::collections::VecDeque;
 use std::num::NonZero;
 use std::{fmt, mem};
 
+use super::Pipeline;
 use super::control::Control;
+use super::plan::Plan;
 use super::sealed::Sealed;
 use super::source::{Filled, Source};
+use super::stage::Same;
 use crate::panic::contain;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Promise;
@@ -71,17 +74,38 @@ pub struct SendError<T>(
     pub T,
 );
 
-pub(super) fn new<T>(capacity: NonZero<usize>) -> (Sender<T>, Feed<T>) {
-    let queue = Arc::new(Mutex::new(Queue {
-        items: VecDeque::new(),
-        capacity: capacity.get(),
-        senders: 1,
-        closed: false,
-        waiting: Vec::new(),
-        dry: false,
-        control: None,
-    }));
-    (Sender(Arc::clone(&queue)), Feed(queue))
+impl<T> Pipeline<Feed<T>> {
+    /// Fed by hand. At most `capacity` items wait to be taken; then [`Sender::send`] waits. The run ends when the last
+    /// sender is gone.
+    ///
+    /// A batch is what is there, at most [as much as a batch can have](Self::batch): nothing waits for it to be full.
+    ///
+    /// ```
+    /// use std::num::NonZero;
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let (sender, pipeline) = Pipeline::fed(NonZero::new(100).unwrap());
+    /// let feeder = std::thread::spawn(move || (0..1000).try_for_each(|n| sender.send(n)));
+    /// let mut sum = 0;
+    /// pipeline.map(|n: u32| n * 2).run(&pool, |n| sum += n)?;
+    /// feeder.join().unwrap()?;
+    /// assert_eq!(sum, 999_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fed(capacity: NonZero<usize>) -> (Sender<T>, Self) {
+        let queue = Arc::new(Mutex::new(Queue {
+            items: VecDeque::new(),
+            capacity: capacity.get(),
+            senders: 1,
+            closed: false,
+            waiting: Vec::new(),
+            dry: false,
+            control: None,
+        }));
+        let feed = Feed(Arc::clone(&queue));
+        (Sender(queue), Self { source: feed, steps: Same, plan: Plan::new() })
+    }
 }
 
 impl<T> Sender<T> {

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Pipeline;
-use super::control::{Control, Hire, Rules, Sent};
+use super::control::Control;
 use super::cut::Cutter;
+use super::desk::{Hire, Rules, Sent};
 use super::driver::Driver;
 use super::lane::{Batch, Lane};
 use super::mail::{Mail, Parcel};

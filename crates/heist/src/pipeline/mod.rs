@@ -44,6 +44,7 @@ mod source;
 mod feed;
 mod cut;
 mod lane;
+mod desk;
 mod control;
 mod frame;
 mod producer;
@@ -54,9 +55,6 @@ mod mail;
 mod deliver;
 mod run;
 mod results;
-
-use std::io::{self, BufRead};
-use std::num::NonZero;
 
 use crate::cancel::CancelToken;
 use crate::pool::Pool;
@@ -93,88 +91,6 @@ pub struct Pipeline<S, G = Same> {
     source: S,
     steps: G,
     plan: Plan,
-}
-
-impl<I: Iterator> Pipeline<Items<I>> {
-    /// From whatever can be iterated over. It may block, and it may panic.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let report = Pipeline::new(vec!["a", "b"]).run(&pool, |item| println!("{item}"))?;
-    /// assert_eq!(report.items, 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn new(items: impl IntoIterator<IntoIter = I>) -> Self {
-        Self { source: Items(items.into_iter()), steps: Same, plan: Plan::new() }
-    }
-}
-
-impl<I, T, E> Pipeline<Tried<I>>
-where
-    I: Iterator<Item = Result<T, E>>,
-    E: Into<Complaint>,
-{
-    /// From whatever can be iterated over and may fail: the first error ends the run, after what came before it.
-    ///
-    /// ```
-    /// use heist::pipeline::{Pipeline, Stage};
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let mut seen = Vec::new();
-    /// let source = [Ok(1), Ok(2), Err("the line is dead"), Ok(4)];
-    /// let error = Pipeline::try_new(source).ordered().run(&pool, |n| seen.push(n)).unwrap_err();
-    /// assert_eq!(error.stage(), Some(Stage::Source));
-    /// assert_eq!(seen, [1, 2]);
-    /// # Ok::<(), heist::BuildError>(())
-    /// ```
-    pub fn try_new(items: impl IntoIterator<IntoIter = I>) -> Self {
-        Self { source: Tried(items.into_iter()), steps: Same, plan: Plan::new() }
-    }
-}
-
-impl<B: BufRead> Pipeline<Tried<io::Lines<B>>> {
-    /// The lines of a reader, without their ends. An error of the reader's ends the run.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let numbers = Pipeline::lines("1\n2\n3\n".as_bytes()).try_map(|line| line.parse::<u32>());
-    /// let mut sum = 0;
-    /// numbers.run(&pool, |n| sum += n)?;
-    /// assert_eq!(sum, 6);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn lines(reader: B) -> Self {
-        Self::try_new(reader.lines())
-    }
-}
-
-impl<T> Pipeline<Feed<T>> {
-    /// Fed by hand. At most `capacity` items wait to be taken; then [`Sender::send`] waits. The run ends when the last
-    /// sender is gone.
-    ///
-    /// A batch is what is there, at most [as much as a batch can have](Self::batch): nothing waits for it to be full.
-    ///
-    /// ```
-    /// use std::num::NonZero;
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let (sender, pipeline) = Pipeline::fed(NonZero::new(100).unwrap());
-    /// let feeder = std::thread::spawn(move || (0..1000).try_for_each(|n| sender.send(n)));
-    /// let mut sum = 0;
-    /// pipeline.map(|n: u32| n * 2).run(&pool, |n| sum += n)?;
-    /// feeder.join().unwrap()?;
-    /// assert_eq!(sum, 999_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn fed(capacity: NonZero<usize>) -> (Sender<T>, Self) {
-        let (sender, feed) = feed::new(capacity);
-        (sender, Self { source: feed, steps: Same, plan: Plan::new() })
-    }
 }
 
 impl<S: Source, G> Pipeline<S, G> {

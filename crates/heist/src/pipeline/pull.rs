@@ -1,7 +1,7 @@
 //! A worker that has nothing to do goes to the source itself.
 
-use super::control::{Catch, Grant, Leave};
 use super::cut::{Cutter, Said};
+use super::desk::{Catch, Grant, Leave};
 use super::frame::{Frame, Kit};
 use super::lane::Batch;
 use super::source::Source;

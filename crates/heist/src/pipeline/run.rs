@@ -6,8 +6,8 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Pipeline;
-use super::control::Hire;
 use super::deliver::Counter;
+use super::desk::Hire;
 use super::error::{PipelineError, Stage};
 use super::frame::Frame;
 use super::plan::Distribution;

@@ -1,8 +1,12 @@
 //! Where items come from.
 
+use std::io::{self, BufRead};
+
+use super::Pipeline;
 use super::control::Control;
+use super::plan::Plan;
 use super::sealed::Sealed;
-use super::stage::Complaint;
+use super::stage::{Complaint, Same};
 use crate::sync::Arc;
 
 /// Where the items of a pipeline come from.
@@ -114,5 +118,62 @@ where
 
     fn attach(&mut self, control: &Arc<Control>) {
         self.source.attach(control);
+    }
+}
+
+impl<I: Iterator> Pipeline<Items<I>> {
+    /// From whatever can be iterated over. It may block, and it may panic.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let report = Pipeline::new(vec!["a", "b"]).run(&pool, |item| println!("{item}"))?;
+    /// assert_eq!(report.items, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(items: impl IntoIterator<IntoIter = I>) -> Self {
+        Self { source: Items(items.into_iter()), steps: Same, plan: Plan::new() }
+    }
+}
+
+impl<I, T, E> Pipeline<Tried<I>>
+where
+    I: Iterator<Item = Result<T, E>>,
+    E: Into<Complaint>,
+{
+    /// From whatever can be iterated over and may fail: the first error ends the run, after what came before it.
+    ///
+    /// ```
+    /// use heist::pipeline::{Pipeline, Stage};
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let mut seen = Vec::new();
+    /// let source = [Ok(1), Ok(2), Err("the line is dead"), Ok(4)];
+    /// let error = Pipeline::try_new(source).ordered().run(&pool, |n| seen.push(n)).unwrap_err();
+    /// assert_eq!(error.stage(), Some(Stage::Source));
+    /// assert_eq!(seen, [1, 2]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn try_new(items: impl IntoIterator<IntoIter = I>) -> Self {
+        Self { source: Tried(items.into_iter()), steps: Same, plan: Plan::new() }
+    }
+}
+
+impl<B: BufRead> Pipeline<Tried<io::Lines<B>>> {
+    /// The lines of a reader, without their ends. An error of the reader's ends the run.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let numbers = Pipeline::lines("1\n2\n3\n".as_bytes()).try_map(|line| line.parse::<u32>());
+    /// let mut sum = 0;
+    /// numbers.run(&pool, |n| sum += n)?;
+    /// assert_eq!(sum, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lines(reader: B) -> Self {
+        Self::try_new(reader.lines())
     }
 }
