@@ -83,6 +83,10 @@ impl Host for Member {
         unreachable!("there is no scope")
     }
 
+    fn pool(&self) -> Arc<dyn Intake> {
+        unreachable!("there is no pipeline")
+    }
+
     fn workers(&self) -> usize {
         2
     }

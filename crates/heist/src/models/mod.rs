@@ -41,8 +41,10 @@ macro_rules! no_forks {
 }
 use no_forks;
 
+mod cancel;
 mod fork;
 mod idle;
+mod pipeline;
 mod raid;
 mod stats;
 mod task;

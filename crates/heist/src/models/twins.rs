@@ -1,7 +1,7 @@
 //! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
 
 use super::explore::{self, Model};
-use super::{fork, idle, raid, stats, task};
+use super::{cancel, fork, idle, pipeline, raid, stats, task};
 use crate::order::{CHAIN, FENCES, FOUND, ORDERINGS, RAID, SLEEP, SUBMIT};
 
 /// Of `heist-deque`: what a push says and a steal hears.
@@ -12,7 +12,7 @@ const CHILD: &str = "models::twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
-    pool.chain(fork::MODELS).chain(raid::MODELS)
+    pool.chain(fork::MODELS).chain(raid::MODELS).chain(cancel::MODELS).chain(pipeline::MODELS)
 }
 
 /// Not a test of its own: what a child process runs.
@@ -20,7 +20,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
 #[ignore = "explores one twin for the tests below"]
 fn child() {
     let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(LANE).copied().collect();
-    explore::explore_as_child(all().chain(fork::WRONG), &sites);
+    explore::explore_as_child(all().chain(fork::WRONG).chain(pipeline::WRONG), &sites);
 }
 
 fn each_is_noticed(models: &[&Model], sites: &[&str]) {
@@ -37,13 +37,13 @@ fn each_is_noticed(models: &[&Model], sites: &[&str]) {
 #[test]
 fn every_weakened_ordering_is_noticed() {
     let models = task::MODELS.iter().chain(stats::MODELS).chain(fork::MODELS).chain(raid::MODELS);
-    each_is_noticed(&models.collect::<Vec<_>>(), ORDERINGS);
+    each_is_noticed(&models.chain(cancel::MODELS).collect::<Vec<_>>(), ORDERINGS);
 }
 
 #[test]
 fn every_missing_fence_is_noticed() {
     let models = idle::MODELS.iter().chain(fork::MODELS).chain(raid::MODELS);
-    each_is_noticed(&models.collect::<Vec<_>>(), FENCES);
+    each_is_noticed(&models.chain(pipeline::MODELS).collect::<Vec<_>>(), FENCES);
 }
 
 /// How a published job gets from its owner to a thief is up to the deque between them.
@@ -65,6 +65,14 @@ fn demand_relies_on_the_fences() {
 #[test]
 fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {
+        assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
+    }
+}
+
+/// A result is in the mail before anybody is told.
+#[test]
+fn results_that_are_told_of_too_early_are_noticed() {
+    for model in pipeline::WRONG {
         assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
     }
 }

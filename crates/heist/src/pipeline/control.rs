@@ -50,7 +50,7 @@ struct Hints {
 
 impl Control {
     /// With nobody at work; and the end of the crew.
-    pub(super) fn new(rules: Rules, pool: Arc<dyn Intake>) -> (Arc<Self>, Receipt<Vec<()>>) {
+    pub(crate) fn new(rules: Rules, pool: Arc<dyn Intake>) -> (Arc<Self>, Receipt<Vec<()>>) {
         let (crew, end) = State::new();
         let desk = Desk::new(pool.workers());
         let control = Self {
@@ -68,31 +68,31 @@ impl Control {
     }
 
     /// Of the pool.
-    pub(super) fn pool(&self) -> &Arc<dyn Intake> {
+    pub(crate) fn pool(&self) -> &Arc<dyn Intake> {
         &self.pool
     }
 
     /// A hint: batches from this number on can be dropped.
     #[inline]
-    pub(super) fn cutoff(&self) -> u64 {
+    pub(crate) fn cutoff(&self) -> u64 {
         // Ordering: relaxed. It brings no data, and whoever ends the run waits for those who have not seen it.
         self.hints.0.cutoff.load(Ordering::Relaxed)
     }
 
     /// Is there nothing left to do, whatever is queued?
     #[inline]
-    pub(super) fn is_off(&self) -> bool {
+    pub(crate) fn is_off(&self) -> bool {
         self.cutoff() == 0
     }
 
     /// A hint.
-    pub(super) fn is_pulling(&self) -> bool {
+    pub(crate) fn is_pulling(&self) -> bool {
         // Ordering: relaxed. Whoever believes it asks at the desk.
         self.hints.0.pulling.0.load(Ordering::Relaxed)
     }
 
     /// Begins: workers can be had from now on.
-    pub(super) fn open(&self, hirer: Arc<dyn Hire>) {
+    pub(crate) fn open(&self, hirer: Arc<dyn Hire>) {
         let mut desk = lock(&self.desk.0);
         desk.hirer = Some(hirer);
         let mut calls = Calls::default();
@@ -104,7 +104,7 @@ impl Control {
     }
 
     /// Ends: nobody is hired any more, and those who are at work end soon. Why did it end, if not by itself?
-    pub(super) fn close(&self) -> Option<PipelineError> {
+    pub(crate) fn close(&self) -> Option<PipelineError> {
         let mut desk = lock(&self.desk.0);
         self.hints.0.cutoff.store(0, Ordering::Relaxed);
         let hirer = desk.hirer.take();
@@ -118,21 +118,21 @@ impl Control {
     }
 
     /// One more is at work, who says `leave` in the end. The run has not ended.
-    pub(super) fn join(&self) {
+    pub(crate) fn join(&self) {
         self.crew.one_more();
     }
 
     /// # Safety
     ///
     /// Once for each `join`, and once for the run.
-    pub(super) unsafe fn leave(&self) {
+    pub(crate) unsafe fn leave(&self) {
         // SAFETY: as the caller says.
         unsafe { State::done(NonNull::from(&self.crew)) };
     }
 
     /// May this thread, which has sent that, take something from the source? Then it must say what it
     /// [caught](Self::pulled).
-    pub(super) fn may_pull(&self, sent: Option<Sent>) -> Leave {
+    pub(crate) fn may_pull(&self, sent: Option<Sent>) -> Leave {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         self.note_sent(&mut desk, sent, &mut calls);
@@ -147,7 +147,7 @@ impl Control {
     }
 
     /// For the thread of the source: sleeps until there is room. `None`: that was all.
-    pub(super) fn wait_to_pull(&self) -> Option<Grant> {
+    pub(crate) fn wait_to_pull(&self) -> Option<Grant> {
         loop {
             let receipt = {
                 let mut desk = lock(&self.desk.0);
@@ -182,7 +182,7 @@ impl Control {
     }
 
     /// Something was put where others can take it, in that lane perhaps.
-    pub(super) fn given(&self, lane: Option<usize>) {
+    pub(crate) fn given(&self, lane: Option<usize>) {
         full_fence(order::GIVE);
         // A worker that rests unseen has seen what was given.
         self.offer(lane);
@@ -190,7 +190,7 @@ impl Control {
 
     /// Likewise, by somebody who will see to it that it is processed, but not at once: a worker that rests unseen is not
     /// needed.
-    pub(super) fn offer(&self, lane: Option<usize>) {
+    pub(crate) fn offer(&self, lane: Option<usize>) {
         // Ordering: relaxed. A hint, if there was no fence.
         if self.hints.0.resting.load(Ordering::Relaxed) > 0 {
             let mut calls = Calls::default();
@@ -200,7 +200,7 @@ impl Control {
     }
 
     /// This thread has been at the source. If it goes there `again`, and may, it is there.
-    pub(super) fn pulled(&self, catch: Catch, again: bool) -> Option<Grant> {
+    pub(crate) fn pulled(&self, catch: Catch, again: bool) -> Option<Grant> {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         desk.pulled += catch.batches;
@@ -233,7 +233,7 @@ impl Control {
     }
 
     /// The source has something again, or has ended.
-    pub(super) fn ring(&self) {
+    pub(crate) fn ring(&self) {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         match &mut desk.source {
@@ -264,7 +264,7 @@ impl Control {
     }
 
     /// Results are in the mail.
-    pub(super) fn sent(&self, sent: Option<Sent>) {
+    pub(crate) fn sent(&self, sent: Option<Sent>) {
         if sent.is_some() {
             let mut calls = Calls::default();
             self.note_sent(&mut lock(&self.desk.0), sent, &mut calls);
@@ -285,12 +285,12 @@ impl Control {
     }
 
     /// So many batches that somebody who waits for room, or for results, should be told.
-    pub(super) fn share_of_bound(&self) -> usize {
+    pub(crate) fn share_of_bound(&self) -> usize {
         (self.rules.bound / 4).max(1)
     }
 
     /// These have been delivered.
-    pub(super) fn freed(&self, freed: Freed) {
+    pub(crate) fn freed(&self, freed: Freed) {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         self.note_freed(&mut desk, &freed, &mut calls);
@@ -309,7 +309,7 @@ impl Control {
 
     /// Whoever wants the results has none, and `wanted` is the next batch that it wants: what now? Whoever does not
     /// sleep `deep` comes back soon.
-    pub(super) fn next(&self, freed: &Freed, wanted: u64, deep: bool) -> Next {
+    pub(crate) fn next(&self, freed: &Freed, wanted: u64, deep: bool) -> Next {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         // Before anything is delivered again, nobody else can say that it is over.
@@ -331,7 +331,7 @@ impl Control {
     }
 
     /// The run cannot go on; because of that batch, perhaps.
-    pub(super) fn fail(&self, batch: Option<u64>, error: PipelineError) {
+    pub(crate) fn fail(&self, batch: Option<u64>, error: PipelineError) {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         let discarded = self.note_failure(&mut desk, batch, error, &mut calls);
@@ -366,7 +366,7 @@ impl Control {
     }
 
     /// A worker has nothing to do. May it rest? `left`: is there something in the lanes for it?
-    pub(super) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
         let mut desk = lock(&self.desk.0);
         let source = self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0;
         desk.resting.push(lane);
@@ -411,7 +411,7 @@ impl Control {
     }
 
     /// What is known at the desk.
-    pub(super) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> Report {
         let desk = lock(&self.desk.0);
         let mut report = desk.report.clone();
         report.batches = desk.pulled;

@@ -8,42 +8,42 @@ use crate::sync::Arc;
 use crate::task::{Promise, Receipt, Task};
 
 /// What does not change.
-pub(super) struct Rules {
+pub(crate) struct Rules {
     /// Batches in flight.
-    pub(super) bound: usize,
-    pub(super) weight: Option<u64>,
-    pub(super) ordered: bool,
+    pub(crate) bound: usize,
+    pub(crate) weight: Option<u64>,
+    pub(crate) ordered: bool,
     /// Do the workers advance the source?
-    pub(super) pulls: bool,
-    pub(super) steals: bool,
+    pub(crate) pulls: bool,
+    pub(crate) steals: bool,
 }
 
-pub(super) struct Desk {
-    pub(super) source: Tap,
+pub(crate) struct Desk {
+    pub(crate) source: Tap,
     /// Batches that came from the source.
-    pub(super) pulled: u64,
+    pub(crate) pulled: u64,
     /// Batches whose results were delivered. Some may be delivered before it is said that they were pulled.
-    pub(super) delivered: u64,
+    pub(crate) delivered: u64,
     /// In flight.
-    pub(super) weight: i64,
+    pub(crate) weight: i64,
     /// Of an item that did not fit.
-    pub(super) needs: u64,
-    pub(super) failure: Option<Failure>,
+    pub(crate) needs: u64,
+    pub(crate) failure: Option<Failure>,
     /// Batches whose results are in the mail.
-    pub(super) ready: usize,
-    pub(super) caller: Option<Sleeper>,
-    pub(super) producer: Option<Promise<()>>,
+    pub(crate) ready: usize,
+    pub(crate) caller: Option<Sleeper>,
+    pub(crate) producer: Option<Promise<()>>,
     /// Lanes that nobody works at.
-    pub(super) resting: Vec<usize>,
+    pub(crate) resting: Vec<usize>,
     /// Who makes workers; gone when the run has ended.
-    pub(super) hirer: Option<Arc<dyn Hire>>,
-    pub(super) full_since: Option<Instant>,
-    pub(super) report: Report,
+    pub(crate) hirer: Option<Arc<dyn Hire>>,
+    pub(crate) full_since: Option<Instant>,
+    pub(crate) report: Report,
 }
 
 /// The source, as seen from the desk.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Tap {
+pub(crate) enum Tap {
     Idle,
     /// Somebody is at it. Has it said meanwhile that there is something?
     Pulling {
@@ -54,39 +54,39 @@ pub(super) enum Tap {
 }
 
 /// Whoever wants the results, asleep.
-pub(super) struct Sleeper {
-    pub(super) promise: Promise<()>,
+pub(crate) struct Sleeper {
+    pub(crate) promise: Promise<()>,
     /// The batch that it waits for, if they are to be in order.
-    pub(super) wanted: u64,
+    pub(crate) wanted: u64,
     /// Is it there?
-    pub(super) due: bool,
+    pub(crate) due: bool,
     /// Or does it look again by itself, soon?
-    pub(super) deep: bool,
+    pub(crate) deep: bool,
 }
 
-pub(super) struct Failure {
+pub(crate) struct Failure {
     /// What comes before it is delivered, if results are in order.
-    pub(super) batch: Option<u64>,
-    pub(super) error: PipelineError,
+    pub(crate) batch: Option<u64>,
+    pub(crate) error: PipelineError,
 }
 
 /// Makes tasks that work at a lane.
-pub(super) trait Hire: Send + Sync {
+pub(crate) trait Hire: Send + Sync {
     fn driver(self: Arc<Self>, lane: usize) -> Task;
 }
 
 /// How much may be taken from the source.
-pub(super) struct Grant {
-    pub(super) batches: usize,
-    pub(super) weight: u64,
+pub(crate) struct Grant {
+    pub(crate) batches: usize,
+    pub(crate) weight: u64,
     /// Is nothing in flight? Then one item may be as heavy as it is.
-    pub(super) alone: bool,
+    pub(crate) alone: bool,
     /// The number of the next batch.
-    pub(super) next: u64,
+    pub(crate) next: u64,
 }
 
 /// May this thread go to the source?
-pub(super) enum Leave {
+pub(crate) enum Leave {
     Go(Grant),
     /// Somebody is there.
     Busy,
@@ -94,17 +94,17 @@ pub(super) enum Leave {
 }
 
 /// What was taken from the source.
-pub(super) struct Catch {
-    pub(super) batches: u64,
-    pub(super) items: u64,
-    pub(super) weight: u64,
+pub(crate) struct Catch {
+    pub(crate) batches: u64,
+    pub(crate) items: u64,
+    pub(crate) weight: u64,
     /// See [`Desk::needs`].
-    pub(super) needs: u64,
-    pub(super) after: After,
+    pub(crate) needs: u64,
+    pub(crate) after: After,
 }
 
 /// And what the source said then.
-pub(super) enum After {
+pub(crate) enum After {
     More,
     Dry,
     End,
@@ -112,22 +112,22 @@ pub(super) enum After {
 }
 
 /// What a worker has put into the mail.
-pub(super) struct Sent {
-    pub(super) batches: usize,
+pub(crate) struct Sent {
+    pub(crate) batches: usize,
     /// The number of the first of them.
-    pub(super) first: u64,
+    pub(crate) first: u64,
 }
 
 /// What was delivered.
 #[derive(Default)]
-pub(super) struct Freed {
-    pub(super) batches: u64,
-    pub(super) weight: u64,
-    pub(super) results: u64,
+pub(crate) struct Freed {
+    pub(crate) batches: u64,
+    pub(crate) weight: u64,
+    pub(crate) results: u64,
 }
 
 /// What whoever wants results is to do.
-pub(super) enum Next {
+pub(crate) enum Next {
     /// Look into the mail.
     Come,
     Sleep(Receipt<Vec<()>>),
@@ -137,14 +137,14 @@ pub(super) enum Next {
 /// What is to be done when the lock is free.
 #[derive(Default)]
 #[must_use]
-pub(super) struct Calls {
-    pub(super) wake: [Option<Promise<()>>; 2],
-    pub(super) task: Option<Task>,
+pub(crate) struct Calls {
+    pub(crate) wake: [Option<Promise<()>>; 2],
+    pub(crate) task: Option<Task>,
 }
 
 impl Desk {
     /// Where nothing has happened, and all lanes rest.
-    pub(super) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize) -> Self {
         Self {
             source: Tap::Idle,
             pulled: 0,
@@ -162,18 +162,18 @@ impl Desk {
         }
     }
 
-    pub(super) fn in_flight(&self) -> usize {
+    pub(crate) fn in_flight(&self) -> usize {
         usize::try_from(self.pulled.saturating_sub(self.delivered)).unwrap_or(usize::MAX)
     }
 
-    pub(super) fn note_largest(&mut self) {
+    pub(crate) fn note_largest(&mut self) {
         let weight = self.weight.max(0).unsigned_abs();
         self.report.largest_in_flight = self.report.largest_in_flight.max(self.in_flight());
         self.report.largest_weight = self.report.largest_weight.max(weight);
     }
 
     /// For how many batches is there room?
-    pub(super) fn room(&self, rules: &Rules) -> usize {
+    pub(crate) fn room(&self, rules: &Rules) -> usize {
         if self.failure.is_some() || self.hirer.is_none() {
             return 0;
         }
@@ -186,7 +186,7 @@ impl Desk {
     }
 
     /// Is there nothing left to hand out, for somebody who wants that batch next?
-    pub(super) fn is_over(&self, rules: &Rules, wanted: u64) -> bool {
+    pub(crate) fn is_over(&self, rules: &Rules, wanted: u64) -> bool {
         match &self.failure {
             None => self.source == Tap::Ended && self.in_flight() == 0,
             Some(Failure { batch: Some(batch), .. }) if rules.ordered => wanted >= *batch,

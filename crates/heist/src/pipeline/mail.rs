@@ -5,18 +5,18 @@ use std::collections::VecDeque;
 use crate::sync::{Mutex, lock};
 
 /// The results of some batches, in ascending order of their numbers if that matters.
-pub(super) struct Parcel<R> {
-    pub(super) results: VecDeque<R>,
-    pub(super) pieces: VecDeque<Piece>,
+pub(crate) struct Parcel<R> {
+    pub(crate) results: VecDeque<R>,
+    pub(crate) pieces: VecDeque<Piece>,
 }
 
 /// A batch in a parcel.
 #[derive(Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) number: u64,
-    pub(super) weight: u64,
+pub(crate) struct Piece {
+    pub(crate) number: u64,
+    pub(crate) weight: u64,
     /// How many results there are of it.
-    pub(super) results: usize,
+    pub(crate) results: usize,
 }
 
 impl<R> Default for Parcel<R> {
@@ -26,7 +26,7 @@ impl<R> Default for Parcel<R> {
 }
 
 /// Parcels on their way, and empty ones on their way back.
-pub(super) struct Mail<R>(Mutex<Bags<R>>);
+pub(crate) struct Mail<R>(Mutex<Bags<R>>);
 
 struct Bags<R> {
     sent: Vec<Parcel<R>>,
@@ -35,19 +35,19 @@ struct Bags<R> {
 }
 
 impl<R> Mail<R> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(Bags { sent: Vec::new(), blanks: Vec::new() }))
     }
 
     /// Sends it off, and leaves an empty one.
-    pub(super) fn send(&self, parcel: &mut Parcel<R>) {
+    pub(crate) fn send(&self, parcel: &mut Parcel<R>) {
         let mut bags = lock(&self.0);
         let blank = bags.blanks.pop().unwrap_or_default();
         bags.sent.push(std::mem::replace(parcel, blank));
     }
 
     /// Those that have come, into `into`, which is empty; and gives back the `blanks`.
-    pub(super) fn exchange(&self, into: &mut Vec<Parcel<R>>, blanks: &mut Vec<Parcel<R>>) {
+    pub(crate) fn exchange(&self, into: &mut Vec<Parcel<R>>, blanks: &mut Vec<Parcel<R>>) {
         let mut bags = lock(&self.0);
         std::mem::swap(&mut bags.sent, into);
         bags.blanks.append(blanks);

@@ -69,6 +69,14 @@ pub use stage::{Map, MapBatch, Same, Steps, TryMap};
 use plan::Plan;
 use stage::Complaint;
 
+/// What the models look at.
+#[cfg(all(test, loom))]
+pub(crate) mod models {
+    pub(crate) use super::control::Control;
+    pub(crate) use super::desk::{After, Catch, Freed, Hire, Next, Rules, Sent};
+    pub(crate) use super::mail::{Mail, Parcel, Piece};
+}
+
 /// Nobody outside can implement what has this above it.
 mod sealed {
     pub trait Sealed {}

@@ -1,0 +1,59 @@
+//! Tokens: what a cancellation brings along, and who is told of it.
+
+use loom::cell::UnsafeCell;
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::cancel::{CancelToken, Follower};
+use crate::sync::Arc;
+
+/// What was done before can be seen by whoever sees the cancellation.
+fn seen() {
+    struct Note(UnsafeCell<u32>);
+    // SAFETY: what the model is about; loom watches it.
+    unsafe impl Sync for Note {}
+    // SAFETY: likewise.
+    unsafe impl Send for Note {}
+
+    let (note, token) = (Arc::new(Note(UnsafeCell::new(0))), CancelToken::new());
+    let looker = {
+        let (note, token) = (Arc::clone(&note), token.child());
+        thread::spawn(move || {
+            if token.is_cancelled() {
+                // SAFETY: written before the cancellation.
+                note.0.with(|note| assert_eq!(unsafe { *note }, 1));
+            }
+        })
+    };
+    // SAFETY: nobody reads it before the cancellation.
+    note.0.with_mut(|note| unsafe { *note = 1 });
+    token.cancel();
+    looker.join().unwrap();
+}
+
+/// Whoever follows while somebody cancels is told.
+fn told() {
+    struct Told(AtomicUsize);
+    impl Follower for Told {
+        fn cancel(&self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    let token = CancelToken::new();
+    let canceller = {
+        let token = token.clone();
+        thread::spawn(move || token.cancel())
+    };
+    let told = Arc::new(Told(AtomicUsize::new(0)));
+    let follower: Arc<dyn Follower> = Arc::clone(&told) as _;
+    token.follow(&follower);
+    canceller.join().unwrap();
+    assert_eq!(told.0.load(Relaxed), 1, "told once");
+}
+
+models! {
+    cancel_seen: seen, None, 6;
+    cancel_told: told, None, 5;
+}
