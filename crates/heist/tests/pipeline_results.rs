@@ -88,7 +88,7 @@ fn into_iter_outside() {
 fn pulled_slowly<S: Kind>() {
     for workers in [1, 3] {
         let pool = S::pool(workers);
-        for (way, bound) in ways().flat_map(|way| [1, 2, 10].map(|bound| (way, bound))) {
+        for (way, bound) in ways().flat_map(|way| [1, 2, 7].map(|bound| (way, bound))) {
             let traffic = Arc::new(Traffic::default());
             let taken = Arc::clone(&traffic);
             let items = (0..200).inspect(move |_| taken.take(1));
