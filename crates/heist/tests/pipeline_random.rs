@@ -6,6 +6,8 @@ mod common;
 #[path = "common/flow.rs"]
 mod flow;
 
+use std::thread;
+
 use common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
 use flow::{Fault, How, Parcel, Traffic, Way, assert_works, parcels, unpack, ways};
 use heist::Pool;
@@ -147,37 +149,47 @@ impl Shape {
     }
 }
 
+/// Runs some shapes, each on one of the pools.
+fn hammer(pools: &[Pool], cases: u32) {
+    // No file of failures: what has failed becomes a test of its own.
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let outcome = TestRunner::new(config).run(&(shapes(), 0..pools.len()), |(shape, pool)| {
+        let (ledger, items) = parcels(shape.items);
+        // Its source may outlive the test, if the results are dropped.
+        let traffic: &'static Traffic = Box::leak(Box::default());
+        shape.judge(shape.run(&pools[pool], items, traffic));
+        let held = usize::from(shape.limit.is_some());
+        assert!(traffic.most() <= shape.batch * shape.bound + held, "{traffic:?}");
+        if shape.pulls.is_some() {
+            common::eventually("everything is gone", || ledger.dropped() == 2 * shape.items);
+        }
+        ledger.assert_each_once();
+        Ok(())
+    });
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+    pools.iter().for_each(assert_works);
+}
+
 #[test]
 fn any_shape() {
     watched("pipeline_random::any_shape", || {
-        let pools: Vec<_> = [1, 2, 4]
-            .into_iter()
-            .flat_map(|workers| {
-                [
-                    WorkStealing::pool(workers),
-                    LockedDeques::pool(workers),
-                    GlobalQueue::pool(workers),
-                ]
-            })
-            .collect();
-        // No file of failures: what has failed becomes a test of its own.
-        let config =
-            ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() };
-        let pool = 0..pools.len();
-        let outcome = TestRunner::new(config).run(&(shapes(), pool), |(shape, pool)| {
-            let (ledger, items) = parcels(shape.items);
-            // Its source may outlive the test, if the results are dropped.
-            let traffic: &'static Traffic = Box::leak(Box::default());
-            shape.judge(shape.run(&pools[pool], items, traffic));
-            let held = usize::from(shape.limit.is_some());
-            assert!(traffic.most() <= shape.batch * shape.bound + held, "{traffic:?}");
-            if shape.pulls.is_some() {
-                common::eventually("everything is gone", || ledger.dropped() == 2 * shape.items);
-            }
-            ledger.assert_each_once();
-            Ok(())
-        });
-        outcome.unwrap_or_else(|error| panic!("{error}"));
-        pools.iter().for_each(assert_works);
+        let of = |workers| {
+            [WorkStealing::pool(workers), LockedDeques::pool(workers), GlobalQueue::pool(workers)]
+        };
+        hammer(&[1, 2, 4].into_iter().flat_map(of).collect::<Vec<_>>(), 400);
+    });
+}
+
+/// On one pool, from several threads.
+#[test]
+fn many_at_once() {
+    watched("pipeline_random::many_at_once", || {
+        let pools = [WorkStealing::pool(3), LockedDeques::pool(2), GlobalQueue::pool(2)];
+        for pool in pools {
+            let pool = [pool];
+            thread::scope(|scope| {
+                (0..4).for_each(|_| _ = scope.spawn(|| hammer(&pool, 50)));
+            });
+        }
     });
 }

@@ -34,7 +34,7 @@ fn within_the_limit<S: Kind>() {
         let pool = S::pool(workers);
         for (way, limit) in ways().flat_map(|way| [7, 20, 300].map(|limit| (way, limit))) {
             let (taken, staged) = (Traffic::default(), Traffic::default());
-            let items = (0..200).inspect(|n| taken.take(weight(n)));
+            let items = (0..70).inspect(|n| taken.take(weight(n)));
             let pipeline = Pipeline::new(items).batch(10).weigh(weight, limit).map(|n| {
                 staged.take(weight(&n));
                 n
@@ -46,7 +46,7 @@ fn within_the_limit<S: Kind>() {
                 results.push(n);
             };
             let report = way.of(pipeline).run(&pool, sink).expect("an end");
-            way.assert_all(results, &(0..200).collect::<Vec<_>>());
+            way.assert_all(results, &(0..70).collect::<Vec<_>>());
             assert!(staged.most() <= limit, "{way:?} {limit}: {staged:?}");
             // The weight of an item is not known before it has been taken.
             assert!(taken.most() <= limit + 7, "{way:?} {limit}: {taken:?}");
