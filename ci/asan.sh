@@ -56,3 +56,4 @@ run test -p heist --test drops --test install
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 run test -p heist "${heist[@]}" -- --skip ::forget
 run run -p heist --example strategies -- --quick
+run run -p heist --example pipelines -- --quick

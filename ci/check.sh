@@ -53,6 +53,8 @@ step_run() {
     cargo run --release --example strategies
     cargo run --release --example forks
     cargo run --release --example engines
+    cargo run --release --example pipelines
+    cargo run --release --example skew
     cargo run --release --example stress
 }
 

@@ -11,4 +11,4 @@ shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model 
 loom -p heist-deque --test models -- --nocapture "$@"
 loom -p heist --lib -- --nocapture "$@"
 shuttle -p heist-deque --test shuttle -- "$@"
-shuttle -p heist --test shuttle --test shuttle_fork --test shuttle_engine -- "$@"
+shuttle -p heist --test shuttle --test shuttle_fork --test shuttle_engine --test shuttle_pipeline -- "$@"

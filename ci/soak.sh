@@ -7,13 +7,13 @@ cd "$(dirname "$0")/.."
 minutes=${1:-10}
 [[ $minutes =~ ^[1-9][0-9]*$ ]] || { echo "usage: ci/soak.sh [MINUTES], a whole number of minutes" >&2; exit 2; }
 
-cargo build --release --example stress --example strategies --example forks --example engines
+cargo build --release --example stress --example strategies --example forks --example engines --example pipelines
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 runs=0
 end=$((SECONDS + 60 * minutes))
 while ((SECONDS < end)); do
-    for example in stress strategies forks engines; do
+    for example in stress strategies forks engines pipelines; do
         if ! target/release/examples/$example >"$log" 2>&1; then
             cat "$log" >&2
             echo "soak: FAILED: $example in run $((runs + 1))" >&2

@@ -1,0 +1,208 @@
+//! Pipelines of every shape under load: all distributions, bounds and sources, with errors, panics and cancellations at
+//! every place, alone and many at once, in tasks and in each other; and a long one, of which memory must know nothing.
+//! For the sanitizers and the soak, mostly.
+//!
+//! Every result is compared with that of a loop, and no item may be lost, doubled or left behind. `--quick` does a
+//! tenth; `--seed N` takes the same shapes again.
+
+mod check;
+mod shape;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::{env, fs, panic, thread};
+
+use heist::pipeline::{Distribution, Pipeline};
+use heist::{BuildError, Pool, Strategy};
+use shape::{Die, PLANNED, Rest, Shape};
+
+/// How many shapes a part tries.
+const SHAPES: u64 = 4000;
+/// How many of them meet the same pool.
+const SHAPES_OF_A_POOL: u64 = 20;
+/// How many are run at once, where it is several.
+const AT_ONCE: u64 = 4;
+/// How many pools are stopped.
+const STOPS: u64 = 1000;
+
+/// The items of the long pipeline,
+const STREAM: u64 = 100_000_000;
+/// and how much more memory it may need at its end. All that is in flight is 2 MiB; a sanitizer keeps what is freed for
+/// a while. If all items were kept, it would be 800.
+const GROWTH_KIB: u64 = 64 << 10;
+
+/// How much is to be done, and by which lot.
+struct Task {
+    die: Die,
+    /// By how much to divide.
+    less: u64,
+}
+
+/// What is wrong.
+type Wrong = String;
+/// Some shapes, on a pool.
+type Run = fn(&Arc<Pool>, Vec<Shape>) -> Vec<Result<Rest, Wrong>>;
+
+impl Task {
+    fn pool(&mut self) -> Result<Arc<Pool>, BuildError> {
+        let workers = 1 + self.die.roll(4) as usize;
+        let strategy = self.die.pick(&Strategy::ALL);
+        Pool::builder().workers(workers).strategy(strategy).build().map(Arc::new)
+    }
+
+    /// Runs shapes on many pools: some at once, by a closure.
+    fn shapes(&mut self, at_once: u64, run: Run) -> Result<String, Wrong> {
+        let pools = SHAPES / self.less / SHAPES_OF_A_POOL;
+        for _ in 0..pools {
+            let pool = self.pool().map_err(|error| error.to_string())?;
+            for _ in 0..SHAPES_OF_A_POOL / at_once {
+                let shapes = (0..at_once).map(|_| Shape::random(&mut self.die)).collect();
+                let rests: Result<Vec<_>, _> = run(&pool, shapes).into_iter().collect();
+                rests?.into_iter().try_for_each(Rest::settle)?;
+            }
+            pool.stop();
+        }
+        Ok(format!("{} pipelines on {pools} pools", pools * SHAPES_OF_A_POOL))
+    }
+}
+
+fn alone(task: &mut Task) -> Result<String, Wrong> {
+    task.shapes(1, |pool, shapes| shapes.iter().map(|shape| shape.run(pool)).collect())
+}
+
+fn from_several_threads(task: &mut Task) -> Result<String, Wrong> {
+    task.shapes(AT_ONCE, |pool, shapes| {
+        thread::scope(|scope| {
+            let run = |shape: &'_ Shape| shape.run(pool);
+            let start = |shape| scope.spawn(move || run(shape));
+            let threads: Vec<_> = shapes.iter().map(start).collect();
+            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
+        })
+    })
+}
+
+fn in_tasks(task: &mut Task) -> Result<String, Wrong> {
+    task.shapes(AT_ONCE, |pool, shapes| {
+        let start = |shape: Shape| {
+            let inner = Arc::clone(pool);
+            pool.spawn(move || shape.run(&inner))
+        };
+        let handles: Vec<_> = shapes.into_iter().map(start).collect();
+        handles.into_iter().map(|handle| handle.join().expect("no panic")).collect()
+    })
+}
+
+fn in_each_other(task: &mut Task) -> Result<String, Wrong> {
+    task.shapes(AT_ONCE, |pool, shapes| {
+        let mut rests = Vec::new();
+        let outer = Pipeline::new(shapes).batch(1).map(|shape| shape.run(pool));
+        match outer.run(pool, |rest| rests.push(rest)) {
+            Ok(_) => rests,
+            Err(error) => vec![Err(format!("the outer pipeline failed: {error}"))],
+        }
+    })
+}
+
+fn on_pools_that_stop(task: &mut Task) -> Result<String, Wrong> {
+    let stops = STOPS / task.less;
+    for _ in 0..stops {
+        let pool = task.pool().map_err(|error| error.to_string())?;
+        let shape = Shape::random(&mut task.die).stopped(&mut task.die);
+        shape.run(&pool)?.settle()?;
+    }
+    Ok(format!("{stops} pipelines, each on its own"))
+}
+
+/// A number of the process's memory in KiB, where the system tells.
+fn memory(field: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(field))?;
+    line.split_whitespace().nth(1)?.parse().ok()
+}
+
+fn long(task: &mut Task) -> Result<String, Wrong> {
+    let pool = Pool::builder().workers(2).build().map_err(|error| error.to_string())?;
+    let count = if task.less > 1 { STREAM / 50 } else { STREAM };
+    let stream = |count: u64, distribution| {
+        let sums = Pipeline::new(0..count).batch(1024).distribute(distribution);
+        let mut sum = 0;
+        let ran = sums.map_batch(|batch| batch.iter().sum::<u64>()).run(&pool, |part| sum += part);
+        let right = ran.map_err(|error| error.to_string())?.items == count
+            && sum == count * (count - 1) / 2;
+        if right { Ok(()) } else { Err(format!("{sum} is not the sum of {count} numbers")) }
+    };
+    // What a first run needs once and for all does not count.
+    stream(count / 10, Distribution::Pull)?;
+    let before = [memory("VmRSS:"), memory("VmHWM:")];
+    stream(count, Distribution::Pull)?;
+    let after = [memory("VmRSS:"), memory("VmHWM:")];
+    let Some((rss, hwm)) = before[0].zip(before[1]) else {
+        return Ok(format!("{count} items; nothing is known of memory here"));
+    };
+    let grown = |before: u64, after: Option<u64>| after.unwrap_or(0).saturating_sub(before);
+    let grown = grown(rss, after[0]).max(grown(hwm, after[1]));
+    if grown > GROWTH_KIB {
+        return Err(format!("memory grew by {grown} KiB over {count} items"));
+    }
+    Ok(format!(
+        "{count} items, {} KiB at its most, {grown} more than before",
+        after[1].unwrap_or(0)
+    ))
+}
+
+type Part = fn(&mut Task) -> Result<String, Wrong>;
+
+const PARTS: [(&str, Part); 6] = [
+    ("long", long),
+    ("alone", alone),
+    ("from several threads", from_several_threads),
+    ("in tasks", in_tasks),
+    ("in each other", in_each_other),
+    ("on pools that stop", on_pools_that_stop),
+];
+
+/// Panics that are part of the plan are not printed.
+fn hush() {
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        if !info.payload_as_str().is_some_and(|text| text.starts_with(PLANNED)) {
+            loud(info);
+        }
+    }));
+}
+
+fn seed() -> Option<u64> {
+    let mut arguments = env::args().skip_while(|argument| argument != "--seed").skip(1);
+    match arguments.next() {
+        Some(number) => number.parse().ok(),
+        None => Some(
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |now| now.as_nanos() as u64 % 1_000_000),
+        ),
+    }
+}
+
+fn main() -> ExitCode {
+    let Some(seed) = seed() else {
+        eprintln!("usage: pipelines [--quick] [--seed NUMBER]");
+        return ExitCode::from(2);
+    };
+    let less = if env::args().any(|argument| argument == "--quick") { 10 } else { 1 };
+    hush();
+    println!("seed {seed}");
+    let mut task = Task { die: Die::new(seed), less };
+    for (name, part) in PARTS {
+        match part(&mut task) {
+            Ok(done) => println!("{name}: {done}: right"),
+            Err(wrong) => {
+                eprintln!(
+                    "pipelines: {name}: WRONG: {wrong}; `--seed {seed}` takes the same shapes"
+                );
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    ExitCode::SUCCESS
+}
