@@ -7,6 +7,7 @@
 
 mod check;
 mod shape;
+mod watch;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -192,7 +193,10 @@ fn main() -> ExitCode {
     let less = if env::args().any(|argument| argument == "--quick") { 10 } else { 1 };
     hush();
     println!("seed {seed}");
-    let mut task = Task { die: Die::new(seed), less };
+    watch::watched(|| run(Task { die: Die::new(seed), less }, seed))
+}
+
+fn run(mut task: Task, seed: u64) -> ExitCode {
     for (name, part) in PARTS {
         match part(&mut task) {
             Ok(done) => println!("{name}: {done}: right"),

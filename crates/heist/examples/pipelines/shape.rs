@@ -9,6 +9,7 @@ use heist::pipeline::{Distribution, Pipeline, PipelineError, Report, Source, Ste
 use heist::{CancelToken, Pool};
 
 use crate::check::check;
+use crate::watch::Entry;
 
 /// Xorshift: the same shapes for the same seed.
 pub(crate) struct Die(u64);
@@ -205,11 +206,12 @@ impl Shape {
 
     /// Runs it. If something is wrong: what.
     pub(crate) fn run(&self, pool: &Pool) -> Result<Rest, String> {
+        let _under_way = Entry::new(self);
         let rest = Rest { alive: Arc::new(()), of: *self };
         let taken = self.take(pool, &rest.alive);
         check(self, &taken).map_err(|wrong| format!("{wrong}, in {self:?}"))?;
-        // Batches that are running when the results are dropped end on their own, and nothing else does.
-        if self.fault != Fault::ResultsAreDropped {
+        // Batches that are running when an iterator has ended, or is dropped, end on their own; a call waits for them.
+        if self.target == Target::Sink {
             rest.is_gone()?;
         }
         Ok(rest)
