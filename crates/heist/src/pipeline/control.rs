@@ -178,7 +178,7 @@ impl Control {
         self.hints.0.pulling.0.store(true, Ordering::Relaxed);
         let limit = self.rules.weight.unwrap_or(u64::MAX);
         let weight = limit.saturating_sub(desk.weight.max(0).unsigned_abs());
-        Some(Grant { batches, weight, alone: desk.in_flight() == 0, next: desk.pulled })
+        Some(Grant { batches, weight, taken: 0, alone: desk.in_flight() == 0, next: desk.pulled })
     }
 
     /// Something was put where others can take it, in that lane perhaps.

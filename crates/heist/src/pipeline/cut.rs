@@ -54,7 +54,7 @@ impl<S: Source> Cutter<S> {
         Self { source, size, held: None, scale: Vec::new() }
     }
 
-    /// Fills a batch, within what the grant leaves, and takes its weight off the grant. Whatever the source says, what is
+    /// Fills a batch, within what the grant leaves, and notes its weight there. Whatever the source says, what is
     /// in the batch is good.
     pub(super) fn cut(&mut self, batch: &mut Vec<S::Item>, grant: &mut Grant) -> Said {
         let filled = catch_unwind(AssertUnwindSafe(|| {
@@ -90,6 +90,7 @@ impl<S: Source> Cutter<S> {
             }
             batch.push(item);
             grant.weight = grant.weight.saturating_sub(weight);
+            grant.taken = grant.taken.saturating_add(weight);
             grant.alone = false;
         }
         Said::More

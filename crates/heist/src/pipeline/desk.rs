@@ -79,6 +79,8 @@ pub(crate) trait Hire: Send + Sync {
 pub(crate) struct Grant {
     pub(crate) batches: usize,
     pub(crate) weight: u64,
+    /// The weight of what was taken already.
+    pub(crate) taken: u64,
     /// Is nothing in flight? Then one item may be as heavy as it is.
     pub(crate) alone: bool,
     /// The number of the next batch.

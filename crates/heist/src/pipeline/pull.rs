@@ -61,10 +61,10 @@ where
         spares: &mut Vec<Box<Batch<S::Item>>>,
         give: impl Fn(Box<Batch<S::Item>>, bool),
     ) -> Catch {
-        let (mut batches, mut items, mut weight) = (0, 0, 0);
+        let (mut batches, mut items) = (0, 0);
         let (after, needs) = loop {
             let mut batch = self.blank(spares);
-            let left = grant.weight;
+            let before = grant.taken;
             let said = cutter.cut(&mut batch.items, grant);
             let number = grant.next + batches;
             if batch.items.is_empty() {
@@ -72,9 +72,8 @@ where
                 break said.after(number);
             }
             batch.number = number;
-            batch.weight = left - grant.weight;
+            batch.weight = grant.taken - before;
             items += batch.items.len() as u64;
-            weight += batch.weight;
             batches += 1;
             let last = !matches!(said, Said::More) || batches == most as u64;
             give(batch, last);
@@ -82,7 +81,7 @@ where
                 break said.after(number);
             }
         };
-        Catch { batches, items, weight, needs, after }
+        Catch { batches, items, weight: grant.taken, needs, after }
     }
 
     /// How many batches to take at once: they should take others no longer to wait for than this worker to process.
