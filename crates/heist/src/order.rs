@@ -66,7 +66,7 @@ orderings! {
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
 pub(crate) const FENCES: &[&str] =
-    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, GIVE, REST];
+    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, GIVE, REST, PUT, ASLEEP];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -88,3 +88,7 @@ pub(crate) const RAID: &str = "raid_fence";
 pub(crate) const GIVE: &str = "give_fence";
 /// Between a worker's lying down and its last look at the lanes (`GIVE`).
 pub(crate) const REST: &str = "rest_fence";
+/// Light: between a result in the mail and the look who sleeps (`ASLEEP`).
+pub(crate) const PUT: &str = "put_fence";
+/// Heavy: between the announcement that whoever wants results sleeps and its last look into the mail (`PUT`).
+pub(crate) const ASLEEP: &str = "asleep_fence";

@@ -4,16 +4,17 @@
 //! be told, and tells them when the lock is free. So nobody sleeps through anything: a thread that finds nothing to do
 //! says so under the same lock under which it has looked.
 //!
-//! One thing goes beside the lock: whoever puts a batch into a lane looks afterwards whether somebody rests, and only then
-//! comes to the desk; and a worker that lies down looks at the lanes afterwards. Both pass a fence between the two, so that
-//! one of them sees the other.
+//! Two things go beside the lock. Whoever puts a batch into a lane looks afterwards whether somebody rests, and only then
+//! comes to the desk; and a worker that lies down looks at the lanes afterwards. And a worker that has put results into
+//! the mail looks afterwards whether somebody sleeps who wants them, who has looked into the mail after saying so. All of
+//! them pass a fence between the two, so that one of a pair sees the other.
 
 use std::fmt;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use super::desk::{
-    After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Next, Rules, Sent, Sleeper, Tap,
+    After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Rules, Sleeper, Tap,
 };
 use super::error::PipelineError;
 use super::report::Report;
@@ -23,7 +24,8 @@ use crate::order;
 use crate::panic::contain;
 use crate::scope::State;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, lock,
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, has_heavy_fence,
+    heavy_fence, light_fence, lock,
 };
 use crate::task::{Promise, Receipt};
 use crate::wait;
@@ -32,6 +34,8 @@ use crate::wait;
 pub struct Control {
     rules: Rules,
     pool: Arc<dyn Intake>,
+    /// Can the fence of whoever sleeps be one for the others as well, so that theirs costs nothing?
+    light: bool,
     hints: Padded<Hints>,
     desk: Padded<Mutex<Desk>>,
     /// The run, and who works for it.
@@ -46,7 +50,15 @@ struct Hints {
     resting: AtomicUsize,
     /// Is somebody at the source? Often, so that it is not beside the others.
     pulling: Padded<AtomicBool>,
+    /// What does whoever wants the results? Likewise.
+    caller: Padded<AtomicUsize>,
 }
+
+const AWAKE: usize = 0;
+/// It looks by itself, soon.
+const DOZING: usize = 1;
+/// It must be woken.
+const ASLEEP: usize = 2;
 
 impl Control {
     /// With nobody at work; and the end of the crew.
@@ -56,10 +68,12 @@ impl Control {
         let control = Self {
             rules,
             pool,
+            light: has_heavy_fence(),
             hints: Padded(Hints {
                 cutoff: AtomicU64::new(u64::MAX),
                 resting: AtomicUsize::new(desk.resting.len()),
                 pulling: Padded(AtomicBool::new(false)),
+                caller: Padded(AtomicUsize::new(AWAKE)),
             }),
             desk: Padded(Mutex::new(desk)),
             crew,
@@ -130,20 +144,14 @@ impl Control {
         unsafe { State::done(NonNull::from(&self.crew)) };
     }
 
-    /// May this thread, which has sent that, take something from the source? Then it must say what it
-    /// [caught](Self::pulled).
-    pub(crate) fn may_pull(&self, sent: Option<Sent>) -> Leave {
-        let mut calls = Calls::default();
+    /// May this thread take something from the source? Then it must say what it [caught](Self::pulled).
+    pub(crate) fn may_pull(&self) -> Leave {
         let mut desk = lock(&self.desk.0);
-        self.note_sent(&mut desk, sent, &mut calls);
-        let leave = match desk.source {
+        match desk.source {
             Tap::Idle => self.go(&mut desk).map_or(Leave::No, Leave::Go),
             Tap::Pulling { .. } => Leave::Busy,
             Tap::Dry | Tap::Ended => Leave::No,
-        };
-        drop(desk);
-        self.make(calls);
-        leave
+        }
     }
 
     /// For the thread of the source: sleeps until there is room. `None`: that was all.
@@ -220,7 +228,7 @@ impl Control {
             let batch = desk.pulled;
             discarded = self.note_failure(&mut desk, Some(batch), error, &mut calls);
         } else if desk.is_over(&self.rules, desk.pulled) {
-            calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
+            calls.wake[0] = self.wake(&mut desk);
         }
         if self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0 {
             self.hire(&mut desk, None, &mut calls);
@@ -263,25 +271,42 @@ impl Control {
         }
     }
 
-    /// Results are in the mail.
-    pub(crate) fn sent(&self, sent: Option<Sent>) {
-        if sent.is_some() {
-            let mut calls = Calls::default();
-            self.note_sent(&mut lock(&self.desk.0), sent, &mut calls);
-            self.make(calls);
+    /// The results of that batch are in the mail.
+    #[inline]
+    pub(crate) fn put(&self, batch: u64, unsaid: &mut usize) {
+        if self.light {
+            light_fence(order::PUT)
+        } else {
+            full_fence(order::PUT)
+        }
+        // Ordering: relaxed, after the fence. Whoever sleeps deep and is not seen to has found what is in the mail.
+        match self.hints.0.caller.0.load(Ordering::Relaxed) {
+            AWAKE => *unsaid = 0,
+            DOZING if *unsaid < self.share_of_bound() => *unsaid += 1,
+            _ => {
+                *unsaid = 0;
+                self.call(batch);
+            }
         }
     }
 
-    fn note_sent(&self, desk: &mut Desk, sent: Option<Sent>, calls: &mut Calls) {
-        let Some(sent) = sent else { return };
-        desk.ready += sent.batches;
-        let many = desk.ready >= self.share_of_bound();
-        if let Some(caller) = &mut desk.caller {
-            caller.due |= !self.rules.ordered || sent.first == caller.wanted;
-            if caller.due && (caller.deep || many) {
-                calls.wake[0] = desk.caller.take().map(|caller| caller.promise);
-            }
+    /// Wakes whoever wants the results, if that is the one.
+    #[cold]
+    fn call(&self, batch: u64) {
+        let mut calls = Calls::default();
+        let mut desk = lock(&self.desk.0);
+        let wanted =
+            |caller: &Sleeper| !self.rules.ordered || !caller.deep || batch == caller.wanted;
+        if desk.caller.as_ref().is_some_and(wanted) {
+            calls.wake[0] = self.wake(&mut desk);
         }
+        drop(desk);
+        self.make(calls);
+    }
+
+    fn wake(&self, desk: &mut Desk) -> Option<Promise<()>> {
+        self.hints.0.caller.0.store(AWAKE, Ordering::Relaxed);
+        desk.caller.take().map(|caller| caller.promise)
     }
 
     /// So many batches that somebody who waits for room, or for results, should be told.
@@ -307,27 +332,34 @@ impl Control {
         }
     }
 
-    /// Whoever wants the results has none, and `wanted` is the next batch that it wants: what now? Whoever does not
-    /// sleep `deep` comes back soon.
-    pub(crate) fn next(&self, freed: &Freed, wanted: u64, deep: bool) -> Next {
+    /// Whoever wants the results has found none, and `wanted` is the next batch that it wants: it sleeps, or, not `deep`,
+    /// dozes, and looks by itself soon. It must look into the mail once more before it does, and [rise](Self::rise)
+    /// afterwards. `None`: it is over.
+    pub(crate) fn sleep(&self, freed: &Freed, wanted: u64, deep: bool) -> Option<Receipt<Vec<()>>> {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
-        // Before anything is delivered again, nobody else can say that it is over.
-        desk.caller = None;
         self.note_freed(&mut desk, freed, &mut calls);
-        let next = if desk.is_over(&self.rules, wanted) {
-            Next::Over
-        } else if desk.ready > 0 {
-            desk.ready = 0;
-            Next::Come
-        } else {
+        let receipt = (!desk.is_over(&self.rules, wanted)).then(|| {
             let (promise, receipt) = Promise::new();
-            desk.caller = Some(Sleeper { promise, wanted, due: false, deep });
-            Next::Sleep(receipt)
-        };
+            desk.caller = Some(Sleeper { promise, wanted, deep });
+            let state = if deep { ASLEEP } else { DOZING };
+            self.hints.0.caller.0.store(state, Ordering::Relaxed);
+            receipt
+        });
         drop(desk);
         self.make(calls);
-        next
+        match (deep, self.light) {
+            // It finds out soon enough.
+            (false, _) => {}
+            (true, true) => heavy_fence(order::ASLEEP),
+            (true, false) => full_fence(order::ASLEEP),
+        }
+        receipt
+    }
+
+    /// Whoever wants the results is awake, for whatever reason.
+    pub(crate) fn rise(&self) {
+        drop(self.wake(&mut lock(&self.desk.0)));
     }
 
     /// The run cannot go on; because of that batch, perhaps.
@@ -361,7 +393,7 @@ impl Control {
         if !matches!(desk.source, Tap::Pulling { .. }) {
             desk.source = Tap::Ended;
         }
-        calls.wake = [desk.caller.take().map(|caller| caller.promise), desk.producer.take()];
+        calls.wake = [self.wake(desk), desk.producer.take()];
         desk.failure.replace(Failure { batch, error }).map(|old| old.error)
     }
 

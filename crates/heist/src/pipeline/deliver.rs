@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::control::Control;
-use super::desk::{Freed, Next};
+use super::desk::Freed;
 use super::mail::{Mail, Parcel, Piece};
 use crate::member::with_host;
 use crate::sync::Arc;
@@ -99,30 +99,36 @@ impl<R> Counter<R> {
         }
     }
 
-    /// Waits for the mail.
+    /// Waits for the mail. `false`: there will be none.
     #[cold]
     fn fetch(&mut self) -> bool {
         // A thread of a pool lends its seat to others while it waits, which is not for a moment.
         let mut deep = with_host(|_| ()).is_some();
         loop {
-            let freed = std::mem::take(&mut self.freed);
-            match self.control.next(&freed, self.next, deep) {
-                Next::Over => return false,
-                Next::Come => {
-                    self.collect();
-                    return true;
-                }
-                Next::Sleep(receipt) if deep => wait::wait(&receipt, self.control.pool().id()),
-                Next::Sleep(receipt) => {
-                    wait::doze(&receipt, DOZE);
-                    deep = true;
-                }
+            if self.collect() {
+                return true;
             }
+            let freed = std::mem::take(&mut self.freed);
+            let Some(receipt) = self.control.sleep(&freed, self.next, deep) else { return false };
+            // Whoever has not seen that this thread sleeps has put something there before.
+            if self.collect() {
+                self.control.rise();
+                return true;
+            }
+            if deep {
+                wait::wait(&receipt, self.control.pool().id());
+            } else {
+                wait::doze(&receipt, DOZE);
+                deep = true;
+            }
+            self.control.rise();
         }
     }
 
-    fn collect(&mut self) {
-        self.mail.exchange(&mut self.basket, &mut self.blanks);
+    /// What is in the mail. Is there something?
+    fn collect(&mut self) -> bool {
+        self.mail.fetch(&mut self.basket, &mut self.blanks);
+        let any = !self.basket.is_empty();
         for parcel in self.basket.drain(..) {
             let at = self.empty.pop().unwrap_or(self.parcels.len());
             if self.ordered {
@@ -141,5 +147,6 @@ impl<R> Counter<R> {
                 None => self.parcels.push(parcel),
             }
         }
+        any
     }
 }

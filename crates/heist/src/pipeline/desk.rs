@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::error::PipelineError;
 use super::report::Report;
 use crate::sync::Arc;
-use crate::task::{Promise, Receipt, Task};
+use crate::task::{Promise, Task};
 
 /// What does not change.
 pub(crate) struct Rules {
@@ -29,8 +29,6 @@ pub(crate) struct Desk {
     /// Of an item that did not fit.
     pub(crate) needs: u64,
     pub(crate) failure: Option<Failure>,
-    /// Batches whose results are in the mail.
-    pub(crate) ready: usize,
     pub(crate) caller: Option<Sleeper>,
     pub(crate) producer: Option<Promise<()>>,
     /// Lanes that nobody works at.
@@ -58,9 +56,7 @@ pub(crate) struct Sleeper {
     pub(crate) promise: Promise<()>,
     /// The batch that it waits for, if they are to be in order.
     pub(crate) wanted: u64,
-    /// Is it there?
-    pub(crate) due: bool,
-    /// Or does it look again by itself, soon?
+    /// Or does it look by itself, soon?
     pub(crate) deep: bool,
 }
 
@@ -113,27 +109,12 @@ pub(crate) enum After {
     Failed(PipelineError),
 }
 
-/// What a worker has put into the mail.
-pub(crate) struct Sent {
-    pub(crate) batches: usize,
-    /// The number of the first of them.
-    pub(crate) first: u64,
-}
-
 /// What was delivered.
 #[derive(Default)]
 pub(crate) struct Freed {
     pub(crate) batches: u64,
     pub(crate) weight: u64,
     pub(crate) results: u64,
-}
-
-/// What whoever wants results is to do.
-pub(crate) enum Next {
-    /// Look into the mail.
-    Come,
-    Sleep(Receipt<Vec<()>>),
-    Over,
 }
 
 /// What is to be done when the lock is free.
@@ -154,7 +135,6 @@ impl Desk {
             weight: 0,
             needs: 0,
             failure: None,
-            ready: 0,
             caller: None,
             producer: None,
             resting: (0..workers).rev().collect(),

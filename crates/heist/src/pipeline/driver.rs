@@ -3,25 +3,25 @@
 //! It ends when it has nothing to do, and is hired again when there is something: no worker of the pool is kept waiting.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 
-use super::desk::Sent;
 use super::error::{PipelineError, Stage};
-use super::frame::{AHEAD, Frame, Kit, lines};
-use super::lane::{Batch, Lane};
+use super::frame::{Frame, Kit};
+use super::lane::Batch;
 use super::mail::Piece;
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::{Mark, Steps};
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, pause, prefetch};
+use crate::sync::{Arc, pause};
 use crate::task::{End, Errand, Refusal, Task};
 
-/// A worker takes batches for so many nanoseconds from its lane at once, where others cannot take them. A guess: some
-/// times what it costs to look, and less than it takes to wake somebody who could take them.
-const GRAB: u64 = 60_000;
-/// And never more than so many.
-const MOST: usize = 1024;
-/// Then it lets others have the pool's worker, after so many nanoseconds; a guess.
+/// A worker looks at the clock after so many nanoseconds, as long as batches take what they have taken. A guess: some
+/// times what a look costs.
+const LOOK: u64 = 20_000;
+/// And at the latest after so many batches.
+const MOST: u64 = 256;
+/// It lets others have the pool's worker, after so many nanoseconds; a guess.
 const TURN: u64 = 1_000_000;
 /// Before it rests it looks so often whether its lane has something: some microseconds.
 const LINGER: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
@@ -83,28 +83,23 @@ where
 {
     /// Works at that lane. Is there more to do?
     fn drive(&self, me: usize) -> bool {
-        let lane = &self.lanes[me].0;
         let mut kit = self.take_kit(me);
         kit.now = self.now();
         let turn_ends = kit.now.saturating_add(TURN);
         loop {
             if self.control.is_off() || kit.now > turn_ends {
-                self.tell(&mut kit);
                 self.put_kit(me, kit);
                 return !self.control.is_off();
             }
-            if self.find(me, &mut kit) {
-                self.tell(&mut kit);
-                lane.begin(kit.now);
-                let done = self.process(&mut kit);
-                kit.now = self.now();
-                lane.end(kit.now, done);
-                self.send(&mut kit);
-            } else if !(self.pulls() && self.pull(me, &mut kit)
-                || self.steal(me, &mut kit)
-                || self.linger(me))
-            {
-                self.tell(&mut kit);
+            // One that goes to the source itself does so before it takes what others have been there for.
+            let at_work = if self.pulls() {
+                self.process_some(me, &mut kit, false)
+                    || self.pull(me, &mut kit)
+                    || self.process_some(me, &mut kit, true)
+            } else {
+                self.process_some(me, &mut kit, true) || self.linger(me)
+            };
+            if !at_work {
                 // Before it rests: then somebody else may come to this lane.
                 self.put_kit(me, kit);
                 if self.control.rest(me, || self.has_batches_for(me)) {
@@ -116,122 +111,89 @@ where
         }
     }
 
-    /// Is there something to process? Then it is in the kit.
-    fn find(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
-        let own = &self.lanes[me].0;
-        let most = self.grab(own);
-        if S::WEIGHED && !self.plan.ordered {
-            return self.find_heaviest(me, kit);
-        }
-        if own.take(most, 1, &mut kit.batches) > 0 {
-            return true;
-        }
-        let at_once = if self.plan.distribution == Distribution::Shared { 1 } else { most };
-        self.shared.0.take(at_once, 1, &mut kit.batches) > 0
-    }
-
     fn pulls(&self) -> bool {
         self.plan.distribution == Distribution::Pull
     }
 
-    /// How many batches to take from a lane at once, as long as they have taken.
-    fn grab(&self, lane: &Lane<S::Item>) -> usize {
-        match lane.pace() {
-            0 => 1,
-            pace => usize::try_from(GRAB / pace).unwrap_or(MOST).clamp(1, MOST),
+    /// As many batches as there are, and as go between two looks at the clock.
+    fn process_some(&self, me: usize, kit: &mut Kit<S::Item, G::Out>, steal: bool) -> bool {
+        let lane = &self.lanes[me].0;
+        let most = LOOK.checked_div(lane.pace()).unwrap_or(1).clamp(1, MOST);
+        let mut done = 0;
+        while done < most {
+            let Some(batch) = self.find(me, steal) else { break };
+            if done == 0 {
+                lane.begin(kit.now);
+            }
+            done += 1;
+            self.process(me, batch, kit);
+        }
+        if done > 0 {
+            kit.now = self.now();
+            lane.end(kit.now, done);
+        }
+        done > 0
+    }
+
+    fn find(&self, me: usize, steal: bool) -> Option<Box<Batch<S::Item>>> {
+        if S::WEIGHED && !self.plan.ordered {
+            return self.find_heaviest(me);
+        }
+        let own = self.lanes[me].0.take().or_else(|| self.shared.0.take());
+        if steal { own.or_else(|| self.steal(me)) } else { own }
+    }
+
+    /// Somebody else's oldest.
+    fn steal(&self, me: usize) -> Option<Box<Batch<S::Item>>> {
+        let (before, after) = self.lanes.split_at(me);
+        let mut victims = after[1..].iter().chain(before).filter(|_| self.plan.steals);
+        let stolen = victims.find_map(|victim| victim.0.take());
+        if stolen.is_some() {
+            self.lanes[me].0.stole();
+        }
+        stolen
+    }
+
+    /// The heaviest of all, wherever it is; the own one of two.
+    fn find_heaviest(&self, me: usize) -> Option<Box<Batch<S::Item>>> {
+        let (own, shared) = (&self.lanes[me].0, &self.shared.0);
+        loop {
+            let others = self.lanes.iter().map(|lane| &lane.0).filter(|_| self.plan.steals);
+            let all = others.chain([shared, own]);
+            let weighed = all.filter_map(|lane| Some((lane.first_weight()?, lane)));
+            let (_, lane) = weighed.max_by_key(|(weight, _)| *weight)?;
+            // Somebody may have been quicker.
+            if let Some(batch) = lane.take() {
+                if !ptr::eq(lane, own) && !ptr::eq(lane, shared) {
+                    own.stole();
+                }
+                return Some(batch);
+            }
         }
     }
 
     /// Looks whether something comes, for a moment: to rest and to be hired again costs more, above all the one who hires.
     fn linger(&self, me: usize) -> bool {
-        !self.pulls()
-            && (0..LINGER).any(|_| {
-                pause();
-                self.has_batches_for(me)
-            })
+        (0..LINGER).any(|_| {
+            pause();
+            self.has_batches_for(me)
+        })
     }
 
-    /// Half of what somebody else has, to the own lane.
-    fn steal(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
-        if !self.plan.steals {
-            return false;
-        }
-        let (before, after) = self.lanes.split_at(me);
-        for victim in after[1..].iter().chain(before) {
-            let stolen = victim.0.take(MOST, 2, &mut kit.batches);
-            if stolen > 0 {
-                let own = &self.lanes[me].0;
-                own.stole(stolen);
-                own.push_all(&mut kit.batches);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The heaviest of all, wherever it is; the own one of two.
-    fn find_heaviest(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
-        loop {
-            let own = &self.lanes[me].0;
-            let others = self.lanes.iter().map(|lane| &lane.0).filter(|_| self.plan.steals);
-            let all = others.chain([&self.shared.0, own]);
-            let weighed = all.filter_map(|lane| Some((lane.first_weight()?, lane)));
-            let Some((_, lane)) = weighed.max_by_key(|(weight, _)| *weight) else { return false };
-            // Somebody may have been quicker.
-            if lane.take(1, 1, &mut kit.batches) > 0 {
-                if !std::ptr::eq(lane, own) && !std::ptr::eq(lane, &self.shared.0) {
-                    own.stole(1);
-                }
-                return true;
-            }
-        }
-    }
-
-    /// Is there something in the queues for that worker? Asked at the desk.
+    /// Is there something in the queues for that worker?
     fn has_batches_for(&self, me: usize) -> bool {
         let own = &self.lanes[me].0;
         let mut others = self.lanes.iter().map(|lane| &lane.0).filter(|_| self.plan.steals);
         !own.is_empty() || !self.shared.0.is_empty() || others.any(|lane| !lane.is_empty())
     }
 
-    /// All that is in the kit. How many batches were there?
-    fn process(&self, kit: &mut Kit<S::Item, G::Out>) -> u64 {
-        let mut done = 0;
-        while let Some(batch) = kit.batches.pop_front() {
-            if batch.number >= self.control.cutoff() {
-                contain(|| drop(batch));
-                continue;
-            }
-            self.prepare(kit);
-            let last = kit.parcel.pieces.back();
-            if self.plan.ordered && last.is_some_and(|last| batch.number < last.number) {
-                self.send(kit);
-            }
-            self.process_one(batch, kit);
-            done += 1;
-        }
-        done
-    }
-
-    /// What comes next may have been cut on another core: by the time it is needed it should be here.
-    fn prepare(&self, kit: &Kit<S::Item, G::Out>) {
-        if self.pulls() {
-            return;
-        }
-        let left = kit.batches.len();
-        if let Some(soon) = kit.batches.get(AHEAD.min(left.saturating_sub(1))) {
-            lines(soon.items.as_ptr(), soon.items.len()).for_each(prefetch);
-        }
-        if let Some(later) = kit.batches.get(2 * AHEAD) {
-            prefetch(&raw const **later);
-        }
-    }
-
-    fn process_one(&self, mut batch: Box<Batch<S::Item>>, kit: &mut Kit<S::Item, G::Out>) {
+    fn process(&self, me: usize, mut batch: Box<Batch<S::Item>>, kit: &mut Kit<S::Item, G::Out>) {
         let Batch { number, weight, items } = &mut *batch;
         let (number, weight) = (*number, *weight);
-        let results = &mut kit.parcel.results;
-        let before = results.len();
+        if number >= self.control.cutoff() {
+            return contain(|| drop(batch));
+        }
+        let results = &mut kit.results;
         let mark = Mark::default();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let applied = self.steps.apply(items, &mark, &mut |result| {
@@ -244,32 +206,20 @@ where
         let stage = Stage::Map(mark.get().max(1));
         let error = match outcome {
             Ok(Ok(())) => {
-                let results = results.len() - before;
-                kit.parcel.pieces.push_back(Piece { number, weight, results });
+                let piece = Piece { number, weight, results: results.len() };
+                self.mail.put(me, piece, results);
+                self.control.put(number, &mut kit.unsaid);
                 kit.spares.push(batch);
+                if kit.spares.len() >= SPARES && !self.pulls() {
+                    self.give_spares(&mut kit.spares);
+                }
                 return;
             }
             Ok(Err(complaint)) => PipelineError::failed(stage, number, complaint),
             Err(payload) => PipelineError::panicked(stage, number, payload),
         };
-        contain(|| results.truncate(before));
+        contain(|| results.clear());
         contain(|| drop(batch));
         self.control.fail(Some(number), error);
-    }
-
-    /// The results, into the mail. The desk is to be [told](Self::tell), soon.
-    fn send(&self, kit: &mut Kit<S::Item, G::Out>) {
-        if kit.spares.len() >= SPARES && !self.pulls() {
-            self.give_spares(&mut kit.spares);
-        }
-        let Some(first) = kit.parcel.pieces.front() else { return };
-        let sent = Sent { first: first.number, batches: kit.parcel.pieces.len() };
-        self.mail.send(&mut kit.parcel);
-        self.tell(kit);
-        kit.sent = Some(sent);
-    }
-
-    fn tell(&self, kit: &mut Kit<S::Item, G::Out>) {
-        self.control.sent(kit.sent.take());
     }
 }

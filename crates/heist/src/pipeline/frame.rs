@@ -6,15 +6,16 @@ use std::time::Instant;
 use super::Pipeline;
 use super::control::Control;
 use super::cut::Cutter;
-use super::desk::{Hire, Rules, Sent};
+use super::desk::{Hire, Rules};
 use super::driver::Driver;
-use super::lane::{Batch, Lane};
-use super::mail::{Mail, Parcel};
+use super::lane::{Batch, Giver, Lane};
+use super::mail::Mail;
 use super::plan::{Distribution, Plan};
 use super::report::Report;
 use super::source::Source;
 use super::stage::Steps;
 use crate::member::Intake;
+use crate::panic::contain;
 use crate::sync::{Arc, Mutex, Padded, lock, prefetch_for_write};
 use crate::task::{Receipt, Task};
 
@@ -30,6 +31,8 @@ pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     pub(super) shared: Padded<Lane<S::Item>>,
     /// Of each lane: with its worker, while it has one.
     kits: Box<[Locker<S::Item, G::Out>]>,
+    /// For the thread of the source, if it has one: of each lane.
+    givers: Mutex<Vec<Option<Giver<S::Item>>>>,
     /// Empty batches, from the workers to the thread of the source.
     spares: Mutex<Vec<Box<Batch<S::Item>>>>,
     started: Instant,
@@ -40,14 +43,14 @@ type Locker<T, R> = Mutex<Option<Kit<T, R>>>;
 
 /// What a worker has at hand.
 pub(super) struct Kit<T, R> {
-    /// To be processed next, where nobody else can take them.
-    pub(super) batches: VecDeque<Box<Batch<T>>>,
-    /// Empty ones.
+    /// Of its lane, if it goes to the source itself.
+    pub(super) giver: Option<Giver<T>>,
+    /// Empty batches.
     pub(super) spares: Vec<Box<Batch<T>>>,
-    /// Results to be sent.
-    pub(super) parcel: Parcel<R>,
-    /// What is in the mail, and the desk does not know of.
-    pub(super) sent: Option<Sent>,
+    /// Of the batch that it is at.
+    pub(super) results: VecDeque<R>,
+    /// Batches that it has put into the mail while whoever wants the results dozed.
+    pub(super) unsaid: usize,
     /// Nanoseconds that it took to cut a batch, lately.
     pub(super) cut_pace: u64,
     /// When the worker has last looked at the clock.
@@ -55,27 +58,16 @@ pub(super) struct Kit<T, R> {
 }
 
 impl<T, R> Kit<T, R> {
-    fn new() -> Self {
-        Self {
-            batches: VecDeque::new(),
-            spares: Vec::new(),
-            parcel: Parcel::default(),
-            sent: None,
-            cut_pace: 0,
-            now: 0,
-        }
+    fn new(giver: Option<Giver<T>>) -> Self {
+        Self { giver, spares: Vec::new(), results: VecDeque::new(), unsaid: 0, cut_pace: 0, now: 0 }
     }
 }
 
 /// What is fetched ahead of time: that many batches before it is needed, and no more lines of each. Guesses.
-pub(super) const AHEAD: usize = 4;
+const AHEAD: usize = 4;
 const LINES: usize = 16;
-
-/// A place in each cache line of a batch.
-pub(super) fn lines<T>(first: *const T, items: usize) -> impl Iterator<Item = *const u8> {
-    let bytes = size_of::<T>().saturating_mul(items);
-    (0..bytes.div_ceil(64).min(LINES)).map(move |line| first.cast::<u8>().wrapping_add(64 * line))
-}
+/// Bytes of a line, on most machines.
+const LINE: usize = 64;
 
 impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     /// With nobody at work; and the end of the crew.
@@ -95,16 +87,26 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         let (control, end) = Control::new(rules, pool);
         source.attach(&control);
         let heavy_first = S::WEIGHED && !plan.ordered;
-        let lane = |_| Padded(Lane::new(heavy_first));
+        let lane = |_| match heavy_first {
+            true => (Padded(Lane::locked(true)), None),
+            false => {
+                let (lane, giver) = Lane::new();
+                (Padded(lane), Some(giver))
+            }
+        };
+        let (lanes, mut givers): (Vec<_>, Vec<_>) = (0..workers).map(lane).unzip();
+        let pulls = plan.distribution == Distribution::Pull;
+        let kit = |giver: &mut Option<_>| Kit::new(if pulls { giver.take() } else { None });
         let frame = Self {
             control,
-            mail: Arc::new(Mail::new()),
+            mail: Arc::new(Mail::new(workers, plan.ordered)),
             steps,
             cutter: Padded(Mutex::new(Some(Cutter::new(source, plan.batch)))),
             plan,
-            lanes: (0..workers).map(lane).collect(),
-            shared: lane(0),
-            kits: (0..workers).map(|_| Mutex::new(Some(Kit::new()))).collect(),
+            lanes: lanes.into(),
+            shared: Padded(Lane::locked(heavy_first)),
+            kits: givers.iter_mut().map(|giver| Mutex::new(Some(kit(giver)))).collect(),
+            givers: Mutex::new(givers),
             spares: Mutex::new(Vec::new()),
             started: Instant::now(),
         };
@@ -125,6 +127,11 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         *lock(&self.cutter.0) = Some(cutter);
     }
 
+    /// For the thread of the source.
+    pub(super) fn take_givers(&self) -> Vec<Option<Giver<S::Item>>> {
+        std::mem::take(&mut *lock(&self.givers))
+    }
+
     /// For the worker of the lane.
     pub(super) fn take_kit(&self, lane: usize) -> Kit<S::Item, G::Out> {
         lock(&self.kits[lane]).take().expect("a lane has one worker")
@@ -142,7 +149,10 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             }
             // They were read on another core. By the time they are needed they should be here.
             if let Some(soon) = spares.len().checked_sub(AHEAD).map(|at| &spares[at]) {
-                lines(soon.items.as_ptr(), self.plan.batch).for_each(prefetch_for_write);
+                let bytes = size_of::<S::Item>().saturating_mul(self.plan.batch);
+                let lines = bytes.div_ceil(LINE).min(LINES);
+                let first = soon.items.as_ptr().cast::<u8>();
+                (0..lines).for_each(|line| prefetch_for_write(first.wrapping_add(LINE * line)));
             }
             if let Some(later) = spares.len().checked_sub(2 * AHEAD).map(|at| &spares[at]) {
                 prefetch_for_write(&raw const **later);
@@ -167,6 +177,17 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             report.steals += worker.steals;
         }
         report
+    }
+}
+
+impl<S: Source, G: Steps<S::Item>> Drop for Frame<S, G> {
+    /// Batches that nobody has processed: their drops are code of the user's.
+    fn drop(&mut self) {
+        for lane in self.lanes.iter().chain([&self.shared]) {
+            while let Some(batch) = lane.0.take() {
+                contain(|| drop(batch));
+            }
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+use heist_deque::Steal;
+use heist_deque::growable::{self, Stealer, Worker};
+
 use super::report::WorkerReport;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
 
@@ -22,19 +25,35 @@ impl<T> Batch<T> {
     }
 }
 
-/// The queue of one worker, or of all of them. The oldest batch is the first, or the heaviest.
+/// The queue of one worker, or of all of them.
 pub(super) struct Lane<T> {
-    queue: Mutex<VecDeque<Box<Batch<T>>>>,
-    heavy_first: bool,
-    // For those who only look: all of them are written by who has the lock, or by the worker whose lane it is.
-    length: AtomicUsize,
-    first_weight: AtomicU64,
+    queue: Queue<T>,
     /// Nanoseconds from the start of the run to the start of what the worker is at, or zero.
     busy_since: AtomicU64,
     /// What a batch has taken lately, in nanoseconds.
     pace: AtomicU64,
     done: Done,
 }
+
+enum Queue<T> {
+    /// One thread gives, whoever has the other end; all take, the oldest first. Nothing in it is anybody's before it is
+    /// processed, so that no batch waits for another that takes its time.
+    Deque(Stealer<Box<Batch<T>>>),
+    /// All give, and all take.
+    Locked(Locked<T>),
+}
+
+struct Locked<T> {
+    batches: Mutex<VecDeque<Box<Batch<T>>>>,
+    /// Is the heaviest the first, or the oldest?
+    heavy_first: bool,
+    // For those who only look; written under the lock.
+    length: AtomicUsize,
+    first_weight: AtomicU64,
+}
+
+/// The end of a lane at which batches are given.
+pub(super) type Giver<T> = Worker<Box<Batch<T>>>;
 
 /// What the worker of a lane has done.
 #[derive(Default)]
@@ -45,82 +64,79 @@ struct Done {
 }
 
 impl<T> Lane<T> {
-    pub(super) fn new(heavy_first: bool) -> Self {
-        Self {
-            queue: Mutex::new(VecDeque::new()),
+    /// With a giver, who gives in the order of the source.
+    pub(super) fn new() -> (Self, Giver<T>) {
+        let (giver, taker) = growable::new();
+        (Self::with(Queue::Deque(taker)), giver)
+    }
+
+    /// Without one: anybody gives.
+    pub(super) fn locked(heavy_first: bool) -> Self {
+        Self::with(Queue::Locked(Locked {
+            batches: Mutex::new(VecDeque::new()),
             heavy_first,
             length: AtomicUsize::new(0),
             first_weight: AtomicU64::new(0),
+        }))
+    }
+
+    fn with(queue: Queue<T>) -> Self {
+        Self {
+            queue,
             busy_since: AtomicU64::new(0),
             pace: AtomicU64::new(0),
-            done: Done {
-                batches: AtomicU64::new(0),
-                steals: AtomicU64::new(0),
-                busy: AtomicU64::new(0),
+            done: Done::default(),
+        }
+    }
+
+    /// By the giver of the lane, if it has one.
+    #[inline]
+    pub(super) fn push(&self, giver: Option<&Giver<T>>, batch: Box<Batch<T>>) {
+        match (&self.queue, giver) {
+            (Queue::Deque(_), Some(giver)) => giver.push(batch),
+            (Queue::Deque(_), None) => unreachable!("only its giver gives"),
+            (Queue::Locked(locked), _) => locked.push(batch),
+        }
+    }
+
+    /// The first one.
+    #[inline]
+    pub(super) fn take(&self) -> Option<Box<Batch<T>>> {
+        match &self.queue {
+            Queue::Deque(taker) => loop {
+                match taker.steal() {
+                    Steal::Success(batch) => return Some(batch),
+                    Steal::Empty => return None,
+                    Steal::Retry => {}
+                }
             },
+            Queue::Locked(locked) => locked.take(),
         }
     }
 
-    pub(super) fn push(&self, batch: Box<Batch<T>>) {
-        let mut queue = lock(&self.queue);
-        if self.heavy_first {
-            let at = queue.partition_point(|other| other.weight >= batch.weight);
-            queue.insert(at, batch);
-        } else {
-            queue.push_back(batch);
-        }
-        self.note(&queue);
-    }
-
-    /// What was stolen, to an empty lane. It is the heaviest there, or the oldest.
-    pub(super) fn push_all(&self, batches: &mut VecDeque<Box<Batch<T>>>) {
-        let mut queue = lock(&self.queue);
-        queue.append(batches);
-        self.note(&queue);
-    }
-
-    /// Takes the first ones, at most so many, and no more than one in `share`, rounded up.
-    pub(super) fn take(
-        &self,
-        most: usize,
-        share: usize,
-        into: &mut VecDeque<Box<Batch<T>>>,
-    ) -> usize {
-        if self.is_empty() {
-            return 0;
-        }
-        let mut queue = lock(&self.queue);
-        let count = most.min(queue.len().div_ceil(share));
-        if count == queue.len() && into.is_empty() {
-            std::mem::swap(&mut *queue, into);
-        } else {
-            into.extend(queue.drain(..count));
-        }
-        self.note(&queue);
-        count
-    }
-
-    fn note(&self, queue: &VecDeque<Box<Batch<T>>>) {
-        // Ordering: relaxed, here and below. Hints, but for `length`, which is read at the desk by a worker that wants
-        // to rest: the lock there, taken after this, brings it along.
-        self.length.store(queue.len(), Ordering::Relaxed);
-        if self.heavy_first {
-            let weight = queue.front().map_or(0, |batch| batch.weight);
-            self.first_weight.store(weight, Ordering::Relaxed);
-        }
-    }
-
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.length.load(Ordering::Relaxed)
+        match &self.queue {
+            Queue::Deque(taker) => taker.len(),
+            // Ordering: relaxed, here and below. Hints, but for a worker that wants to rest, which passes a fence before
+            // it looks, as does whoever gives before it looks who rests.
+            Queue::Locked(locked) => locked.length.load(Ordering::Relaxed),
+        }
     }
 
+    #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The weight of the first batch, if there is one.
+    /// The weight of the first batch, if there is one and they are kept by weight.
     pub(super) fn first_weight(&self) -> Option<u64> {
-        (!self.is_empty()).then(|| self.first_weight.load(Ordering::Relaxed))
+        match &self.queue {
+            Queue::Deque(_) => None,
+            Queue::Locked(locked) => {
+                (!self.is_empty()).then(|| locked.first_weight.load(Ordering::Relaxed))
+            }
+        }
     }
 
     /// The worker begins with something.
@@ -142,8 +158,8 @@ impl<T> Lane<T> {
         }
     }
 
-    pub(super) fn stole(&self, batches: usize) {
-        add(&self.done.steals, batches as u64);
+    pub(super) fn stole(&self) {
+        add(&self.done.steals, 1);
     }
 
     /// Nanoseconds that a batch takes; zero if nobody knows.
@@ -167,6 +183,35 @@ impl<T> Lane<T> {
             busy: std::time::Duration::from_nanos(self.done.busy.load(Ordering::Relaxed)),
             ..WorkerReport::default()
         }
+    }
+}
+
+impl<T> Locked<T> {
+    fn push(&self, batch: Box<Batch<T>>) {
+        let mut batches = lock(&self.batches);
+        if self.heavy_first {
+            let at = batches.partition_point(|other| other.weight >= batch.weight);
+            batches.insert(at, batch);
+        } else {
+            batches.push_back(batch);
+        }
+        self.note(&batches);
+    }
+
+    fn take(&self) -> Option<Box<Batch<T>>> {
+        if self.length.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut batches = lock(&self.batches);
+        let first = batches.pop_front();
+        self.note(&batches);
+        first
+    }
+
+    fn note(&self, batches: &VecDeque<Box<Batch<T>>>) {
+        self.length.store(batches.len(), Ordering::Relaxed);
+        let weight = batches.front().map_or(0, |batch| batch.weight);
+        self.first_weight.store(weight, Ordering::Relaxed);
     }
 }
 

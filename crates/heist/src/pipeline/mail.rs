@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, Padded, lock};
 
 /// The results of some batches, in ascending order of their numbers if that matters.
 pub(crate) struct Parcel<R> {
@@ -25,31 +25,40 @@ impl<R> Default for Parcel<R> {
     }
 }
 
-/// Parcels on their way, and empty ones on their way back.
-pub(crate) struct Mail<R>(Mutex<Bags<R>>);
-
-struct Bags<R> {
-    sent: Vec<Parcel<R>>,
-    /// No more than were ever on their way at once.
-    blanks: Vec<Parcel<R>>,
+/// What each worker has for whoever wants the results. It can be fetched at any time.
+pub(crate) struct Mail<R> {
+    boxes: Box<[Padded<Mutex<Vec<Parcel<R>>>>]>,
+    ordered: bool,
 }
 
 impl<R> Mail<R> {
-    pub(crate) fn new() -> Self {
-        Self(Mutex::new(Bags { sent: Vec::new(), blanks: Vec::new() }))
+    pub(crate) fn new(workers: usize, ordered: bool) -> Self {
+        let boxes = (0..workers).map(|_| Padded(Mutex::new(vec![Parcel::default()]))).collect();
+        Self { boxes, ordered }
     }
 
-    /// Sends it off, and leaves an empty one.
-    pub(crate) fn send(&self, parcel: &mut Parcel<R>) {
-        let mut bags = lock(&self.0);
-        let blank = bags.blanks.pop().unwrap_or_default();
-        bags.sent.push(std::mem::replace(parcel, blank));
+    /// The results of a batch, which are taken out of `results`.
+    #[inline]
+    pub(crate) fn put(&self, worker: usize, piece: Piece, results: &mut VecDeque<R>) {
+        let mut parcels = lock(&self.boxes[worker].0);
+        let last = parcels.last().and_then(|parcel| parcel.pieces.back());
+        if self.ordered && last.is_some_and(|last| piece.number < last.number) {
+            parcels.push(Parcel::default());
+        }
+        let parcel = parcels.last_mut().expect("there is always one");
+        parcel.pieces.push_back(piece);
+        parcel.results.extend(results.drain(..));
     }
 
-    /// Those that have come, into `into`, which is empty; and gives back the `blanks`.
-    pub(crate) fn exchange(&self, into: &mut Vec<Parcel<R>>, blanks: &mut Vec<Parcel<R>>) {
-        let mut bags = lock(&self.0);
-        std::mem::swap(&mut bags.sent, into);
-        bags.blanks.append(blanks);
+    /// Those that have come, in exchange for empty ones, of which there may be some in `blanks`.
+    pub(crate) fn fetch(&self, into: &mut Vec<Parcel<R>>, blanks: &mut Vec<Parcel<R>>) {
+        for parcels in &self.boxes {
+            let mut parcels = lock(&parcels.0);
+            if parcels[0].pieces.is_empty() {
+                continue;
+            }
+            into.append(&mut parcels);
+            parcels.push(blanks.pop().unwrap_or_default());
+        }
     }
 }

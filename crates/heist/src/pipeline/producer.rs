@@ -1,7 +1,7 @@
 //! The source, on a thread of its own.
 
 use super::frame::Frame;
-use super::lane::Batch;
+use super::lane::{Batch, Giver};
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::Steps;
@@ -19,13 +19,14 @@ where
     /// Gives out the source's items until it ends, or the run does.
     pub(super) fn produce(&self) {
         let mut cutter = self.take_cutter();
+        let givers = self.take_givers();
         let mut spares = Vec::new();
         let mut granted = None;
         // The single queue is what it always was: one at a time.
         let most = if self.plan.distribution == Distribution::Shared { 1 } else { MOST };
         while let Some(mut grant) = granted.take().or_else(|| self.control.wait_to_pull()) {
             let most = grant.batches.min(most);
-            let give = |batch, _| self.control.given(self.give(batch));
+            let give = |batch, _| self.control.given(self.give(&givers, batch));
             let catch = self.catch(&mut cutter, &mut grant, most, &mut spares, give);
             granted = self.control.pulled(catch, true);
         }
@@ -33,7 +34,7 @@ where
     }
 
     /// To whom it belongs by the plan. `None`: to all of them.
-    fn give(&self, batch: Box<Batch<S::Item>>) -> Option<usize> {
+    fn give(&self, givers: &[Option<Giver<S::Item>>], batch: Box<Batch<S::Item>>) -> Option<usize> {
         let turn = (batch.number % self.lanes.len() as u64) as usize;
         let lane = match self.plan.distribution {
             Distribution::Shared => None,
@@ -44,8 +45,8 @@ where
             Distribution::LoadAware => Some(self.least_loaded(turn)),
         };
         match lane {
-            Some(lane) => self.lanes[lane].0.push(batch),
-            None => self.shared.0.push(batch),
+            Some(lane) => self.lanes[lane].0.push(givers[lane].as_ref(), batch),
+            None => self.shared.0.push(None, batch),
         }
         lane
     }

@@ -25,7 +25,7 @@ where
 {
     /// Takes batches from the source to the worker's lane. `false`: it has nothing to do here.
     pub(super) fn pull(&self, me: usize, kit: &mut Kit<S::Item, G::Out>) -> bool {
-        let mut grant = match self.control.may_pull(kit.sent.take()) {
+        let mut grant = match self.control.may_pull() {
             Leave::Go(grant) => grant,
             Leave::Busy => {
                 let free = self.wait_for_source();
@@ -35,10 +35,10 @@ where
             Leave::No => return false,
         };
         let most = self.worth(me, kit, grant.batches);
-        let lane = &self.lanes[me].0;
+        let (lane, giver) = (&self.lanes[me].0, kit.giver.as_ref());
         let mut cutter = self.take_cutter();
         let give = |batch, last: bool| {
-            lane.push(batch);
+            lane.push(giver, batch);
             // The last one is for this worker. Before it, the next one may take its time.
             if !last {
                 self.control.offer(None);
