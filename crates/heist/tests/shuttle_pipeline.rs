@@ -15,7 +15,7 @@ use shuttle::thread;
 mod schedules;
 
 /// Schedules of each kind; a pipeline takes many steps, and each scenario is run with five distributions.
-const SCHEDULES: usize = 500;
+const SCHEDULES: usize = 1_000;
 
 /// A test for each distribution.
 macro_rules! scenarios {

@@ -19,7 +19,7 @@ use heist::{BuildError, Pool, Strategy};
 use shape::{DISTRIBUTIONS, Die, PLANNED, Rest, Shape};
 
 /// How many shapes a part tries.
-const SHAPES: u64 = 4000;
+const SHAPES: u64 = 2000;
 /// How many of them meet the same pool.
 const SHAPES_OF_A_POOL: u64 = 20;
 /// How many are run at once, where it is several.
