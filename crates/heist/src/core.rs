@@ -1,5 +1,6 @@
 //! What the threads of a pool share.
 
+use crate::cancel::CancelToken;
 use crate::demand::{Demand, NO_SEAT};
 use crate::idle::{Heard, Idle};
 use crate::order;
@@ -51,6 +52,8 @@ pub(crate) struct Core<Q: Queues> {
     pub(crate) relief: Relief<Q>,
     /// Is what has not started to be refused? Set once, by `stop_now`.
     cancelling: AtomicBool,
+    /// Cancelled by the first stop.
+    pub(crate) stopped: CancelToken,
     /// To be joined by whoever stops the pool.
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Held by whoever joins the threads, so that nobody returns from a stop before they are gone.
@@ -81,6 +84,7 @@ impl<Q: Queues> Core<Q> {
             config,
             relief: Relief::new(),
             cancelling: AtomicBool::new(false),
+            stopped: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
             _season: Season::begin(),
@@ -224,6 +228,7 @@ impl<Q: Queues> Core<Q> {
 
     /// Takes in nothing more from outside; ends when everything is done.
     pub(crate) fn close(&self) {
+        self.stopped.cancel();
         if self.idle.stop(|| self.queues.any()) {
             self.wind_up();
         }

@@ -4,6 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::iter;
 use std::ptr::NonNull;
 
+use crate::cancel::Follower;
 use crate::core::{Core, count_end};
 use crate::demand::Demand;
 use crate::job;
@@ -76,6 +77,9 @@ pub(crate) trait Intake: Send + Sync {
 
     /// `Core::id`.
     fn id(&self) -> usize;
+
+    /// Has the follower told when the pool stops, or at once if it has.
+    fn follow(&self, follower: &Arc<dyn Follower>);
 }
 
 impl<Q: Queues> Intake for Core<Q> {
@@ -99,6 +103,10 @@ impl<Q: Queues> Intake for Core<Q> {
 
     fn id(&self) -> usize {
         self.id()
+    }
+
+    fn follow(&self, follower: &Arc<dyn Follower>) {
+        self.stopped.follow(follower);
     }
 }
 

@@ -6,11 +6,10 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
+use crate::cancel::Follower;
 use crate::member::Intake;
 use crate::panic::PanicHook;
-use crate::pipeline::models::{
-    After, Catch, Control, Freed, Hire, Mail, Next, Parcel, Piece, Rules, Sent,
-};
+use crate::pipeline::models::{After, Catch, Control, Freed, Hire, Rules};
 use crate::sync::Arc;
 use crate::task::{End, Errand, Refusal, Task};
 use crate::wait;
@@ -35,6 +34,8 @@ impl Intake for Counted {
     fn id(&self) -> usize {
         NonNull::from(self).addr().get()
     }
+
+    fn follow(&self, _: &Arc<dyn Follower>) {}
 }
 
 /// A worker that does nothing.
@@ -58,6 +59,8 @@ impl Hire for Agency {
     fn driver(self: Arc<Self>, _: usize) -> Task {
         Task::errand(Nobody)
     }
+
+    fn end(&self) {}
 }
 
 struct Scene {
@@ -111,36 +114,34 @@ enum Way {
     DeskFirst,
 }
 
-/// A result is sent while whoever wants it falls asleep. If it were not woken, loom would see a deadlock.
+/// Results are put into the mail while whoever wants them falls asleep. If it were not woken, loom would see a deadlock.
+/// The mail is a relaxed counter: the weakest that it could be.
 fn result_against_sleep(way: Way) {
     let scene = Scene::new(false, 4);
-    let mail = Arc::new(Mail::new());
+    let mail = Arc::new(AtomicUsize::new(0));
     let worker = {
         let (control, mail) = (Arc::clone(&scene.control), Arc::clone(&mail));
         thread::spawn(move || {
-            let mut parcel = Parcel::default();
-            parcel.results.push_back(7);
-            parcel.pieces.push_back(Piece { number: 0, weight: 0, results: 1 });
-            let sent = Some(Sent { batches: 1, first: 0 });
+            let mut unsaid = 0;
             if way == Way::MailFirst {
-                mail.send(&mut parcel);
-                control.sent(sent);
+                mail.store(1, Relaxed);
+                control.put(0, &mut unsaid);
             } else {
-                control.sent(sent);
-                mail.send(&mut parcel);
+                control.put(0, &mut unsaid);
+                mail.store(1, Relaxed);
             }
         })
     };
-    let (mut came, mut blanks) = (Vec::new(), Vec::new());
-    while came.is_empty() {
-        match scene.control.next(&Freed::default(), 0, true) {
-            Next::Come => mail.exchange(&mut came, &mut blanks),
-            Next::Sleep(receipt) => wait::wait(&receipt, 0),
-            Next::Over => unreachable!("the source has not ended"),
+    let came = || mail.load(Relaxed) > 0;
+    while !came() {
+        let receipt = scene.control.sleep(&Freed::default(), 0, true);
+        let receipt = receipt.expect("the source has not ended");
+        if !came() {
+            wait::wait(&receipt, 0);
         }
+        scene.control.rise();
     }
     worker.join().unwrap();
-    assert_eq!(came.pop().and_then(|mut parcel| parcel.results.pop_front()), Some(7));
     scene.control.close();
 }
 
@@ -161,7 +162,7 @@ fn room_against_sleep() {
 /// The source says that it has nothing while something is sent to it: somebody must come back.
 fn ring_against_dry() {
     let scene = Scene::new(true, 4);
-    scene.control.may_pull(None);
+    scene.control.may_pull();
     let sender = {
         let control = Arc::clone(&scene.control);
         thread::spawn(move || control.ring())
@@ -176,17 +177,14 @@ fn ring_against_dry() {
 /// The source ends while whoever wants results falls asleep, and there are none.
 fn end_against_sleep() {
     let scene = Scene::new(true, 4);
-    scene.control.may_pull(None);
+    scene.control.may_pull();
     let worker = {
         let control = Arc::clone(&scene.control);
         thread::spawn(move || drop(control.pulled(caught(0, After::End), false)))
     };
-    loop {
-        match scene.control.next(&Freed::default(), 0, true) {
-            Next::Over => break,
-            Next::Sleep(receipt) => wait::wait(&receipt, 0),
-            Next::Come => unreachable!("no results"),
-        }
+    while let Some(receipt) = scene.control.sleep(&Freed::default(), 0, true) {
+        wait::wait(&receipt, 0);
+        scene.control.rise();
     }
     worker.join().unwrap();
     assert!(scene.control.close().is_none());

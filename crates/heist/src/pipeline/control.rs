@@ -126,6 +126,9 @@ impl Control {
         let calls = Calls { wake: [desk.producer.take(), None], task: None };
         drop(desk);
         self.make(calls);
+        if let Some(hirer) = &hirer {
+            hirer.end();
+        }
         // With it goes a part of what the user has given.
         contain(|| drop(hirer));
         failure.map(|failure| failure.error)
@@ -146,46 +149,54 @@ impl Control {
 
     /// May this thread take something from the source? Then it must say what it [caught](Self::pulled).
     pub(crate) fn may_pull(&self) -> Leave {
+        let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
-        match desk.source {
-            Tap::Idle => self.go(&mut desk).map_or(Leave::No, Leave::Go),
+        let leave = match desk.source {
+            Tap::Idle => self.go(&mut desk, &mut calls).map_or(Leave::No, Leave::Go),
             Tap::Pulling { .. } => Leave::Busy,
             Tap::Dry | Tap::Ended => Leave::No,
-        }
+        };
+        drop(desk);
+        self.make(calls);
+        leave
     }
 
     /// For the thread of the source: sleeps until there is room. `None`: that was all.
     pub(crate) fn wait_to_pull(&self) -> Option<Grant> {
         loop {
-            let receipt = {
-                let mut desk = lock(&self.desk.0);
-                if desk.source == Tap::Ended || desk.hirer.is_none() {
-                    return None;
-                }
-                if desk.source == Tap::Idle
-                    && let Some(grant) = self.go(&mut desk)
-                {
-                    return Some(grant);
-                }
-                let (promise, receipt) = Promise::new();
-                desk.producer = Some(promise);
-                receipt
-            };
+            let mut calls = Calls::default();
+            let mut desk = lock(&self.desk.0);
+            if desk.source == Tap::Ended || desk.hirer.is_none() {
+                return None;
+            }
+            if desk.source == Tap::Idle
+                && let Some(grant) = self.go(&mut desk, &mut calls)
+            {
+                return Some(grant);
+            }
+            let (promise, receipt) = Promise::new();
+            desk.producer = Some(promise);
+            drop(desk);
+            self.make(calls);
             wait::wait(&receipt, self.pool.id());
         }
     }
 
     /// The source is free, and this thread goes to it if there is room.
-    fn go(&self, desk: &mut Desk) -> Option<Grant> {
+    fn go(&self, desk: &mut Desk, calls: &mut Calls) -> Option<Grant> {
         let batches = desk.room(&self.rules);
         if batches == 0 {
             desk.full_since.get_or_insert_with(Instant::now);
+            // Whoever dozes is what this waits for.
+            if desk.caller.as_ref().is_some_and(|caller| !caller.deep) {
+                calls.wake[0] = self.wake(desk);
+            }
             return None;
         }
         desk.source = Tap::Pulling { rung: false };
         self.hints.0.pulling.0.store(true, Ordering::Relaxed);
         let limit = self.rules.weight.unwrap_or(u64::MAX);
-        let weight = limit.saturating_sub(desk.weight.max(0).unsigned_abs());
+        let weight = limit.saturating_sub(desk.heavy());
         Some(Grant { batches, weight, taken: 0, alone: desk.in_flight() == 0, next: desk.pulled })
     }
 
@@ -212,7 +223,7 @@ impl Control {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         desk.pulled += catch.batches;
-        desk.weight += i64::try_from(catch.weight).unwrap_or(i64::MAX);
+        desk.weight += i128::from(catch.weight);
         desk.needs = catch.needs;
         desk.report.items += catch.items;
         desk.note_largest();
@@ -233,7 +244,8 @@ impl Control {
         if self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0 {
             self.hire(&mut desk, None, &mut calls);
         }
-        let grant = if again && desk.source == Tap::Idle { self.go(&mut desk) } else { None };
+        let grant =
+            if again && desk.source == Tap::Idle { self.go(&mut desk, &mut calls) } else { None };
         drop(desk);
         self.make(calls);
         contain(|| drop(discarded));
@@ -282,7 +294,7 @@ impl Control {
         // Ordering: relaxed, after the fence. Whoever sleeps deep and is not seen to has found what is in the mail.
         match self.hints.0.caller.0.load(Ordering::Relaxed) {
             AWAKE => *unsaid = 0,
-            DOZING if *unsaid < self.share_of_bound() => *unsaid += 1,
+            DOZING if *unsaid + 1 < self.share_of_bound() => *unsaid += 1,
             _ => {
                 *unsaid = 0;
                 self.call(batch);
@@ -326,7 +338,7 @@ impl Control {
     fn note_freed(&self, desk: &mut Desk, freed: &Freed, calls: &mut Calls) {
         if freed.batches > 0 {
             desk.delivered += freed.batches;
-            desk.weight -= i64::try_from(freed.weight).unwrap_or(i64::MAX);
+            desk.weight -= freed.weight;
             desk.report.results += freed.results;
             self.call_to_source(desk, calls);
         }
@@ -449,6 +461,15 @@ impl Control {
         report.batches = desk.pulled;
         report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| since.elapsed());
         report
+    }
+}
+
+/// Told that the pool stops.
+pub(crate) struct Stop(pub(crate) Arc<Control>);
+
+impl Follower for Stop {
+    fn cancel(&self) {
+        self.0.fail(None, PipelineError::Stopped);
     }
 }
 

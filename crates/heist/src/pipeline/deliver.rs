@@ -36,6 +36,9 @@ pub(super) struct Counter<R> {
     blanks: Vec<Parcel<R>>,
 }
 
+/// Empty parcels that are kept: one for each worker would do, on most machines.
+const BLANKS: usize = 64;
+
 /// No parcel yet.
 const NONE: usize = usize::MAX;
 
@@ -61,6 +64,8 @@ impl<R> Counter<R> {
     pub(super) fn next_batch(&mut self) -> Option<Piece> {
         loop {
             match self.queue.front() {
+                // What is over is over, whatever is here.
+                _ if self.control.is_off() => return None,
                 Some(&at) if at != NONE => return self.parcels[at].pieces.pop_front(),
                 _ => {
                     if !self.fetch() {
@@ -87,12 +92,15 @@ impl<R> Counter<R> {
             self.queue.pop_front();
         }
         if is_empty {
-            self.blanks.push(std::mem::take(&mut self.parcels[at]));
+            let blank = std::mem::take(&mut self.parcels[at]);
+            if self.blanks.len() < BLANKS {
+                self.blanks.push(blank);
+            }
             self.empty.push(at);
         }
         self.next += 1;
         self.freed.batches += 1;
-        self.freed.weight += piece.weight;
+        self.freed.weight += i128::from(piece.weight);
         self.freed.results += piece.results as u64;
         if self.freed.batches >= self.share {
             self.control.freed(std::mem::take(&mut self.freed));

@@ -25,7 +25,7 @@ pub(crate) struct Desk {
     /// Batches whose results were delivered. Some may be delivered before it is said that they were pulled.
     pub(crate) delivered: u64,
     /// In flight.
-    pub(crate) weight: i64,
+    pub(crate) weight: i128,
     /// Of an item that did not fit.
     pub(crate) needs: u64,
     pub(crate) failure: Option<Failure>,
@@ -69,6 +69,9 @@ pub(crate) struct Failure {
 /// Makes tasks that work at a lane.
 pub(crate) trait Hire: Send + Sync {
     fn driver(self: Arc<Self>, lane: usize) -> Task;
+
+    /// The run has ended: tells those who feed it.
+    fn end(&self);
 }
 
 /// How much may be taken from the source.
@@ -113,7 +116,7 @@ pub(crate) enum After {
 #[derive(Default)]
 pub(crate) struct Freed {
     pub(crate) batches: u64,
-    pub(crate) weight: u64,
+    pub(crate) weight: i128,
     pub(crate) results: u64,
 }
 
@@ -148,8 +151,13 @@ impl Desk {
         usize::try_from(self.pulled.saturating_sub(self.delivered)).unwrap_or(usize::MAX)
     }
 
+    /// The weight in flight, as a number that is not negative.
+    pub(crate) fn heavy(&self) -> u64 {
+        u64::try_from(self.weight.max(0)).unwrap_or(u64::MAX)
+    }
+
     pub(crate) fn note_largest(&mut self) {
-        let weight = self.weight.max(0).unsigned_abs();
+        let weight = self.heavy();
         self.report.largest_in_flight = self.report.largest_in_flight.max(self.in_flight());
         self.report.largest_weight = self.report.largest_weight.max(weight);
     }
@@ -161,7 +169,7 @@ impl Desk {
         }
         let in_flight = self.in_flight();
         let fits = |limit: u64| {
-            let after = self.weight.max(0).unsigned_abs().saturating_add(self.needs.max(1));
+            let after = self.heavy().saturating_add(self.needs.max(1));
             in_flight == 0 || after <= limit
         };
         if rules.weight.is_none_or(fits) { rules.bound.saturating_sub(in_flight) } else { 0 }

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::error::{PipelineError, Stage};
 use super::frame::{Frame, Kit};
-use super::lane::Batch;
+use super::lane::{Batch, Load};
 use super::mail::Piece;
 use super::plan::Distribution;
 use super::source::Source;
@@ -135,7 +135,7 @@ where
         done > 0
     }
 
-    fn find(&self, me: usize, steal: bool) -> Option<Box<Batch<S::Item>>> {
+    fn find(&self, me: usize, steal: bool) -> Option<Load<S::Item>> {
         if S::WEIGHED && !self.plan.ordered {
             return self.find_heaviest(me);
         }
@@ -144,7 +144,7 @@ where
     }
 
     /// Somebody else's oldest.
-    fn steal(&self, me: usize) -> Option<Box<Batch<S::Item>>> {
+    fn steal(&self, me: usize) -> Option<Load<S::Item>> {
         let (before, after) = self.lanes.split_at(me);
         let mut victims = after[1..].iter().chain(before).filter(|_| self.plan.steals);
         let stolen = victims.find_map(|victim| victim.0.take());
@@ -155,7 +155,7 @@ where
     }
 
     /// The heaviest of all, wherever it is; the own one of two.
-    fn find_heaviest(&self, me: usize) -> Option<Box<Batch<S::Item>>> {
+    fn find_heaviest(&self, me: usize) -> Option<Load<S::Item>> {
         let (own, shared) = (&self.lanes[me].0, &self.shared.0);
         loop {
             let others = self.lanes.iter().map(|lane| &lane.0).filter(|_| self.plan.steals);
@@ -187,7 +187,7 @@ where
         !own.is_empty() || !self.shared.0.is_empty() || others.any(|lane| !lane.is_empty())
     }
 
-    fn process(&self, me: usize, mut batch: Box<Batch<S::Item>>, kit: &mut Kit<S::Item, G::Out>) {
+    fn process(&self, me: usize, mut batch: Load<S::Item>, kit: &mut Kit<S::Item, G::Out>) {
         let Batch { number, weight, items } = &mut *batch;
         let (number, weight) = (*number, *weight);
         if number >= self.control.cutoff() {
@@ -207,6 +207,7 @@ where
         let error = match outcome {
             Ok(Ok(())) => {
                 let piece = Piece { number, weight, results: results.len() };
+                self.lanes[me].0.did();
                 self.mail.put(me, piece, results);
                 self.control.put(number, &mut kit.unsaid);
                 kit.spares.push(batch);

@@ -38,7 +38,8 @@ pub struct Sender<T>(Arc<Mutex<Queue<T>>>);
 /// Where what a [`Sender`] sends comes out.
 pub struct Feed<T>(Arc<Mutex<Queue<T>>>);
 
-struct Queue<T> {
+/// Between the two.
+pub struct Queue<T> {
     items: VecDeque<T>,
     capacity: usize,
     senders: usize,
@@ -52,6 +53,17 @@ struct Queue<T> {
 }
 
 impl<T> Queue<T> {
+    /// Nobody will take anything any more.
+    fn close(queue: &Mutex<Self>) {
+        let mut queue = lock(queue);
+        queue.closed = true;
+        queue.control = None;
+        let (items, waiting) = (mem::take(&mut queue.items), mem::take(&mut queue.waiting));
+        drop(queue);
+        waiting.into_iter().for_each(|promise| promise.keep(Ok(Vec::new()), None));
+        contain(|| drop(items));
+    }
+
     /// Somebody has said that there was nothing: whom to tell otherwise.
     fn ring(&mut self) -> Option<Arc<Control>> {
         if mem::take(&mut self.dry) { self.control.clone() } else { None }
@@ -179,8 +191,9 @@ impl<T> Drop for Sender<T> {
 
 impl<T> Sealed for Feed<T> {}
 
-impl<T> Source for Feed<T> {
+impl<T: Send> Source for Feed<T> {
     type Item = T;
+    type Handle = Arc<Mutex<Queue<T>>>;
 
     fn fill(&mut self, batch: &mut Vec<T>, most: usize) -> Filled {
         let mut queue = lock(&self.0);
@@ -200,20 +213,19 @@ impl<T> Source for Feed<T> {
         filled
     }
 
-    fn attach(&mut self, control: &Arc<Control>) {
+    fn attach(&mut self, control: &Arc<Control>) -> Self::Handle {
         lock(&self.0).control = Some(Arc::clone(control));
+        Arc::clone(&self.0)
+    }
+
+    fn close(queue: &Self::Handle) {
+        Queue::close(queue);
     }
 }
 
 impl<T> Drop for Feed<T> {
     fn drop(&mut self) {
-        let mut queue = lock(&self.0);
-        queue.closed = true;
-        queue.control = None;
-        let (items, waiting) = (mem::take(&mut queue.items), mem::take(&mut queue.waiting));
-        drop(queue);
-        waiting.into_iter().for_each(|promise| promise.keep(Ok(Vec::new()), None));
-        contain(|| drop(items));
+        Queue::close(&self.0);
     }
 }
 

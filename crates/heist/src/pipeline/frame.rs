@@ -4,16 +4,17 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::Pipeline;
-use super::control::Control;
+use super::control::{Control, Stop};
 use super::cut::Cutter;
 use super::desk::{Hire, Rules};
 use super::driver::Driver;
-use super::lane::{Batch, Giver, Lane};
+use super::lane::{Batch, Giver, Lane, Load};
 use super::mail::Mail;
 use super::plan::{Distribution, Plan};
 use super::report::Report;
 use super::source::Source;
 use super::stage::Steps;
+use crate::cancel::Follower;
 use crate::member::Intake;
 use crate::panic::contain;
 use crate::sync::{Arc, Mutex, Padded, lock, prefetch_for_write};
@@ -34,7 +35,10 @@ pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     /// For the thread of the source, if it has one: of each lane.
     givers: Mutex<Vec<Option<Giver<S::Item>>>>,
     /// Empty batches, from the workers to the thread of the source.
-    spares: Mutex<Vec<Box<Batch<S::Item>>>>,
+    spares: Mutex<Vec<Load<S::Item>>>,
+    handle: S::Handle,
+    /// Is told if the pool stops.
+    pub(super) stop: Arc<dyn Follower>,
     started: Instant,
 }
 
@@ -46,7 +50,7 @@ pub(super) struct Kit<T, R> {
     /// Of its lane, if it goes to the source itself.
     pub(super) giver: Option<Giver<T>>,
     /// Empty batches.
-    pub(super) spares: Vec<Box<Batch<T>>>,
+    pub(super) spares: Vec<Load<T>>,
     /// Of the batch that it is at.
     pub(super) results: VecDeque<R>,
     /// Batches that it has put into the mail while whoever wants the results dozed.
@@ -85,7 +89,8 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             steals: plan.steals,
         };
         let (control, end) = Control::new(rules, pool);
-        source.attach(&control);
+        let handle = source.attach(&control);
+        let stop: Arc<dyn Follower> = Arc::new(Stop(Arc::clone(&control)));
         let heavy_first = S::WEIGHED && !plan.ordered;
         let lane = |_| match heavy_first {
             true => (Padded(Lane::locked(true)), None),
@@ -108,6 +113,8 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             kits: givers.iter_mut().map(|giver| Mutex::new(Some(kit(giver)))).collect(),
             givers: Mutex::new(givers),
             spares: Mutex::new(Vec::new()),
+            handle,
+            stop,
             started: Instant::now(),
         };
         (Arc::new(frame), end)
@@ -142,7 +149,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     }
 
     /// An empty batch, of those that this thread has, or of those that the workers have given back.
-    pub(super) fn blank(&self, spares: &mut Vec<Box<Batch<S::Item>>>) -> Box<Batch<S::Item>> {
+    pub(super) fn blank(&self, spares: &mut Vec<Load<S::Item>>) -> Load<S::Item> {
         if self.plan.distribution != Distribution::Pull {
             if spares.is_empty() {
                 std::mem::swap(&mut *lock(&self.spares), spares);
@@ -162,7 +169,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     }
 
     /// Empty batches that a worker has no use for.
-    pub(super) fn give_spares(&self, spares: &mut Vec<Box<Batch<S::Item>>>) {
+    pub(super) fn give_spares(&self, spares: &mut Vec<Load<S::Item>>) {
         // No more than were ever in flight at once.
         lock(&self.spares).append(spares);
     }
@@ -201,5 +208,9 @@ where
     fn driver(self: Arc<Self>, lane: usize) -> Task {
         // SAFETY: what it borrows is there until it has left the crew, which the run waits for.
         unsafe { Task::borrowing_errand(Driver::new(self, lane)) }
+    }
+
+    fn end(&self) {
+        S::close(&self.handle);
     }
 }

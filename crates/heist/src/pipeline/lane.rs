@@ -18,9 +18,12 @@ pub(super) struct Batch<T> {
     pub(super) items: Vec<T>,
 }
 
+/// A batch that goes around.
+pub(super) type Load<T> = Box<Batch<T>>;
+
 impl<T> Batch<T> {
     /// An empty one.
-    pub(super) fn new() -> Box<Self> {
+    pub(super) fn new() -> Load<T> {
         Box::new(Self { number: 0, weight: 0, items: Vec::new() })
     }
 }
@@ -38,13 +41,13 @@ pub(super) struct Lane<T> {
 enum Queue<T> {
     /// One thread gives, whoever has the other end; all take, the oldest first. Nothing in it is anybody's before it is
     /// processed, so that no batch waits for another that takes its time.
-    Deque(Stealer<Box<Batch<T>>>),
+    Deque(Stealer<Load<T>>),
     /// All give, and all take.
     Locked(Locked<T>),
 }
 
 struct Locked<T> {
-    batches: Mutex<VecDeque<Box<Batch<T>>>>,
+    batches: Mutex<VecDeque<Load<T>>>,
     /// Is the heaviest the first, or the oldest?
     heavy_first: bool,
     // For those who only look; written under the lock.
@@ -53,7 +56,7 @@ struct Locked<T> {
 }
 
 /// The end of a lane at which batches are given.
-pub(super) type Giver<T> = Worker<Box<Batch<T>>>;
+pub(super) type Giver<T> = Worker<Load<T>>;
 
 /// What the worker of a lane has done.
 #[derive(Default)]
@@ -91,7 +94,7 @@ impl<T> Lane<T> {
 
     /// By the giver of the lane, if it has one.
     #[inline]
-    pub(super) fn push(&self, giver: Option<&Giver<T>>, batch: Box<Batch<T>>) {
+    pub(super) fn push(&self, giver: Option<&Giver<T>>, batch: Load<T>) {
         match (&self.queue, giver) {
             (Queue::Deque(_), Some(giver)) => giver.push(batch),
             (Queue::Deque(_), None) => unreachable!("only its giver gives"),
@@ -101,7 +104,7 @@ impl<T> Lane<T> {
 
     /// The first one.
     #[inline]
-    pub(super) fn take(&self) -> Option<Box<Batch<T>>> {
+    pub(super) fn take(&self) -> Option<Load<T>> {
         match &self.queue {
             Queue::Deque(taker) => loop {
                 match taker.steal() {
@@ -148,7 +151,6 @@ impl<T> Lane<T> {
     pub(super) fn end(&self, now: u64, batches: u64) {
         let took = now.saturating_sub(self.busy_since.load(Ordering::Relaxed));
         self.busy_since.store(0, Ordering::Relaxed);
-        add(&self.done.batches, batches);
         add(&self.done.busy, took);
         if let Some(new) = took.checked_div(batches) {
             // Half of it is what it was, so that one odd batch does not say everything.
@@ -156,6 +158,12 @@ impl<T> Lane<T> {
             let pace = if old == 0 { new } else { old.midpoint(new) };
             self.pace.store(pace.max(1), Ordering::Relaxed);
         }
+    }
+
+    /// It has processed one of them.
+    #[inline]
+    pub(super) fn did(&self) {
+        add(&self.done.batches, 1);
     }
 
     pub(super) fn stole(&self) {
@@ -187,7 +195,7 @@ impl<T> Lane<T> {
 }
 
 impl<T> Locked<T> {
-    fn push(&self, batch: Box<Batch<T>>) {
+    fn push(&self, batch: Load<T>) {
         let mut batches = lock(&self.batches);
         if self.heavy_first {
             let at = batches.partition_point(|other| other.weight >= batch.weight);
@@ -198,7 +206,7 @@ impl<T> Locked<T> {
         self.note(&batches);
     }
 
-    fn take(&self) -> Option<Box<Batch<T>>> {
+    fn take(&self) -> Option<Load<T>> {
         if self.length.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -208,7 +216,7 @@ impl<T> Locked<T> {
         first
     }
 
-    fn note(&self, batches: &VecDeque<Box<Batch<T>>>) {
+    fn note(&self, batches: &VecDeque<Load<T>>) {
         self.length.store(batches.len(), Ordering::Relaxed);
         let weight = batches.front().map_or(0, |batch| batch.weight);
         self.first_weight.store(weight, Ordering::Relaxed);

@@ -73,8 +73,7 @@ use stage::Complaint;
 #[cfg(all(test, loom))]
 pub(crate) mod models {
     pub(crate) use super::control::Control;
-    pub(crate) use super::desk::{After, Catch, Freed, Hire, Next, Rules, Sent};
-    pub(crate) use super::mail::{Mail, Parcel, Piece};
+    pub(crate) use super::desk::{After, Catch, Freed, Hire, Rules};
 }
 
 /// Nobody outside can implement what has this above it.

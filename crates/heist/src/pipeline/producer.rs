@@ -1,7 +1,7 @@
 //! The source, on a thread of its own.
 
 use super::frame::Frame;
-use super::lane::{Batch, Giver};
+use super::lane::{Giver, Load};
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::Steps;
@@ -34,7 +34,7 @@ where
     }
 
     /// To whom it belongs by the plan. `None`: to all of them.
-    fn give(&self, givers: &[Option<Giver<S::Item>>], batch: Box<Batch<S::Item>>) -> Option<usize> {
+    fn give(&self, givers: &[Option<Giver<S::Item>>], batch: Load<S::Item>) -> Option<usize> {
         let turn = (batch.number % self.lanes.len() as u64) as usize;
         let lane = match self.plan.distribution {
             Distribution::Shared => None,

@@ -3,7 +3,7 @@
 use super::cut::{Cutter, Said};
 use super::desk::{Catch, Grant, Leave};
 use super::frame::{Frame, Kit};
-use super::lane::Batch;
+use super::lane::Load;
 use super::source::Source;
 use super::stage::Steps;
 use crate::sync::pause;
@@ -58,8 +58,8 @@ where
         cutter: &mut Cutter<S>,
         grant: &mut Grant,
         most: usize,
-        spares: &mut Vec<Box<Batch<S::Item>>>,
-        give: impl Fn(Box<Batch<S::Item>>, bool),
+        spares: &mut Vec<Load<S::Item>>,
+        give: impl Fn(Load<S::Item>, bool),
     ) -> Catch {
         let (mut batches, mut items) = (0, 0);
         let (after, needs) = loop {
@@ -88,7 +88,8 @@ where
     fn worth(&self, me: usize, kit: &Kit<S::Item, G::Out>, room: usize) -> usize {
         let workers = self.lanes.len();
         let pace = self.lanes[me].0.pace();
-        if workers == 1 || pace == 0 {
+        // What waits while the source takes its time should not be this worker's alone.
+        if workers == 1 || !self.plan.steals || pace == 0 {
             return 1;
         }
         let worth = usize::try_from(WORTH / pace.max(kit.cut_pace)).unwrap_or(usize::MAX);

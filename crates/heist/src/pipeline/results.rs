@@ -37,7 +37,7 @@ use crate::sync::Arc;
 pub struct Results<R>(State<R>);
 
 enum State<R> {
-    Running(Running<R>),
+    Running(Box<Running<R>>),
     /// It could not even start.
     Failed(Option<PipelineError>),
 }
@@ -80,7 +80,13 @@ impl<R: Send + 'static> Results<R> {
         drop(unsafe { start(&frame) });
         let control = Arc::clone(&frame.control);
         let counter = Counter::new(&control, &frame.mail, frame.plan.ordered);
-        Self(State::Running(Running { counter, piece: None, control, frame, over: false }))
+        Self(State::Running(Box::new(Running {
+            counter,
+            piece: None,
+            control,
+            frame,
+            over: false,
+        })))
     }
 
     /// On the pool of this thread.

@@ -80,6 +80,7 @@ where
         let follower: Arc<dyn Follower> = Arc::clone(control) as _;
         token.follow(&follower);
     }
+    control.pool().follow(&frame.stop);
     if frame.plan.distribution == Distribution::Pull {
         return None;
     }

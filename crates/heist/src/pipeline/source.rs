@@ -29,9 +29,16 @@ pub trait Source: Sealed {
         0
     }
 
+    /// By which those who feed it can be told of the end, wherever the source is.
+    #[doc(hidden)]
+    type Handle: Send + Sync;
+
     /// Whom to tell that there is something after a [`Filled::Dry`].
     #[doc(hidden)]
-    fn attach(&mut self, _: &Arc<Control>) {}
+    fn attach(&mut self, control: &Arc<Control>) -> Self::Handle;
+
+    #[doc(hidden)]
+    fn close(_: &Self::Handle) {}
 }
 
 /// What a source has to say after its items.
@@ -55,6 +62,9 @@ impl<I> Sealed for Items<I> {}
 
 impl<I: Iterator> Source for Items<I> {
     type Item = I::Item;
+    type Handle = ();
+
+    fn attach(&mut self, _: &Arc<Control>) {}
 
     #[inline]
     fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize) -> Filled {
@@ -77,6 +87,9 @@ where
     E: Into<Complaint>,
 {
     type Item = T;
+    type Handle = ();
+
+    fn attach(&mut self, _: &Arc<Control>) {}
 
     fn fill(&mut self, batch: &mut Vec<T>, most: usize) -> Filled {
         for _ in 0..most {
@@ -105,6 +118,7 @@ where
     W: Fn(&S::Item) -> usize,
 {
     type Item = S::Item;
+    type Handle = S::Handle;
 
     const WEIGHED: bool = true;
 
@@ -116,8 +130,12 @@ where
         (self.weigh)(item) as u64
     }
 
-    fn attach(&mut self, control: &Arc<Control>) {
-        self.source.attach(control);
+    fn attach(&mut self, control: &Arc<Control>) -> S::Handle {
+        self.source.attach(control)
+    }
+
+    fn close(handle: &S::Handle) {
+        S::close(handle);
     }
 }
 
