@@ -36,9 +36,6 @@ pub(super) struct Counter<R> {
     blanks: Vec<Parcel<R>>,
 }
 
-/// Empty parcels that are kept: one for each worker would do, on most machines.
-const BLANKS: usize = 64;
-
 /// No parcel yet.
 const NONE: usize = usize::MAX;
 
@@ -93,7 +90,7 @@ impl<R> Counter<R> {
         }
         if is_empty {
             let blank = std::mem::take(&mut self.parcels[at]);
-            if self.blanks.len() < BLANKS {
+            if self.blanks.len() < self.mail.boxes() {
                 self.blanks.push(blank);
             }
             self.empty.push(at);

@@ -40,6 +40,11 @@ impl<R> Mail<R> {
         Self { boxes, ordered }
     }
 
+    /// How many there are: no more empty parcels are of use.
+    pub(super) fn boxes(&self) -> usize {
+        self.boxes.len()
+    }
+
     /// The results of a batch, which are taken out of `results`.
     #[inline]
     pub(super) fn put(&self, worker: usize, piece: Piece, results: &mut VecDeque<R>) {

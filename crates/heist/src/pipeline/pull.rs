@@ -75,7 +75,8 @@ where
             batch.weight = grant.taken - before;
             items += batch.items.len() as u64;
             batches += 1;
-            let last = !matches!(said, Said::More) || batches == most as u64;
+            let enough = batches == most as u64 || self.control.is_off();
+            let last = enough || !matches!(said, Said::More);
             give(batch, last);
             if last {
                 break said.after(number);
