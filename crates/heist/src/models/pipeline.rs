@@ -75,7 +75,9 @@ impl Scene {
         let rules = Rules { bound, weight: None, ordered: false, pulls, steals: true };
         let (control, _) = Control::new(rules, Arc::clone(&pool) as _);
         control.open(Arc::new(Agency));
-        if !pulls {
+        if pulls {
+            control.begin();
+        } else {
             control.given(None);
         }
         assert_eq!(pool.0.swap(0, Relaxed), 1, "one was hired");

@@ -105,14 +105,16 @@ impl Control {
         self.hints.0.pulling.0.load(Ordering::Relaxed)
     }
 
-    /// Begins: workers can be had from now on.
+    /// Opens: workers can be had from now on.
     pub(crate) fn open(&self, hirer: Arc<dyn Hire>) {
-        let mut desk = lock(&self.desk.0);
-        desk.hirer = Some(hirer);
+        lock(&self.desk.0).hirer = Some(hirer);
+    }
+
+    /// Begins, if nothing has come in between: somebody goes to the source.
+    pub(crate) fn begin(&self) {
         let mut calls = Calls::default();
-        if self.rules.pulls {
-            self.hire(&mut desk, None, &mut calls);
-        }
+        let mut desk = lock(&self.desk.0);
+        self.call_to_source(&mut desk, &mut calls);
         drop(desk);
         self.make(calls);
     }

@@ -82,6 +82,7 @@ where
     }
     control.pool().follow(&frame.stop);
     if frame.plan.distribution == Distribution::Pull {
+        control.begin();
         return None;
     }
     let (shared, crew) = (Arc::clone(frame), Arc::clone(control));
