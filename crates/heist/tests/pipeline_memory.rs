@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Kind, WorkStealing, watched};
-use flow::{Way, ways};
+use flow::{Way, ordered_ways, ways};
 use heist::pipeline::{Distribution, Pipeline};
 
 /// The system's allocator, which knows how much is allocated, and what was the most.
@@ -46,22 +46,17 @@ fn alone() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a run has at most on its way.
-const BATCH: usize = 64;
-const BOUND: usize = 64;
-
 /// Items that are there just now.
 static ITEMS: AtomicUsize = AtomicUsize::new(0);
 
-/// An item that is counted.
-struct Counted(usize);
+/// An item that is counted, of some size.
+struct Counted(usize, [u8; 120]);
 
 impl Counted {
-    fn new(number: usize) -> Self {
+    fn new(number: usize, most: usize) -> Self {
         let items = ITEMS.fetch_add(1, Ordering::Relaxed) + 1;
-        // The one that the source has in its hand.
-        assert!(items <= BATCH * BOUND + 1, "{items} items at once");
-        Self(number)
+        assert!(items <= most, "{items} items at once");
+        Self(number, [0; 120])
     }
 }
 
@@ -71,33 +66,29 @@ impl Drop for Counted {
     }
 }
 
-/// How much more memory there was at once than before, in a run of so many items.
-fn peak(way: Way, items: usize) -> usize {
+/// Panics if a run of so many items needs more memory than what is in flight has a right to.
+fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
     let pool = WorkStealing::pool(2);
     let before = LIVE.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let mut sum = 0_usize;
-    let source = (0..items).map(Counted::new);
-    let pipeline = Pipeline::new(source).batch(BATCH).in_flight(BOUND).map(|item| item);
-    way.of(pipeline).run(&pool, |item| sum += item.0).expect("an end");
+    let source = (0..items).map(|n| Counted::new(n, batch * bound));
+    let pipeline = Pipeline::new(source).batch(batch).in_flight(bound).map(|item| item);
+    way.of(pipeline).run(&pool, |item| sum += item.0 + usize::from(item.1[0])).expect("an end");
     assert_eq!(sum, items * (items - 1) / 2, "{way:?}");
     assert_eq!(ITEMS.load(Ordering::Relaxed), 0, "{way:?}");
-    PEAK.load(Ordering::Relaxed) - before
-}
-
-/// Items as they come, their results, and buffers that are empty: a few times what is in flight.
-const ENOUGH: usize = 8 * BATCH * BOUND * size_of::<Counted>() + 256 * 1024;
-
-fn assert_constant(way: Way, items: usize) {
-    let peak = peak(way, items);
-    assert!(peak <= ENOUGH, "{way:?}: {peak} bytes for {items} items");
+    let peak = PEAK.load(Ordering::Relaxed) - before;
+    // Items as they come, their results, and buffers that are empty: some times what is in flight, and
+    // far from all.
+    let enough = 32 * batch * bound * size_of::<Counted>() + (1 << 20);
+    assert!(peak <= enough, "{way:?}: {peak} bytes for {items} items, {enough} should do");
 }
 
 #[test]
 fn every_way() {
     watched("pipeline_memory::every_way", || {
         let _alone = alone();
-        ways().for_each(|way| assert_constant(way, 100_000));
+        ways().for_each(|way| assert_constant(way, 60_000, 64, 16));
     });
 }
 
@@ -106,7 +97,16 @@ fn three_million() {
     watched("pipeline_memory::three_million", || {
         let _alone = alone();
         let way = Way { distribution: Distribution::Pull, ordered: true, steals: true };
-        assert_constant(way, 3_000_000);
+        assert_constant(way, 3_000_000, 64, 64);
+    });
+}
+
+/// Few batches, and large ones.
+#[test]
+fn large_batches() {
+    watched("pipeline_memory::large_batches", || {
+        let _alone = alone();
+        ordered_ways().for_each(|way| assert_constant(way, 600_000, 4000, 2));
     });
 }
 
