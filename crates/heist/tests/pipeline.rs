@@ -277,7 +277,7 @@ fn large_items<S: Kind>() {
 fn many_runs<S: Kind>() {
     for workers in [1, 2, 8] {
         let pool = S::pool(workers);
-        for (run, way) in ways().cycle().take(400).enumerate() {
+        for (run, way) in ways().cycle().take(150).enumerate() {
             let mut sum = 0;
             way.of(Pipeline::new(0..run % 9).batch(2)).run(&pool, |n| sum += n).expect("an end");
             assert_eq!(sum, (0..run % 9).sum(), "{way:?}");

@@ -119,14 +119,14 @@ fn sends_from_the_sink<S: Kind>() {
             let mut results = Vec::new();
             let sink = |n: usize| {
                 results.push(n);
-                if let Some(sender) = sender.take_if(|_| n == 50) {
+                if let Some(sender) = sender.take_if(|_| n == 15) {
                     drop(sender);
                 } else if let Some(sender) = &sender {
                     sender.send(n).expect("a run");
                 }
             };
             way.of(pipeline.map(|n| n + 1)).run(&pool, sink).expect("an end");
-            assert!(results.into_iter().eq(1..=50), "{way:?}");
+            assert!(results.into_iter().eq(1..=15), "{way:?}");
         }
     }
 }
@@ -197,7 +197,7 @@ fn one_at_a_time<S: Kind>() {
             thread::scope(|scope| {
                 scope.spawn(|| {
                     let sender = sender;
-                    for n in 0..100 {
+                    for n in 0..40 {
                         sender.send(n).expect("a run");
                         while n % 3 == 0 && delivered.load(Ordering::Acquire) <= n {
                             thread::yield_now();
@@ -207,7 +207,7 @@ fn one_at_a_time<S: Kind>() {
                 let sink = |_| _ = delivered.fetch_add(1, Ordering::AcqRel);
                 way.of(pipeline.batch(2)).run(&pool, sink).expect("an end");
             });
-            assert_eq!(delivered.into_inner(), 100, "{way:?}");
+            assert_eq!(delivered.into_inner(), 40, "{way:?}");
         }
     }
 }
@@ -363,7 +363,7 @@ fn weighed<S: Kind>() {
             let (deliver, delivered) = mpsc::channel();
             thread::scope(|scope| {
                 scope.spawn(move || {
-                    for n in 0..60 {
+                    for n in 0..30 {
                         sender.send(n).expect("a run");
                         // Nothing waits to see whether the next would go in as well.
                         if n % 10 == 9 {
@@ -375,7 +375,7 @@ fn weighed<S: Kind>() {
                 let pipeline = pipeline.batch(4).weigh(|n: &usize| n % 5, 9);
                 let sink = |n: usize| deliver.send(n).expect("a test that waits");
                 let report = way.of(pipeline).run(&pool, sink).expect("an end");
-                assert!(report.items == 60 && report.largest_weight <= 9, "{way:?}");
+                assert!(report.items == 30 && report.largest_weight <= 9, "{way:?}");
             });
         }
     }

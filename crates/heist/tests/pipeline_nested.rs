@@ -190,7 +190,7 @@ fn two_at_once<S: Kind>() {
                     let pipeline = Pipeline::new(0_u64..).batch(3).in_flight(20).cancel(&token);
                     way.of(pipeline.map(|n| n + 1)).run(&pool, |_| ())
                 });
-                assert_eq!(squares(&pool, way, 500), 41_541_750, "{way:?}");
+                assert_eq!(squares(&pool, way, 100), 328_350, "{way:?}");
                 token.cancel();
                 assert_cancelled(endless.join().expect("no panic"));
             });
