@@ -7,13 +7,13 @@ use std::ptr;
 
 use super::error::{PipelineError, Stage};
 use super::frame::{Frame, Kit};
-use super::lane::{Batch, Load};
+use super::lane::{Batch, Giver, Lane, Load};
 use super::mail::Piece;
 use super::plan::Distribution;
 use super::source::Source;
 use super::stage::{Mark, Steps};
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, pause};
+use crate::sync::{Arc, Padded, pause};
 use crate::task::{End, Errand, Refusal, Task};
 
 /// A worker looks at the clock after so many nanoseconds, as long as batches take what they have taken. A guess: some
@@ -25,8 +25,6 @@ const MOST: u64 = 256;
 const TURN: u64 = 1_000_000;
 /// Before it rests it looks so often whether its lane has something: some microseconds.
 const LINGER: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
-/// A worker that has so many empty batches gives them back to the thread of the source.
-const SPARES: usize = 64;
 
 /// The task.
 pub(super) struct Driver<S: Source, G: Steps<S::Item>> {
@@ -121,7 +119,7 @@ where
         let most = LOOK.checked_div(lane.pace()).unwrap_or(1).clamp(1, MOST);
         let mut done = 0;
         while done < most {
-            let Some(batch) = self.find(me, steal) else { break };
+            let Some(batch) = self.find(me, kit, steal) else { break };
             if done == 0 {
                 lane.begin(kit.now);
             }
@@ -135,22 +133,38 @@ where
         done > 0
     }
 
-    fn find(&self, me: usize, steal: bool) -> Option<Load<S::Item>> {
-        if S::WEIGHED && !self.plan.ordered {
-            return self.find_heaviest(me);
-        }
-        let own = self.lanes[me].0.take().or_else(|| self.shared.0.take());
-        if steal { own.or_else(|| self.steal(me)) } else { own }
+    fn find(&self, me: usize, kit: &Kit<S::Item, G::Out>, steal: bool) -> Option<Load<S::Item>> {
+        let Some(giver) = &kit.giver else { return self.find_heaviest(me) };
+        let (lane, shared) = (&self.lanes[me].0, &self.shared.0);
+        let own = match self.hands.get(me) {
+            // The newest is still near, and nobody waits for the oldest.
+            None if !self.plan.ordered => giver.pop(),
+            None => lane.take(),
+            Some(hand) => hand.0.take().or_else(|| {
+                lane.move_some(giver);
+                hand.0.take()
+            }),
+        };
+        let own = own.or_else(|| shared.take());
+        if steal { own.or_else(|| self.steal(me, giver)) } else { own }
     }
 
-    /// Somebody else's oldest.
-    fn steal(&self, me: usize) -> Option<Load<S::Item>> {
-        let (before, after) = self.lanes.split_at(me);
-        let mut victims = after[1..].iter().chain(before).filter(|_| self.plan.steals);
-        let stolen = victims.find_map(|victim| victim.0.take());
-        if stolen.is_some() {
-            self.lanes[me].0.stole();
+    /// Some of what somebody else has.
+    fn steal(&self, me: usize, giver: &Giver<S::Item>) -> Option<Load<S::Item>> {
+        if !self.plan.steals {
+            return None;
         }
+        let own = self.hands.get(me).unwrap_or(&self.lanes[me]);
+        let others = |lanes: &'_ [Padded<Lane<S::Item>>]| {
+            let (before, after) = lanes.split_at(me.min(lanes.len()));
+            let mut victims = after.iter().skip(1).chain(before);
+            victims.any(|victim| victim.0.move_some(giver))
+        };
+        if !others(&self.hands) && !others(&self.lanes) {
+            return None;
+        }
+        let stolen = own.0.take();
+        self.lanes[me].0.stole(usize::from(stolen.is_some()) + own.0.len());
         stolen
     }
 
@@ -165,7 +179,7 @@ where
             // Somebody may have been quicker.
             if let Some(batch) = lane.take() {
                 if !ptr::eq(lane, own) && !ptr::eq(lane, shared) {
-                    own.stole();
+                    own.stole(1);
                 }
                 return Some(batch);
             }
@@ -182,9 +196,10 @@ where
 
     /// Is there something in the queues for that worker?
     fn has_batches_for(&self, me: usize) -> bool {
-        let own = &self.lanes[me].0;
-        let mut others = self.lanes.iter().map(|lane| &lane.0).filter(|_| self.plan.steals);
-        !own.is_empty() || !self.shared.0.is_empty() || others.any(|lane| !lane.is_empty())
+        let mut others = (0..self.lanes.len()).filter(|_| self.plan.steals);
+        self.queued(me) > 0
+            || !self.shared.0.is_empty()
+            || others.any(|other| self.queued(other) > 0)
     }
 
     fn process(&self, me: usize, mut batch: Load<S::Item>, kit: &mut Kit<S::Item, G::Out>) {
@@ -210,11 +225,7 @@ where
                 self.lanes[me].0.did();
                 self.mail.put(me, piece, results);
                 self.control.put(number, &mut kit.unsaid);
-                kit.spares.push(batch);
-                if kit.spares.len() >= SPARES && !self.pulls() {
-                    self.give_spares(&mut kit.spares);
-                }
-                return;
+                return self.give_back(batch, &mut kit.spares);
             }
             Ok(Err(complaint)) => PipelineError::failed(stage, number, complaint),
             Err(payload) => PipelineError::panicked(stage, number, payload),

@@ -27,7 +27,11 @@ pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     pub(super) steps: G,
     /// `None` while somebody is at it.
     cutter: Padded<Mutex<Option<Cutter<S>>>>,
+    /// What was given to each worker.
     pub(super) lanes: Box<[Padded<Lane<S::Item>>]>,
+    /// What each has taken from there, if it was given by another thread: some at once, as they come from another core.
+    /// They are not its own before it processes them.
+    pub(super) hands: Box<[Padded<Lane<S::Item>>]>,
     /// For all workers.
     pub(super) shared: Padded<Lane<S::Item>>,
     /// Of each lane: with its worker, while it has one.
@@ -47,7 +51,7 @@ type Locker<T, R> = Mutex<Option<Kit<T, R>>>;
 
 /// What a worker has at hand.
 pub(super) struct Kit<T, R> {
-    /// Of its lane, if it goes to the source itself.
+    /// Of what it has in hand, or of its lane if it goes to the source itself.
     pub(super) giver: Option<Giver<T>>,
     /// Empty batches.
     pub(super) spares: Vec<Load<T>>,
@@ -67,6 +71,8 @@ impl<T, R> Kit<T, R> {
     }
 }
 
+/// Empty batches that a worker keeps, at most; a guess.
+const SPARES: usize = 512;
 /// What is fetched ahead of time: that many batches before it is needed, and no more lines of each. Guesses.
 const AHEAD: usize = 4;
 const LINES: usize = 16;
@@ -91,6 +97,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         let (control, end) = Control::new(rules, pool);
         let handle = source.attach(&control);
         let stop: Arc<dyn Follower> = Arc::new(Stop(Arc::clone(&control)));
+        let pulls = plan.distribution == Distribution::Pull;
         let heavy_first = S::WEIGHED && !plan.ordered;
         let lane = |_| match heavy_first {
             true => (Padded(Lane::locked(true)), None),
@@ -100,8 +107,13 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             }
         };
         let (lanes, mut givers): (Vec<_>, Vec<_>) = (0..workers).map(lane).unzip();
-        let pulls = plan.distribution == Distribution::Pull;
-        let kit = |giver: &mut Option<_>| Kit::new(if pulls { giver.take() } else { None });
+        let (mut hands, mut own) = (Vec::new(), Vec::new());
+        if pulls {
+            // Nobody else gives.
+            std::mem::swap(&mut givers, &mut own);
+        } else {
+            (hands, own) = (0..workers).map(lane).unzip();
+        }
         let frame = Self {
             control,
             mail: Arc::new(Mail::new(workers, plan.ordered)),
@@ -110,7 +122,8 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
             plan,
             lanes: lanes.into(),
             shared: Padded(Lane::locked(heavy_first)),
-            kits: givers.iter_mut().map(|giver| Mutex::new(Some(kit(giver)))).collect(),
+            hands: hands.into(),
+            kits: own.into_iter().map(|giver| Mutex::new(Some(Kit::new(giver)))).collect(),
             givers: Mutex::new(givers),
             spares: Mutex::new(Vec::new()),
             handle,
@@ -148,6 +161,12 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         *lock(&self.kits[lane]) = Some(kit);
     }
 
+    /// How many batches the worker has before it.
+    pub(super) fn queued(&self, worker: usize) -> usize {
+        let in_hand = self.hands.get(worker).map_or(0, |hand| hand.0.len());
+        self.lanes[worker].0.len() + in_hand
+    }
+
     /// An empty batch, of those that this thread has, or of those that the workers have given back.
     pub(super) fn blank(&self, spares: &mut Vec<Load<S::Item>>) -> Load<S::Item> {
         if self.plan.distribution != Distribution::Pull {
@@ -168,10 +187,17 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
         spares.pop().unwrap_or_else(Batch::new)
     }
 
-    /// Empty batches that a worker has no use for.
-    pub(super) fn give_spares(&self, spares: &mut Vec<Load<S::Item>>) {
-        // No more than were ever in flight at once.
-        lock(&self.spares).append(spares);
+    /// An empty batch that a worker has no use for at the moment.
+    pub(super) fn give_back(&self, batch: Load<S::Item>, spares: &mut Vec<Load<S::Item>>) {
+        let few = (self.plan.in_flight / (2 * self.lanes.len())).clamp(1, SPARES);
+        if self.plan.distribution != Distribution::Pull {
+            spares.push(batch);
+            if spares.len() >= few {
+                lock(&self.spares).append(spares);
+            }
+        } else if spares.len() < few {
+            spares.push(batch);
+        }
     }
 
     pub(super) fn report(&self) -> Report {
@@ -190,7 +216,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
 impl<S: Source, G: Steps<S::Item>> Drop for Frame<S, G> {
     /// Batches that nobody has processed: their drops are code of the user's.
     fn drop(&mut self) {
-        for lane in self.lanes.iter().chain([&self.shared]) {
+        for lane in self.lanes.iter().chain(&self.hands).chain([&self.shared]) {
             while let Some(batch) = lane.0.take() {
                 contain(|| drop(batch));
             }

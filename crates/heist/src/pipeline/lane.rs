@@ -117,6 +117,21 @@ impl<T> Lane<T> {
         }
     }
 
+    /// Some of the first ones, to the lane of that giver: `false` if there are none.
+    #[inline]
+    pub(super) fn move_some(&self, giver: &Giver<T>) -> bool {
+        match &self.queue {
+            Queue::Deque(taker) => loop {
+                match taker.steal_batch(giver) {
+                    Steal::Success(()) => return true,
+                    Steal::Empty => return false,
+                    Steal::Retry => {}
+                }
+            },
+            Queue::Locked(_) => unreachable!("not of those that are kept by weight"),
+        }
+    }
+
     #[inline]
     pub(super) fn len(&self) -> usize {
         match &self.queue {
@@ -166,8 +181,8 @@ impl<T> Lane<T> {
         add(&self.done.batches, 1);
     }
 
-    pub(super) fn stole(&self) {
-        add(&self.done.steals, 1);
+    pub(super) fn stole(&self, batches: usize) {
+        add(&self.done.steals, batches as u64);
     }
 
     /// Nanoseconds that a batch takes; zero if nobody knows.
@@ -177,8 +192,8 @@ impl<T> Lane<T> {
 
     /// For how long, perhaps, the worker will be busy with what it has: what is queued at its pace, and as long again as
     /// it has been at what it is at.
-    pub(super) fn load(&self, now: u64) -> u64 {
-        let queued = self.pace().max(1).saturating_mul(self.len() as u64);
+    pub(super) fn load(&self, queued: usize, now: u64) -> u64 {
+        let queued = self.pace().max(1).saturating_mul(queued as u64);
         let since = self.busy_since.load(Ordering::Relaxed);
         let at_it = if since == 0 { 0 } else { now.saturating_sub(since).max(1) };
         queued.saturating_add(at_it)

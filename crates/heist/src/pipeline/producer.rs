@@ -39,9 +39,7 @@ where
         let lane = match self.plan.distribution {
             Distribution::Shared => None,
             Distribution::Pull | Distribution::RoundRobin => Some(turn),
-            Distribution::Hybrid => {
-                Some(turn).filter(|turn| self.lanes[*turn].0.len() < self.plenty())
-            }
+            Distribution::Hybrid => Some(turn).filter(|turn| self.queued(*turn) < self.plenty()),
             Distribution::LoadAware => Some(self.least_loaded(turn)),
         };
         match lane {
@@ -60,6 +58,8 @@ where
     fn least_loaded(&self, turn: usize) -> usize {
         let (now, lanes) = (self.now(), self.lanes.len());
         let from_turn = (turn..lanes).chain(0..turn);
-        from_turn.min_by_key(|lane| self.lanes[*lane].0.load(now)).expect("a pool has a worker")
+        from_turn
+            .min_by_key(|lane| self.lanes[*lane].0.load(self.queued(*lane), now))
+            .expect("a pool has a worker")
     }
 }
