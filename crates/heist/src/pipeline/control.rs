@@ -197,6 +197,7 @@ impl Control {
         }
         desk.source = Tap::Pulling { rung: false };
         self.hints.0.pulling.0.store(true, Ordering::Relaxed);
+        desk.before = (desk.in_flight() as u64, desk.heavy());
         let limit = self.rules.weight.unwrap_or(u64::MAX);
         let weight = limit.saturating_sub(desk.heavy());
         Some(Grant { batches, weight, taken: 0, alone: desk.in_flight() == 0, next: desk.pulled })
@@ -228,7 +229,7 @@ impl Control {
         desk.weight += i128::from(catch.weight);
         desk.needs = catch.needs;
         desk.report.items += catch.items;
-        desk.note_largest();
+        desk.note_largest(&catch);
         let rung = desk.source == Tap::Pulling { rung: true };
         desk.source = match catch.after {
             After::End | After::Failed(_) => Tap::Ended,

@@ -28,6 +28,8 @@ pub(crate) struct Desk {
     pub(crate) weight: i128,
     /// Of an item that did not fit.
     pub(crate) needs: u64,
+    /// What was in flight when somebody last went to the source, and its weight.
+    pub(crate) before: (u64, u64),
     pub(crate) failure: Option<Failure>,
     pub(crate) caller: Option<Sleeper>,
     pub(crate) producer: Option<Promise<()>>,
@@ -137,6 +139,7 @@ impl Desk {
             delivered: 0,
             weight: 0,
             needs: 0,
+            before: (0, 0),
             failure: None,
             caller: None,
             producer: None,
@@ -156,9 +159,12 @@ impl Desk {
         u64::try_from(self.weight.max(0)).unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn note_largest(&mut self) {
-        let weight = self.heavy();
-        self.report.largest_in_flight = self.report.largest_in_flight.max(self.in_flight());
+    /// Somebody has come back from the source. Some of what it caught may have been delivered meanwhile.
+    pub(crate) fn note_largest(&mut self, catch: &Catch) {
+        let (batches, weight) = self.before;
+        let batches = usize::try_from(batches + catch.batches).unwrap_or(usize::MAX);
+        let weight = weight.saturating_add(catch.weight);
+        self.report.largest_in_flight = self.report.largest_in_flight.max(batches);
         self.report.largest_weight = self.report.largest_weight.max(weight);
     }
 

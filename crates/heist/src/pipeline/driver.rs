@@ -141,7 +141,7 @@ where
             None if !self.plan.ordered => giver.pop(),
             None => lane.take(),
             Some(hand) => hand.0.take().or_else(|| {
-                lane.move_some(giver);
+                lane.move_some(giver, 1);
                 hand.0.take()
             }),
         };
@@ -154,18 +154,14 @@ where
         if !self.plan.steals {
             return None;
         }
-        let own = self.hands.get(me).unwrap_or(&self.lanes[me]);
-        let others = |lanes: &'_ [Padded<Lane<S::Item>>]| {
+        let others = |lanes: &[Padded<Lane<S::Item>>]| {
             let (before, after) = lanes.split_at(me.min(lanes.len()));
             let mut victims = after.iter().skip(1).chain(before);
-            victims.any(|victim| victim.0.move_some(giver))
+            victims.find_map(|victim| Some(victim.0.move_some(giver, 2)).filter(|moved| *moved > 0))
         };
-        if !others(&self.hands) && !others(&self.lanes) {
-            return None;
-        }
-        let stolen = own.0.take();
-        self.lanes[me].0.stole(usize::from(stolen.is_some()) + own.0.len());
-        stolen
+        let moved = others(&self.hands).or_else(|| others(&self.lanes))?;
+        self.lanes[me].0.stole(moved);
+        self.hands.get(me).unwrap_or(&self.lanes[me]).0.take()
     }
 
     /// The heaviest of all, wherever it is; the own one of two.

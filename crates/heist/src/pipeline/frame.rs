@@ -8,7 +8,7 @@ use super::control::{Control, Stop};
 use super::cut::Cutter;
 use super::desk::{Hire, Rules};
 use super::driver::Driver;
-use super::lane::{Batch, Giver, Lane, Load};
+use super::lane::{Batch, Giver, LINE, LINES, Lane, Load};
 use super::mail::Mail;
 use super::plan::{Distribution, Plan};
 use super::report::Report;
@@ -73,11 +73,8 @@ impl<T, R> Kit<T, R> {
 
 /// Empty batches that a worker keeps, at most; a guess.
 const SPARES: usize = 512;
-/// What is fetched ahead of time: that many batches before it is needed, and no more lines of each. Guesses.
+/// An empty batch is fetched so many batches before it is needed. A guess.
 const AHEAD: usize = 4;
-const LINES: usize = 16;
-/// Bytes of a line, on most machines.
-const LINE: usize = 64;
 
 impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     /// With nobody at work; and the end of the crew.

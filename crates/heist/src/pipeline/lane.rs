@@ -6,7 +6,7 @@ use heist_deque::Steal;
 use heist_deque::growable::{self, Stealer, Worker};
 
 use super::report::WorkerReport;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, prefetch};
 
 /// Items that are processed by one worker, one after the other.
 ///
@@ -57,6 +57,12 @@ struct Locked<T> {
 
 /// The end of a lane at which batches are given.
 pub(super) type Giver<T> = Worker<Load<T>>;
+
+/// What is moved at once; a guess.
+const ARMFUL: usize = 16;
+/// What is fetched of a batch ahead of time, at most, in lines of so many bytes.
+pub(super) const LINES: usize = 16;
+pub(super) const LINE: usize = 64;
 
 /// What the worker of a lane has done.
 #[derive(Default)]
@@ -117,19 +123,27 @@ impl<T> Lane<T> {
         }
     }
 
-    /// Some of the first ones, to the lane of that giver: `false` if there are none.
-    #[inline]
-    pub(super) fn move_some(&self, giver: &Giver<T>) -> bool {
-        match &self.queue {
-            Queue::Deque(taker) => loop {
-                match taker.steal_batch(giver) {
-                    Steal::Success(()) => return true,
-                    Steal::Empty => return false,
-                    Steal::Retry => {}
-                }
-            },
-            Queue::Locked(_) => unreachable!("not of those that are kept by weight"),
+    /// Some of the first ones, one in `share`, to the lane of that giver: how many?
+    pub(super) fn move_some(&self, giver: &Giver<T>, share: usize) -> usize {
+        let most = self.len().div_ceil(share).min(ARMFUL);
+        let mut moved: [Option<Load<T>>; ARMFUL] = [const { None }; ARMFUL];
+        let mut count = 0;
+        while count < most
+            && let Some(batch) = self.take()
+        {
+            prefetch(&raw const *batch);
+            moved[count] = Some(batch);
+            count += 1;
         }
+        // They come from another core, one like the other: all on their way at once.
+        for batch in moved.into_iter().flatten() {
+            let (first, bytes) = (batch.items.as_ptr(), size_of_val(&*batch.items));
+            for line in 0..bytes.div_ceil(LINE).min(LINES) {
+                prefetch(first.cast::<u8>().wrapping_add(LINE * line));
+            }
+            giver.push(batch);
+        }
+        count
     }
 
     #[inline]
