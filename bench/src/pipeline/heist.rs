@@ -21,7 +21,7 @@ pub(super) const ALL: [(&str, Distribution); 5] = [
     (SHARED, Distribution::Shared),
 ];
 
-/// Batches.
+/// Batches, where they are small. Coarse ones are left at what it does by itself.
 const IN_FLIGHT: usize = 4096;
 
 pub(super) fn run<S: Sink>(job: Job, distribution: Distribution) -> S {
@@ -29,8 +29,8 @@ pub(super) fn run<S: Sink>(job: Job, distribution: Distribution) -> S {
     let pipeline = Pipeline::new(job.items())
         .batch(BATCH)
         .map_batch(move |batch| job.work(batch))
-        .in_flight(IN_FLIGHT)
         .distribute(distribution);
+    let pipeline = if job.is_small() { pipeline.in_flight(IN_FLIGHT) } else { pipeline };
     let pipeline = if S::ORDERED { pipeline.ordered() } else { pipeline };
     let mut sink = S::default();
     let report = pipeline.run(pool, |result| sink.take(result)).expect("nothing in it fails");

@@ -21,6 +21,10 @@ pub(super) struct Job {
 }
 
 impl Job {
+    pub(super) fn is_small(self) -> bool {
+        self.rounds == 1
+    }
+
     /// The source. How long it is, the compiler is not to know.
     pub(super) fn items(self) -> Range<u64> {
         0..black_box(self.batches) * BATCH as u64

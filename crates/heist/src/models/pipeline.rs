@@ -194,10 +194,10 @@ fn end_against_sleep() {
 
 models! {
     pipeline_give_against_rest: give_against_rest, None, 30;
-    pipeline_result_against_sleep: || result_against_sleep(Way::MailFirst), None, 150;
+    pipeline_result_against_sleep: || result_against_sleep(Way::MailFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;
-    pipeline_end_against_sleep: end_against_sleep, None, 150;
+    pipeline_end_against_sleep: end_against_sleep, None, 250;
 }
 
 /// The same with its steps the other way round: it must fail.
