@@ -189,9 +189,9 @@ impl Control {
         let batches = desk.room(&self.rules);
         if batches == 0 {
             desk.full_since.get_or_insert_with(Instant::now);
-            // Whoever dozes is what this waits for.
-            if desk.caller.as_ref().is_some_and(|caller| !caller.deep) {
-                calls.wake[0] = self.wake(desk);
+            // A worker that is at the source itself has nothing else to do.
+            if self.rules.pulls || !desk.resting.is_empty() {
+                self.hurry(desk, calls);
             }
             return None;
         }
@@ -201,6 +201,13 @@ impl Control {
         let limit = self.rules.weight.unwrap_or(u64::MAX);
         let weight = limit.saturating_sub(desk.heavy());
         Some(Grant { batches, weight, taken: 0, alone: desk.in_flight() == 0, next: desk.pulled })
+    }
+
+    /// There is no room, and nothing to do for somebody who could: that waits for whoever dozes over the results.
+    fn hurry(&self, desk: &mut Desk, calls: &mut Calls) {
+        if desk.caller.as_ref().is_some_and(|caller| !caller.deep) {
+            calls.wake[0] = self.wake(desk);
+        }
     }
 
     /// Something was put where others can take it, in that lane perhaps.
@@ -414,8 +421,11 @@ impl Control {
 
     /// A worker has nothing to do. May it rest? `left`: is there something in the lanes for it?
     pub(crate) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
+        let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
-        let source = self.rules.pulls && desk.source == Tap::Idle && desk.room(&self.rules) > 0;
+        let idle = desk.source == Tap::Idle;
+        let room = idle && desk.room(&self.rules) > 0;
+        let source = self.rules.pulls && room;
         desk.resting.push(lane);
         self.note_resting(&desk);
         full_fence(order::REST);
@@ -424,7 +434,11 @@ impl Control {
         if !rests {
             desk.resting.pop();
             self.note_resting(&desk);
+        } else if idle && !room {
+            self.hurry(&mut desk, &mut calls);
         }
+        drop(desk);
+        self.make(calls);
         rests
     }
 
