@@ -55,7 +55,14 @@ impl<R> Mail<R> {
         }
         let parcel = parcels.last_mut().expect("there is always one");
         parcel.pieces.push_back(piece);
-        parcel.results.extend(results.drain(..));
+        match (piece.results, results.pop_front()) {
+            // By far the quickest way, for one.
+            (1, Some(only)) => parcel.results.push_back(only),
+            (_, first) => {
+                parcel.results.extend(first);
+                parcel.results.append(results);
+            }
+        }
     }
 
     /// Those that have come, in exchange for empty ones, of which there may be some in `blanks`.
