@@ -136,16 +136,18 @@ fn queued_is_dropped<S: Kind>() {
     }
 }
 
-/// Runs something, and cancels it from another thread.
+/// Runs something, and cancels it from another thread; then that does one thing more.
 fn cancelled_by_another(
     token: &CancelToken,
     wait: impl FnOnce() + Send,
+    then: impl FnOnce() + Send,
     run: impl FnOnce() -> Result<(), PipelineError>,
 ) {
     thread::scope(|scope| {
         scope.spawn(|| {
             wait();
             token.cancel();
+            then();
         });
         assert_cancelled(run());
     });
@@ -160,10 +162,15 @@ fn while_a_feed_is_idle<S: Kind>() {
             let (sender, pipeline) = Pipeline::fed(NonZero::new(10).expect("a number"));
             (0..5).for_each(|n| sender.send(n).expect("room"));
             let idle = || eventually("all were delivered", || traffic.delivered() == 5);
-            cancelled_by_another(&token, idle, || {
-                let pipeline = pipeline.cancel(&token).map(|n: usize| n);
-                way.of(pipeline).run(&pool, |_| traffic.deliver(1)).map(drop)
-            });
+            cancelled_by_another(
+                &token,
+                idle,
+                || (),
+                || {
+                    let pipeline = pipeline.cancel(&token).map(|n: usize| n);
+                    way.of(pipeline).run(&pool, |_| traffic.deliver(1)).map(drop)
+                },
+            );
             assert_eq!(sender.send(6).expect_err("nobody listens").0, 6, "{way:?}");
             assert_works(&pool);
         }
@@ -176,19 +183,19 @@ fn while_a_source_blocks<S: Kind>() {
         let pool = S::pool(workers);
         for way in ways() {
             let token = CancelToken::new();
-            let (send, receive) = mpsc::channel();
+            let (send, receive) = mpsc::sync_channel(3);
             let mut results = Vec::new();
             thread::scope(|scope| {
                 scope.spawn(|| {
                     (0..5).for_each(|n| send.send(n).expect("a source"));
                     token.cancel();
-                    // More than a batch, and no end.
-                    (5..100).for_each(|n| _ = send.send(n));
+                    // More than a batch, and no end before that of the run.
+                    (5..).take_while(|n| send.send(*n).is_ok()).for_each(drop);
                 });
                 let pipeline = Pipeline::new(receive).batch(1).cancel(&token);
                 assert_cancelled(way.of(pipeline).run(&pool, |n| results.push(n)));
             });
-            way.assert_some(results, 100);
+            way.assert_some(results, usize::MAX);
             assert_works(&pool);
         }
     }
@@ -213,13 +220,8 @@ fn while_the_bound_is_reached<S: Kind>() {
             let pipeline = pipeline.map(|_: usize| {
                 door.pass();
             });
-            thread::scope(|scope| {
-                scope.spawn(|| {
-                    eventually("it is cancelled", || token.is_cancelled());
-                    door.open();
-                });
-                cancelled_by_another(&token, wait, || way.of(pipeline).run(&pool, drop).map(drop));
-            });
+            let run = || way.of(pipeline).run(&pool, drop).map(drop);
+            cancelled_by_another(&token, wait, || door.open(), run);
             assert!(traffic.taken() <= bound, "{way:?}: {traffic:?}");
             assert_works(&pool);
         }
@@ -234,20 +236,19 @@ fn while_a_sink_waits<S: Kind>() {
             let token = CancelToken::new();
             let (door, mut calls) = (Door::default(), 0);
             let wait = || door.wait_for(1);
-            thread::scope(|scope| {
-                scope.spawn(|| {
-                    eventually("it is cancelled", || token.is_cancelled());
-                    door.open();
-                });
-                cancelled_by_another(&token, wait, || {
+            cancelled_by_another(
+                &token,
+                wait,
+                || door.open(),
+                || {
                     let pipeline = Pipeline::new(0..).batch(1).in_flight(10).cancel(&token);
                     let sink = |_: usize| {
                         calls += 1;
                         door.pass();
                     };
                     way.of(pipeline).run(&pool, sink).map(drop)
-                });
-            });
+                },
+            );
             assert_eq!(calls, 1, "{way:?}");
         }
     }
