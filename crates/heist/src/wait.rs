@@ -12,7 +12,7 @@
 
 use std::iter;
 use std::ptr::NonNull;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::help::Verdict;
 use crate::idle::Rise;
@@ -85,8 +85,16 @@ fn wait_outside(awaited: &dyn Awaited) {
 /// For a thread of no pool: sleeps until it is done, at most that long. Is it?
 pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
     let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
-    if awaited.listen(Arc::clone(&listener)) && !awaited.is_done() {
-        listener.berth().park_for(limit);
+    let end = Instant::now() + limit;
+    if awaited.listen(Arc::clone(&listener)) {
+        while !awaited.is_done() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || cfg!(any(loom, shuttle)) {
+                break;
+            }
+            // It may be woken by what was told to it before.
+            listener.berth().park_for(left);
+        }
     }
     awaited.is_done()
 }

@@ -140,3 +140,22 @@ fn when_results_are_dropped<S: Kind>() {
         }
     }
 }
+
+/// A sink's own drop is its owner's business: the run is over.
+#[test]
+fn sink() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    let pool = heist::Pool::builder().workers(2).build().expect("a pool");
+    let bomb = Bomb;
+    let run = || {
+        let sink = move |_| _ = &bomb;
+        Pipeline::new(0..10).run(&pool, sink).expect("an end");
+    };
+    assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
+    assert_eq!(Pipeline::new(0..10).run(&pool, drop).expect("an end").results, 10);
+}

@@ -380,3 +380,20 @@ fn weighed<S: Kind>() {
         }
     }
 }
+
+/// One thread feeds and takes: what it has been given makes room for more.
+#[test]
+fn fed_and_pulled_by_one_thread() {
+    let pool = heist::Pool::builder().workers(1).build().expect("a pool");
+    for limit in [1, usize::MAX] {
+        let (sender, pipeline) = Pipeline::fed(NonZero::<usize>::MIN);
+        let pipeline = pipeline.batch(1).in_flight(if limit == 1 { 64 } else { 1 });
+        let mut results = pipeline.weigh(|_| 1, limit).results(&pool).expect("a start");
+        sender.send(0).expect("a run");
+        sender.send(1).expect("a run");
+        for n in 0..100 {
+            assert_eq!(results.next().expect("a result").expect("no error"), n);
+            sender.send(n + 2).expect("a run");
+        }
+    }
+}

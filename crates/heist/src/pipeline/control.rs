@@ -125,6 +125,7 @@ impl Control {
         self.hints.0.cutoff.store(0, Ordering::Relaxed);
         let hirer = desk.hirer.take();
         let failure = desk.failure.take();
+        desk.closed.get_or_insert_with(Instant::now);
         let calls = Calls { wake: [desk.producer.take(), None], task: None };
         drop(desk);
         self.make(calls);
@@ -188,7 +189,9 @@ impl Control {
     fn go(&self, desk: &mut Desk, calls: &mut Calls) -> Option<Grant> {
         let batches = desk.room(&self.rules);
         if batches == 0 {
-            desk.full_since.get_or_insert_with(Instant::now);
+            if desk.failure.is_none() {
+                desk.full_since.get_or_insert_with(Instant::now);
+            }
             // A worker that is at the source itself has nothing else to do.
             if self.rules.pulls || !desk.resting.is_empty() {
                 self.hurry(desk, calls);
@@ -213,14 +216,7 @@ impl Control {
     /// Something was put where others can take it, in that lane perhaps.
     pub(crate) fn given(&self, lane: Option<usize>) {
         full_fence(order::GIVE);
-        // A worker that rests unseen has seen what was given.
-        self.offer(lane);
-    }
-
-    /// Likewise, by somebody who will see to it that it is processed, but not at once: a worker that rests unseen is not
-    /// needed.
-    pub(crate) fn offer(&self, lane: Option<usize>) {
-        // Ordering: relaxed. A hint, if there was no fence.
+        // Ordering: relaxed, after the fence. A worker that rests unseen has seen what was given.
         if self.hints.0.resting.load(Ordering::Relaxed) > 0 {
             let mut calls = Calls::default();
             self.hire(&mut lock(&self.desk.0), lane, &mut calls);
@@ -336,6 +332,11 @@ impl Control {
         (self.rules.bound / 4).max(1)
     }
 
+    /// Likewise, so much weight.
+    pub(crate) fn share_of_weight(&self) -> i128 {
+        self.rules.weight.map_or(i128::MAX, |limit| i128::from(limit / 4).max(1))
+    }
+
     /// These have been delivered.
     pub(crate) fn freed(&self, freed: Freed) {
         let mut calls = Calls::default();
@@ -423,9 +424,8 @@ impl Control {
     pub(crate) fn rest(&self, lane: usize, left: impl FnOnce() -> bool) -> bool {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
-        let idle = desk.source == Tap::Idle;
-        let room = idle && desk.room(&self.rules) > 0;
-        let source = self.rules.pulls && room;
+        let room = desk.room(&self.rules) > 0;
+        let source = self.rules.pulls && desk.source == Tap::Idle && room;
         desk.resting.push(lane);
         self.note_resting(&desk);
         full_fence(order::REST);
@@ -434,7 +434,8 @@ impl Control {
         if !rests {
             desk.resting.pop();
             self.note_resting(&desk);
-        } else if idle && !room {
+        } else if !room || matches!(desk.source, Tap::Dry | Tap::Ended) {
+            // Nothing more comes before what is there is delivered, or at all.
             self.hurry(&mut desk, &mut calls);
         }
         drop(desk);
@@ -472,11 +473,13 @@ impl Control {
     }
 
     /// What is known at the desk.
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self, started: Instant) -> Report {
         let desk = lock(&self.desk.0);
+        let now = desk.closed.unwrap_or_else(Instant::now);
         let mut report = desk.report.clone();
         report.batches = desk.pulled;
-        report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| since.elapsed());
+        report.elapsed = now - started;
+        report.source_waited += desk.full_since.map_or(Duration::ZERO, |since| now - since);
         report
     }
 }

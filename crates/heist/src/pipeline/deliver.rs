@@ -29,7 +29,9 @@ pub(super) struct Counter<R> {
     /// The number of the next batch, if they are to be in order.
     next: u64,
     freed: Freed,
+    /// So much of it is worth to be said.
     share: u64,
+    heavy: i128,
     /// For `collect`.
     basket: Vec<Parcel<R>>,
     /// To be given back.
@@ -51,6 +53,7 @@ impl<R> Counter<R> {
             next: 0,
             freed: Freed::default(),
             share: control.share_of_bound() as u64,
+            heavy: control.share_of_weight(),
             basket: Vec::new(),
             blanks: Vec::new(),
         }
@@ -99,7 +102,14 @@ impl<R> Counter<R> {
         self.freed.batches += 1;
         self.freed.weight += i128::from(piece.weight);
         self.freed.results += piece.results as u64;
-        if self.freed.batches >= self.share {
+        if self.freed.batches >= self.share || self.freed.weight >= self.heavy {
+            self.flush();
+        }
+    }
+
+    /// Says what was delivered.
+    pub(super) fn flush(&mut self) {
+        if self.freed.batches > 0 {
             self.control.freed(std::mem::take(&mut self.freed));
         }
     }
@@ -117,6 +127,7 @@ impl<R> Counter<R> {
             let Some(receipt) = self.control.sleep(&freed, self.next, deep) else { return false };
             // Whoever has not seen that this thread sleeps has put something there before.
             if self.collect() {
+                drop(receipt);
                 self.control.rise();
                 return true;
             }
@@ -126,6 +137,8 @@ impl<R> Counter<R> {
                 wait::doze(&receipt, DOZE);
                 deep = true;
             }
+            // First, or to rise would be to wake oneself.
+            drop(receipt);
             self.control.rise();
         }
     }

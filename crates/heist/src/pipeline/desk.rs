@@ -38,6 +38,8 @@ pub(crate) struct Desk {
     /// Who makes workers; gone when the run has ended.
     pub(crate) hirer: Option<Arc<dyn Hire>>,
     pub(crate) full_since: Option<Instant>,
+    /// When the run has ended.
+    pub(crate) closed: Option<Instant>,
     pub(crate) report: Report,
 }
 
@@ -146,6 +148,7 @@ impl Desk {
             resting: (0..workers).rev().collect(),
             hirer: None,
             full_since: None,
+            closed: None,
             report: Report::default(),
         }
     }

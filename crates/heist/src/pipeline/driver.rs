@@ -141,12 +141,19 @@ where
             None if !self.plan.ordered => giver.pop(),
             None => lane.take(),
             Some(hand) => hand.0.take().or_else(|| {
-                lane.move_some(giver, 1);
+                self.moved(lane.move_some(giver, 1));
                 hand.0.take()
             }),
         };
         let own = own.or_else(|| shared.take());
         if steal { own.or_else(|| self.steal(me, giver)) } else { own }
+    }
+
+    /// So many batches were nowhere to be seen for a moment.
+    fn moved(&self, batches: usize) {
+        if batches > 1 && self.plan.steals {
+            self.control.given(None);
+        }
     }
 
     /// Some of what somebody else has.
@@ -161,6 +168,7 @@ where
         };
         let moved = others(&self.hands).or_else(|| others(&self.lanes))?;
         self.lanes[me].0.stole(moved);
+        self.moved(moved);
         self.hands.get(me).unwrap_or(&self.lanes[me]).0.take()
     }
 

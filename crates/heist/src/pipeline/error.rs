@@ -39,7 +39,8 @@ impl fmt::Display for Stage {
 
 /// Why a pipeline did not come to the end of its source.
 ///
-/// What was running has ended, what was queued has been dropped, and the pool is as good as before. If the pipeline is
+/// What was running has ended, what was queued has been dropped (of [`Results`](super::Results): when they are dropped as
+/// well), and the pool is as good as before. If the pipeline is
 /// [ordered](super::Pipeline::ordered), the results of all batches before the one that failed have been delivered, and
 /// none after it.
 ///

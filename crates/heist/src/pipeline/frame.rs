@@ -198,12 +198,10 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     }
 
     pub(super) fn report(&self) -> Report {
-        let elapsed = self.started.elapsed();
-        let mut report = self.control.report();
-        report.elapsed = elapsed;
+        let mut report = self.control.report(self.started);
         report.per_worker = self.lanes.iter().map(|lane| lane.report()).collect();
         for worker in &mut report.per_worker {
-            worker.waited = elapsed.saturating_sub(worker.busy);
+            worker.waited = report.elapsed.saturating_sub(worker.busy);
             report.steals += worker.steals;
         }
         report

@@ -29,7 +29,7 @@
 //! * Nothing ticks: while the source blocks, or the sink, the pipeline uses no processor time, and no worker of the
 //!   pool waits for it, but for the one that is inside of a source which blocks.
 //! * A result is delivered at once if the thread that waits for it had to wait for long; under load, after at most
-//!   half a millisecond, so that it is not woken for each of them.
+//!   a millisecond, so that it is not woken for each of them.
 //!
 //! # Which distribution
 //!
@@ -202,7 +202,8 @@ impl<S: Source, G> Pipeline<S, G> {
     }
 
     /// Bounds the weight in flight as well: bytes, for example. A batch ends where the next item would go beyond the
-    /// limit. An item that is heavier than the limit goes alone.
+    /// limit. An item that is heavier than the limit goes alone. One item more than that may be out of the source: the one
+    /// that has been weighed, and for which there is no room yet.
     ///
     /// Where results are not [ordered](Self::ordered), heavy batches are processed before light ones, so that none of
     /// them is left for the end.

@@ -41,7 +41,7 @@ where
             lane.push(giver, batch);
             // The last one is for this worker. Before it, the next one may take its time.
             if !last {
-                self.control.offer(None);
+                self.control.given(None);
             }
         };
         let catch = self.catch(&mut cutter, &mut grant, most, &mut kit.spares, give);

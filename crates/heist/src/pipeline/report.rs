@@ -32,7 +32,7 @@ pub struct Report {
     pub largest_weight: u64,
     /// How long there was no room for what the source had to give.
     pub source_waited: Duration,
-    /// From the start to the last result.
+    /// From the start to the end, or until now.
     pub elapsed: Duration,
     /// What each worker did.
     pub per_worker: Vec<WorkerReport>,
@@ -53,7 +53,7 @@ pub struct Report {
 pub struct WorkerReport {
     /// Batches that it processed.
     pub batches: u64,
-    /// How many of them it had taken from the queue of another worker.
+    /// Batches that it took from the queues of others, to process them or to be taken from in turn.
     pub steals: u64,
     /// How long it processed batches.
     pub busy: Duration,

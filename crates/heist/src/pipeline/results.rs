@@ -143,19 +143,24 @@ impl<R> Running<R> {
             return None;
         }
         loop {
-            match self.piece.take() {
-                Some((piece, 0)) => self.counter.delivered(piece),
-                Some((piece, left)) => {
-                    self.piece = Some((piece, left - 1));
-                    return Some(Ok(self.counter.result()));
-                }
-                None => match self.counter.next_batch() {
-                    Some(piece) => self.piece = Some((piece, piece.results)),
-                    None => {
-                        self.over = true;
-                        return self.control.close().map(Err);
-                    }
-                },
+            let Some((piece, left)) = self.piece.take() else {
+                let Some(piece) = self.counter.next_batch() else {
+                    self.over = true;
+                    return self.control.close().map(Err);
+                };
+                self.piece = Some((piece, piece.results));
+                continue;
+            };
+            let result = (left > 0).then(|| self.counter.result());
+            if left > 1 {
+                self.piece = Some((piece, left - 1));
+            } else {
+                // Before it is given out: whoever has it may wait for what there is room for now.
+                self.counter.delivered(piece);
+                self.counter.flush();
+            }
+            if let Some(result) = result {
+                return Some(Ok(result));
             }
         }
     }

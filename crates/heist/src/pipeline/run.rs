@@ -23,7 +23,7 @@ use crate::wait;
 pub(super) fn run<S, G, E>(
     pipeline: Pipeline<S, G>,
     pool: &Pool,
-    sink: impl FnMut(G::Out) -> Result<(), E>,
+    mut sink: impl FnMut(G::Out) -> Result<(), E>,
 ) -> Result<Report, PipelineError>
 where
     S: Source + Send,
@@ -38,7 +38,7 @@ where
     let control = Arc::clone(&frame.control);
     // SAFETY: this function closes the run, and waits for its crew, before it returns; and it does not unwind.
     let producer = unsafe { start(&frame) };
-    let failed = deliver(&frame, sink);
+    let failed = deliver(&frame, &mut sink);
     if let Some(error) = failed {
         control.fail(None, error);
     }
