@@ -13,9 +13,8 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use super::desk::{
-    After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Rules, Sleeper, Tap,
-};
+use super::asleep::AWAKE;
+use super::desk::{After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Rules, Tap};
 use super::error::PipelineError;
 use super::report::Report;
 use crate::cancel::Follower;
@@ -25,25 +24,25 @@ use crate::panic::contain;
 use crate::scope::State;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, has_heavy_fence,
-    heavy_fence, light_fence, lock,
+    lock,
 };
 use crate::task::{Promise, Receipt};
 use crate::wait;
 
 /// See the module.
 pub struct Control {
-    rules: Rules,
+    pub(super) rules: Rules,
     pool: Arc<dyn Intake>,
     /// Can the fence of whoever sleeps be one for the others as well, so that theirs costs nothing?
-    light: bool,
-    hints: Padded<Hints>,
-    desk: Padded<Mutex<Desk>>,
+    pub(super) light: bool,
+    pub(super) hints: Padded<Hints>,
+    pub(super) desk: Padded<Mutex<Desk>>,
     /// The run, and who works for it.
     crew: State,
 }
 
 /// For those who only look. Written at the desk, and not often.
-struct Hints {
+pub(super) struct Hints {
     /// Batches from this number on are not wanted any more.
     cutoff: AtomicU64,
     /// How many lanes rest?
@@ -51,14 +50,8 @@ struct Hints {
     /// Is somebody at the source? Often, so that it is not beside the others.
     pulling: Padded<AtomicBool>,
     /// What does whoever wants the results? Likewise.
-    caller: Padded<AtomicUsize>,
+    pub(super) caller: Padded<AtomicUsize>,
 }
-
-const AWAKE: usize = 0;
-/// It looks by itself, soon.
-const DOZING: usize = 1;
-/// It must be woken.
-const ASLEEP: usize = 2;
 
 impl Control {
     /// With nobody at work; and the end of the crew.
@@ -206,13 +199,6 @@ impl Control {
         Some(Grant { batches, weight, taken: 0, alone: desk.in_flight() == 0, next: desk.pulled })
     }
 
-    /// There is no room, and nothing to do for somebody who could: that waits for whoever dozes over the results.
-    fn hurry(&self, desk: &mut Desk, calls: &mut Calls) {
-        if desk.caller.as_ref().is_some_and(|caller| !caller.deep) {
-            calls.wake[0] = self.wake(desk);
-        }
-    }
-
     /// Something was put where others can take it, in that lane perhaps.
     pub(crate) fn given(&self, lane: Option<usize>) {
         full_fence(order::GIVE);
@@ -289,44 +275,6 @@ impl Control {
         }
     }
 
-    /// The results of that batch are in the mail.
-    #[inline]
-    pub(crate) fn put(&self, batch: u64, unsaid: &mut usize) {
-        if self.light {
-            light_fence(order::PUT)
-        } else {
-            full_fence(order::PUT)
-        }
-        // Ordering: relaxed, after the fence. Whoever sleeps deep and is not seen to has found what is in the mail.
-        match self.hints.0.caller.0.load(Ordering::Relaxed) {
-            AWAKE => *unsaid = 0,
-            DOZING if *unsaid + 1 < self.share_of_bound() => *unsaid += 1,
-            _ => {
-                *unsaid = 0;
-                self.call(batch);
-            }
-        }
-    }
-
-    /// Wakes whoever wants the results, if that is the one.
-    #[cold]
-    fn call(&self, batch: u64) {
-        let mut calls = Calls::default();
-        let mut desk = lock(&self.desk.0);
-        let wanted =
-            |caller: &Sleeper| !self.rules.ordered || !caller.deep || batch == caller.wanted;
-        if desk.caller.as_ref().is_some_and(wanted) {
-            calls.wake[0] = self.wake(&mut desk);
-        }
-        drop(desk);
-        self.make(calls);
-    }
-
-    fn wake(&self, desk: &mut Desk) -> Option<Promise<()>> {
-        self.hints.0.caller.0.store(AWAKE, Ordering::Relaxed);
-        desk.caller.take().map(|caller| caller.promise)
-    }
-
     /// So many batches that somebody who waits for room, or for results, should be told.
     pub(crate) fn share_of_bound(&self) -> usize {
         (self.rules.bound / 4).max(1)
@@ -346,43 +294,13 @@ impl Control {
         self.make(calls);
     }
 
-    fn note_freed(&self, desk: &mut Desk, freed: &Freed, calls: &mut Calls) {
+    pub(super) fn note_freed(&self, desk: &mut Desk, freed: &Freed, calls: &mut Calls) {
         if freed.batches > 0 {
             desk.delivered += freed.batches;
             desk.weight -= freed.weight;
             desk.report.results += freed.results;
             self.call_to_source(desk, calls);
         }
-    }
-
-    /// Whoever wants the results has found none, and `wanted` is the next batch that it wants: it sleeps, or, not `deep`,
-    /// dozes, and looks by itself soon. It must look into the mail once more before it does, and [rise](Self::rise)
-    /// afterwards. `None`: it is over.
-    pub(crate) fn sleep(&self, freed: &Freed, wanted: u64, deep: bool) -> Option<Receipt<Vec<()>>> {
-        let mut calls = Calls::default();
-        let mut desk = lock(&self.desk.0);
-        self.note_freed(&mut desk, freed, &mut calls);
-        let receipt = (!desk.is_over(&self.rules, wanted)).then(|| {
-            let (promise, receipt) = Promise::new();
-            desk.caller = Some(Sleeper { promise, wanted, deep });
-            let state = if deep { ASLEEP } else { DOZING };
-            self.hints.0.caller.0.store(state, Ordering::Relaxed);
-            receipt
-        });
-        drop(desk);
-        self.make(calls);
-        match (deep, self.light) {
-            // It finds out soon enough.
-            (false, _) => {}
-            (true, true) => heavy_fence(order::ASLEEP),
-            (true, false) => full_fence(order::ASLEEP),
-        }
-        receipt
-    }
-
-    /// Whoever wants the results is awake, for whatever reason.
-    pub(crate) fn rise(&self) {
-        drop(self.wake(&mut lock(&self.desk.0)));
     }
 
     /// The run cannot go on; because of that batch, perhaps.
@@ -463,7 +381,7 @@ impl Control {
         }
     }
 
-    fn make(&self, calls: Calls) {
+    pub(super) fn make(&self, calls: Calls) {
         for promise in calls.wake.into_iter().flatten() {
             promise.keep(Ok(Vec::new()), None);
         }

@@ -46,6 +46,7 @@ mod cut;
 mod lane;
 mod desk;
 mod control;
+mod asleep;
 mod frame;
 mod producer;
 mod pull;
