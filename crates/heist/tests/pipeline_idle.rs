@@ -27,32 +27,38 @@ for_every_strategy! {
     nobody_pulls,
 }
 
-/// How often each thread of this process, but for this one, was on a processor, and for how many ticks.
-fn activity() -> Vec<(String, u64)> {
+/// A thread, whether it sleeps, and how often it was on a processor and for how many ticks.
+type Activity = (String, bool, u64);
+
+/// Of all threads of this process but for this one.
+fn activity() -> Vec<Activity> {
     let me = fs::read_link("/proc/thread-self").expect("a process");
     let tasks = fs::read_dir("/proc/self/task").expect("threads").filter_map(Result::ok);
     let others = tasks.filter(|task| Some(task.file_name().as_os_str()) != me.file_name());
     let read = |task: fs::DirEntry| {
         let status = fs::read_to_string(task.path().join("status")).ok()?;
         let switches = status.lines().filter(|line| line.contains("ctxt_switches"));
-        let numbers =
+        let switches =
             switches.filter_map(|line| line.split_whitespace().last()?.parse::<u64>().ok());
         let stat = fs::read_to_string(task.path().join("stat")).ok()?;
-        let fields = stat.rsplit(')').next()?.split_whitespace();
-        let ticks = fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
-        Some((stat.split(')').next()?.to_owned(), numbers.sum::<u64>() + ticks.sum::<u64>()))
+        let (name, fields) = stat.rsplit_once(") ")?;
+        let ticks =
+            fields.split(' ').skip(11).take(2).filter_map(|field| field.parse::<u64>().ok());
+        let sleeps = fields.starts_with('S');
+        Some((name.to_owned(), sleeps, switches.sum::<u64>() + ticks.sum::<u64>()))
     };
     others.filter_map(read).collect()
 }
 
 /// Panics unless all threads go to sleep, and stay asleep.
 fn assert_idle() {
-    // Still is what does not change from one look to a much later one. How soon is not the point.
+    // Still is what sleeps, and does not change from one look to a much later one: who only waits for a
+    // processor does not sleep. How soon is not the point.
     let mut last = activity();
     eventually("nothing moves any more", || {
         thread::sleep(Duration::from_millis(50));
         let now = activity();
-        let still = now == last;
+        let still = now == last && now.iter().all(|(_, sleeps, _)| *sleeps);
         last = now;
         still
     });
