@@ -44,8 +44,11 @@ fn before_the_run<S: Kind>() {
             let token = CancelToken::new();
             token.cancel();
             let (ledger, items) = parcels(100);
+            let traffic = Traffic::default();
+            let items = items.into_iter().inspect(|_| traffic.take(1));
             let pipeline = Pipeline::new(items).batch(3).cancel(&token).map(unpack);
             assert_cancelled(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
+            assert_eq!(traffic.taken(), 0, "{way:?}");
             ledger.assert_each_once();
             assert_works(&pool);
         }
