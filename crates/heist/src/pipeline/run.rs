@@ -53,6 +53,8 @@ where
     let report = frame.report();
     contain(|| drop(frame));
     mem::forget(guard);
+    // If this panics, so does the caller, and nothing is lost.
+    drop(sink);
     match error {
         None => Ok(report),
         Some(error) => Err(error),
