@@ -318,7 +318,7 @@ where
     ///
     /// See [`PipelineError`].
     pub fn run(self, pool: &Pool, mut sink: impl FnMut(G::Out)) -> Result<Report, PipelineError> {
-        self.try_run(pool, |result| {
+        self.try_run(pool, move |result| {
             sink(result);
             Ok::<(), Complaint>(())
         })
