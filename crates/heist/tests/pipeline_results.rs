@@ -31,7 +31,7 @@ for_every_strategy! {
     dropped_while_a_stage_runs,
     dropped_with_a_feed,
     dropped_by_a_task,
-    forgotten,
+    forget,
     elsewhere,
     pulled_by_a_task,
     error_is_the_last,
@@ -230,7 +230,7 @@ fn dropped_by_a_task<S: Kind>() {
 }
 
 /// A leak, but no more than that: the pool lives on, and stops.
-fn forgotten<S: Kind>() {
+fn forget<S: Kind>() {
     for workers in WORKERS {
         for way in ways() {
             let pool = S::pool(workers);
