@@ -42,6 +42,10 @@ pub struct Control {
 }
 
 /// For those who only look. Written at the desk, and not often.
+///
+/// Ordering: relaxed throughout. They bring no data: that comes with the lock of the desk, of the mail or of a lane, or with
+/// a deque. A stale `cutoff` has a batch processed that nobody wants, a stale `pulling` costs a look at the desk; who
+/// reads `resting` or `caller` passes one of the fences first.
 pub(super) struct Hints {
     /// Batches from this number on are not wanted any more.
     cutoff: AtomicU64,

@@ -11,9 +11,9 @@ use crate::sync::pause;
 /// Batches for so many nanoseconds of work are taken from the source at once, if it gives them as fast: enough that the
 /// way there does not count, and little enough that the others need not wait for long. A guess.
 const WORTH: u64 = 60_000;
-/// But no more bytes than that, or the first would be out of the nearest cache when the last is cut. A guess.
+/// But no more bytes than that, or the first would be out of the core's own caches when the last is cut. A guess.
 const NEAR: usize = 128 << 10;
-/// A worker that finds somebody at the source waits for so many looks before it rests: some microseconds.
+/// A worker that finds somebody at the source waits for so many looks before it rests: some tens of microseconds.
 const LOOKS: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
 
 impl<S, G> Frame<S, G>
