@@ -11,6 +11,7 @@ use crate::queues::{Queues, Strategy};
 use crate::relief::Shift;
 use crate::seat::Seat;
 use crate::sync::{Arc, parallelism};
+use crate::trace::{self, MOST_EVENTS};
 use crate::worker;
 
 /// Names the number of workers for those who do not say otherwise.
@@ -42,6 +43,7 @@ pub struct Builder {
     on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
     on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     on_panic: PanicHook,
+    trace: Option<usize>,
 }
 
 impl Builder {
@@ -54,6 +56,7 @@ impl Builder {
             on_thread_start: Box::new(|_| ()),
             on_thread_stop: Box::new(|_| ()),
             on_panic: PanicHook::default(),
+            trace: None,
         }
     }
 
@@ -127,6 +130,21 @@ impl Builder {
         self
     }
 
+    /// Keeps a [trace](crate::trace): so many of the last events of each thread, or up to twice as many. Zero for none, whatever the environment
+    /// says. By default there is one if the environment variable `HEIST_TRACE` is set.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).trace(10_000).build()?;
+    /// pool.spawn(|| ()).join().unwrap();
+    /// let trace = pool.trace_snapshot().expect("it was asked for");
+    /// assert!(trace.threads.iter().any(|thread| !thread.events.is_empty()));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn trace(mut self, events: usize) -> Self {
+        self.trace = Some(events);
+        self
+    }
+
     /// Called on each thread, with its number, before it does anything else. If it panics, that is
     /// contained.
     ///
@@ -167,7 +185,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// No workers or too many, a `HEIST_NUM_THREADS` that is not a number, or a thread that the
+    /// No workers or too many, too many events to keep, a `HEIST_NUM_THREADS` that is not a number, or a thread that the
     /// system refuses; then those that have started end again before this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
         let workers = self.workers.map_or_else(default_workers, Ok)?;
@@ -175,6 +193,9 @@ impl Builder {
             0 => return Err(BuildError::ZeroWorkers),
             1..=MAX_WORKERS => {}
             asked => return Err(BuildError::TooManyWorkers { asked, limit: MAX_WORKERS }),
+        }
+        if let Some(asked) = self.trace.filter(|&events| events > MOST_EVENTS) {
+            return Err(BuildError::TooManyEvents { asked, limit: MOST_EVENTS });
         }
         let config = Config {
             workers,
@@ -184,6 +205,7 @@ impl Builder {
             on_thread_start: self.on_thread_start,
             on_thread_stop: self.on_thread_stop,
             on_panic: Arc::new(self.on_panic),
+            trace: trace::of_pool(&self.strategy.to_string(), workers, self.trace),
         };
         Ok(Pool::new(match self.strategy {
             Strategy::WorkStealing => Engine::Stealing(start(config)?),
@@ -226,6 +248,7 @@ impl fmt::Debug for Builder {
             .field("workers", &self.workers)
             .field("strategy", &self.strategy)
             .field("stack_size", &self.stack_size)
+            .field("trace", &self.trace)
             .finish_non_exhaustive()
     }
 }

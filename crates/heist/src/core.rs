@@ -14,6 +14,7 @@ use crate::sync::{
     is_finished, lock,
 };
 use crate::task::{End, Refusal, Season, Task};
+use crate::trace::{self, EventKind, Log, record};
 
 /// What the builder was told.
 pub(crate) struct Config {
@@ -25,6 +26,8 @@ pub(crate) struct Config {
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_panic: Arc<PanicHook>,
+    /// What its threads do, if anybody wants to know.
+    pub(crate) trace: Option<Arc<Log>>,
 }
 
 /// A task has ended.
@@ -34,6 +37,12 @@ pub(crate) fn count_end(tally: Tally<'_>, end: End) {
         End::Completed => &block.tasks_completed,
         End::Panicked => &block.panics,
     });
+}
+
+/// A sleeper was called.
+pub(crate) fn count_wake_up(tally: Tally<'_>) {
+    tally.one(|block| &block.wake_ups_sent);
+    record(EventKind::Wake);
 }
 
 pub(crate) struct Core<Q: Queues> {
@@ -152,7 +161,7 @@ impl<Q: Queues> Core<Q> {
     pub(crate) fn announce(&self, tally: Tally<'_>) {
         match self.idle.submitted() {
             Heard::Quiet => {}
-            Heard::Called => tally.one(|block| &block.wake_ups_sent),
+            Heard::Called => count_wake_up(tally),
             Heard::Ended => self.sweep(),
         }
     }
@@ -167,7 +176,7 @@ impl<Q: Queues> Core<Q> {
             }
         });
         tally.add(|block| &block.cancellations, left.len() as u64);
-        tally.add(|block| &block.wake_ups_sent, self.idle.posted());
+        (0..self.idle.posted()).for_each(|_| count_wake_up(tally));
     }
 
     /// Has the worker in that seat a life of its own?
@@ -199,7 +208,7 @@ impl<Q: Queues> Core<Q> {
             let hook = &self.config.on_panic;
             if started.is_job() {
                 // Somebody who has forked waits for it, outside of the pool or at the end of a thread.
-                let (end, ended) = started.execute(hook);
+                let (end, ended) = trace::task(|| started.execute(hook));
                 count_end(tally, end);
                 ended.publish(Some(hook));
             } else {

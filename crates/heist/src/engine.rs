@@ -32,6 +32,7 @@ use crate::scope::State;
 use crate::seat;
 use crate::sync::{Arc, Mutex, lock, per_thread};
 use crate::task::{Awaited, End, Errand, Receipt, Refusal, Task};
+use crate::trace::{self, EventKind, record};
 use crate::wait;
 
 /// The most threads that an engine can have.
@@ -60,6 +61,7 @@ impl Engine {
             on_thread_start: Box::new(|_| ()),
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
+            trace: trace::of_pool("rayon-core", threads, None),
         };
         let (core, own) = Core::new(config);
         let engine = Self(Arc::new(core));
@@ -270,7 +272,9 @@ impl Drop for Departure {
         // SAFETY: made of a box by `occupy`, and nobody knows it any more.
         let member = unsafe { Box::from_raw(self.0.as_ptr()) };
         // Before what it counts in.
-        drop(member.seat.take());
+        if member.seat.take().is_some() {
+            record(EventKind::Stand);
+        }
     }
 }
 

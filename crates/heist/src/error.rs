@@ -52,6 +52,13 @@ pub enum BuildError {
         /// How many a pool can have.
         limit: usize,
     },
+    /// A trace of more events than one can keep.
+    TooManyEvents {
+        /// How many were asked for.
+        asked: usize,
+        /// How many can be kept of each thread.
+        limit: usize,
+    },
     /// `HEIST_NUM_THREADS` is not a number of workers.
     Environment {
         /// What it says.
@@ -78,6 +85,10 @@ impl fmt::Display for BuildError {
                 f,
                 "a pool has at most {limit} workers, and {asked} were asked for: one for each core is \
                  usually best, which is what you get if you leave the number out"
+            ),
+            Self::TooManyEvents { asked, limit } => write!(
+                f,
+                "a trace keeps at most {limit} events of each thread, and {asked} were asked for: ask for fewer"
             ),
             Self::Environment { value } => write!(
                 f,

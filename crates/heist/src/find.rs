@@ -6,6 +6,7 @@ use crate::queues::{Haul, Queues};
 use crate::raid;
 use crate::seat::Seat;
 use crate::task::Task;
+use crate::trace::{EventKind, record};
 
 /// Every so many turns the injector comes first, so that work from outside is not starved by a
 /// worker that feeds itself. A prime, so that it does not beat in time with anything.
@@ -30,6 +31,7 @@ impl<Q: Queues> Seat<Q> {
             && let Some(task) = core.queues.withdraw(tally)
         {
             tally.one(|block| &block.injector_pops);
+            record(EventKind::Draw { tasks: 1 });
             return Some(task);
         }
         let task = core.queues.pop(&self.own, tally).or_else(|| self.mail(core))?;
@@ -91,7 +93,7 @@ impl<Q: Queues> Seat<Q> {
                 }
                 match core.queues.steal(&self.own, victim, tally) {
                     Haul::Task(task, more) => {
-                        self.count_steal(more);
+                        self.count_steal(victim, more);
                         self.share(core, more);
                         return Some(task);
                     }
@@ -111,7 +113,7 @@ impl<Q: Queues> Seat<Q> {
         tally.one(|block| &block.steal_attempts);
         let stolen = core.queues.steal_job(victim, tally);
         if matches!(stolen, Haul::Task(..)) {
-            self.count_steal(0);
+            self.count_steal(victim, 0);
             // The last one: there will be more who want one.
             if !core.queues.has_job(victim) {
                 if core.offers() {
@@ -124,10 +126,11 @@ impl<Q: Queues> Seat<Q> {
         stolen
     }
 
-    fn count_steal(&self, more: usize) {
+    fn count_steal(&self, victim: usize, more: usize) {
         let tally = self.tally();
         tally.one(|block| &block.successful_steals);
         tally.add(|block| &block.tasks_moved, 1 + more as u64);
+        record(EventKind::Steal { victim, tasks: 1 + more });
     }
 
     /// A part of a fork, for one that waits for another part: first of whoever has that, because it
@@ -153,12 +156,15 @@ impl<Q: Queues> Seat<Q> {
 
     /// What others keep to themselves, if this is an engine: they have not looked for a while.
     pub(crate) fn raid(&self, core: &Core<Q>) -> Option<Task> {
-        let task =
-            Q::NESTS.then(|| core.demands_beside(self.index).find_map(raid::raid)).flatten()?;
+        if !Q::NESTS {
+            return None;
+        }
+        let raid = |demand| Some((raid::raid(demand)?, demand.seat));
+        let (task, victim) = core.demands_beside(self.index).find_map(raid)?;
         let tally = self.tally();
         tally.one(|block| &block.tasks_submitted);
         tally.one(|block| &block.publications);
-        self.count_steal(0);
+        self.count_steal(victim, 0);
         Some(task)
     }
 
@@ -168,6 +174,7 @@ impl<Q: Queues> Seat<Q> {
             match core.queues.draw(&self.own, tally) {
                 Haul::Task(task, more) => {
                     tally.add(|block| &block.injector_pops, 1 + more as u64);
+                    record(EventKind::Draw { tasks: 1 + more });
                     self.share(core, more);
                     return Some(task);
                 }

@@ -16,6 +16,7 @@ use crate::pool::{Engine, Pool, with_core};
 use crate::queues::Queues;
 use crate::sync::per_thread;
 use crate::task::{Awaited, Receipt, Task};
+use crate::trace;
 use crate::wait::watch_outside;
 
 /// Of the pool that it takes part in: as good as one, if that has been stopped.
@@ -133,7 +134,7 @@ where
 /// Runs it here, if nobody has started it; else waits.
 fn settle<Q: Queues, R>(core: &Core<Q>, receipt: &Receipt<R>) {
     let Some(claimed) = receipt.claim() else { return watch_outside(receipt) };
-    let end = claimed.execute(&core.config.on_panic);
+    let end = trace::task(|| claimed.execute(&core.config.on_panic));
     count_end(core.ledger.of_others(), end);
     claimed.done();
 }

@@ -56,6 +56,7 @@ mod stats;
 
 mod task;
 mod queues;
+pub mod trace;
 mod idle;
 
 mod demand;

@@ -14,6 +14,7 @@ use crate::seat::Seat;
 use crate::stats::Tally;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Refusal, Started, Task};
+use crate::trace::{self, EventKind, Recorder, record};
 
 /// So many private jobs, the oldest, a thread publishes before it sleeps. A guess: more than others can
 /// run while it does.
@@ -32,6 +33,8 @@ pub(crate) struct Member<Q: Queues> {
     pub(crate) husks: Cell<usize>,
     /// Is the thread between its start and its end, with tasks to run or to wait for?
     pub(crate) serving: Cell<bool>,
+    /// Has what the thread does written down, if anybody wants to know.
+    _recorder: Option<Recorder>,
 }
 
 /// What a thread is, as seen by code that does not know the strategy.
@@ -196,6 +199,7 @@ impl<Q: Queues> Member<Q> {
         let here = 0_u8;
         let stack = (&raw const here).addr();
         Self {
+            _recorder: core.config.trace.as_ref().map(Recorder::new),
             core,
             seat: RefCell::new(None),
             listener: Arc::new(Listener::thread()),
@@ -251,6 +255,9 @@ impl<Q: Queues> Member<Q> {
             }
         }
         tally.add(|block| &block.publications, count);
+        if count > 0 {
+            record(EventKind::Publish { tasks: count as usize });
+        }
         if core.config.workers > 1 && count > 0 {
             core.announce(tally);
         }
@@ -300,7 +307,7 @@ impl<Q: Queues> Member<Q> {
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.publish(Some(hook));
         }
-        let (end, ended) = started.execute(hook);
+        let (end, ended) = trace::task(|| started.execute(hook));
         self.count(end);
         ended.publish(Some(hook));
     }

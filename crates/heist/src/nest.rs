@@ -150,13 +150,7 @@ impl Wait<'_> {
             return member.sleep_until(awaited);
         };
         core.idle.step_aside();
-        let rise = core.idle.sleep(
-            listener,
-            self.searching,
-            || core.last_look(index),
-            || awaited.is_done(),
-            || member.with_tally(|tally| tally.one(|block| &block.parks)),
-        );
+        let rise = member.sleep(self.searching, index, || awaited.is_done());
         core.idle.step_back();
         match rise {
             Rise::Early | Rise::Called => self.searching = true,

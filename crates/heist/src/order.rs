@@ -57,6 +57,15 @@ orderings! {
     /// Whoever looks whether it is cancelled (`cancel_publish`).
     cancel_read = Acquire;
 
+    /// Thread writes an event over an older one: whoever reads the new one sees how many there were (`event_read`).
+    event_write = Release;
+    /// Whoever reads an event of another thread (`event_write`).
+    event_read = Acquire;
+    /// Thread counts an event that it has written (`events_read`).
+    events_publish = Release;
+    /// Whoever reads events of another thread sees those that are counted (`events_publish`).
+    events_read = Acquire;
+
     /// Owner of private jobs adds one: whoever raids them sees it (`newest_read`).
     newest_publish = Release;
     /// Thief looks at somebody's private jobs (`newest_publish`).

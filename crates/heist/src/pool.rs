@@ -16,6 +16,7 @@ use crate::scope::{Scope, scope};
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
+use crate::trace::{Log, Trace};
 
 /// Worker threads that run tasks.
 ///
@@ -241,6 +242,22 @@ impl Pool {
     /// ```
     pub fn stats(&self) -> Stats {
         with_core!(self, core => core.ledger.read())
+    }
+
+    /// What its threads have done lately, if the pool keeps a [trace](crate::trace): see [`Builder::trace`]. The threads are not
+    /// disturbed; what they do meanwhile may or may not be in it.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
+    /// pool.stop();
+    /// assert_eq!(pool.trace_snapshot().unwrap().threads.len(), 2);
+    ///
+    /// let pool = heist::Pool::builder().workers(2).trace(0).build()?;
+    /// assert!(pool.trace_snapshot().is_none());
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn trace_snapshot(&self) -> Option<Trace> {
+        with_core!(self, core => core.config.trace.as_deref().map(Log::read))
     }
 
     /// Stops the pool when everything that was submitted is done, and what that spawns, and waits

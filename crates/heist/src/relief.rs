@@ -9,6 +9,7 @@ use crate::queues::Queues;
 use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Task;
+use crate::trace::{EventKind, record};
 
 /// With so many threads beyond the workers, a worker that waits keeps its seat and sleeps with it, as
 /// long as another seat is in use: the last one is handed on until the system refuses. A guess: far
@@ -108,15 +109,16 @@ impl<Q: Queues> Relief<Q> {
             }
             spares.waiting.push(Arc::clone(&post));
         }
-        loop {
-            if let Some(shift) = lock(&post.shift).take() {
-                return Some(shift);
-            }
-            if lock(&self.0).closed {
-                return None;
+        record(EventKind::Park);
+        let shift = loop {
+            let shift = lock(&post.shift).take();
+            if shift.is_some() || lock(&self.0).closed {
+                break shift;
             }
             post.listener.berth().park();
-        }
+        };
+        record(EventKind::Unpark);
+        shift
     }
 
     /// The pool has come to its end: nobody will need them.

@@ -14,6 +14,7 @@ use std::iter;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use crate::core::count_wake_up;
 use crate::help::Verdict;
 use crate::idle::Rise;
 use crate::job;
@@ -22,6 +23,7 @@ use crate::member::{Host, Intake, Member, with_host};
 use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
 use crate::task::{Awaited, Refusal, Started, Task};
+use crate::trace::{self, EventKind, record};
 
 /// A task is run on top of the one that waits for it while the stack is used up to one part in
 /// this many. The rest is for the task.
@@ -209,7 +211,7 @@ impl<Q: Queues> Member<Q> {
             claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.one(|block| &block.cancellations));
         } else {
-            let execute = || claimed.execute(&self.core.config.on_panic);
+            let execute = || trace::task(|| claimed.execute(&self.core.config.on_panic));
             let root = if claimed.is_job() { job::root() } else { awaited.id() };
             self.count(job::in_root(root, execute));
         }
@@ -319,13 +321,7 @@ impl<Q: Queues> Member<Q> {
                     Err(task) => self.keep_seat(task, awaited, helps),
                 };
             }
-            let rise = core.idle.sleep(
-                &self.listener,
-                searching,
-                || core.last_look(index),
-                || awaited.is_done(),
-                || self.with_tally(|tally| tally.one(|block| &block.parks)),
-            );
+            let rise = self.sleep(searching, index, || awaited.is_done());
             debug_assert!(
                 matches!(rise, Rise::Early | Rise::Called),
                 "no end while a thread is away"
@@ -339,7 +335,7 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn leave_search(&self, searching: &mut bool) {
         let core = &*self.core;
         if std::mem::take(searching) && core.idle.leave_search(|| core.queues.any()) {
-            self.with_tally(|tally| tally.one(|block| &block.wake_ups_sent));
+            self.with_tally(count_wake_up);
         }
     }
 
@@ -363,9 +359,11 @@ impl<Q: Queues> Member<Q> {
     }
 
     pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {
+        record(EventKind::Park);
         while !awaited.is_done() {
             self.listener.berth().park();
         }
+        record(EventKind::Unpark);
     }
 
     /// A task that was taken out of a queue and cannot be run here.

@@ -1,6 +1,8 @@
 //! The loop: find, run, else idle; and what surrounds it in the life of a thread.
 
-use crate::core::Core;
+use std::cell::Cell;
+
+use crate::core::{Core, count_wake_up};
 use crate::idle::Rise;
 use crate::job;
 use crate::member::{Member, enter};
@@ -10,6 +12,7 @@ use crate::relief::{Shift, Taken};
 use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
+use crate::trace::{EventKind, record};
 
 /// After the first look, and after every so many, it lets others have the core: the thread that waits for
 /// what this one has just finished may have been put on it, and would wait until this one sleeps.
@@ -115,13 +118,18 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn sit_down(&self, seat: Box<Seat<Q>>) {
         // SAFETY: the member keeps the core.
         unsafe { job::turn_to(&self.core.demands[seat.index]) };
+        record(EventKind::Sit { worker: seat.index });
         *self.seat.borrow_mut() = Some(seat);
     }
 
     pub(crate) fn stand_up(&self) -> Option<Box<Seat<Q>>> {
         // SAFETY: the member keeps the core.
         unsafe { job::turn_to(&self.core.of_seatless) };
-        self.seat.borrow_mut().take()
+        let seat = self.seat.borrow_mut().take();
+        if seat.is_some() {
+            record(EventKind::Stand);
+        }
+        seat
     }
 
     #[cold]
@@ -167,20 +175,14 @@ impl<Q: Queues> Member<Q> {
         loop {
             if let Some(task) = self.search(seat, searching) {
                 if searching && core.idle.leave_search(|| core.queues.any()) {
-                    tally.one(|block| &block.wake_ups_sent);
+                    count_wake_up(tally);
                 }
                 return Next::Run(task);
             }
             if called {
                 tally.one(|block| &block.futile_wake_ups);
             }
-            let rise = core.idle.sleep(
-                &self.listener,
-                searching,
-                || core.last_look(seat.index),
-                || false,
-                || tally.one(|block| &block.parks),
-            );
+            let rise = self.sleep(searching, seat.index, || false);
             called = rise == Rise::Called;
             match rise {
                 Rise::Early | Rise::Called => searching = true,
@@ -188,6 +190,23 @@ impl<Q: Queues> Member<Q> {
                 Rise::EndedHere => return Next::EndedHere,
             }
         }
+    }
+
+    /// Sleeps as a worker does, on that seat, until it is called, or until `done`.
+    pub(crate) fn sleep(&self, searching: bool, seat: usize, done: impl Fn() -> bool) -> Rise {
+        let parked = Cell::new(false);
+        let parking = || {
+            self.with_tally(|tally| tally.one(|block| &block.parks));
+            parked.set(true);
+            record(EventKind::Park);
+        };
+        let core = &*self.core;
+        let any = || core.last_look(seat);
+        let rise = core.idle.sleep(&self.listener, searching, any, done, parking);
+        if parked.get() {
+            record(EventKind::Unpark);
+        }
+        rise
     }
 
     /// Looks everywhere: a searcher again and again, others once.

@@ -2,7 +2,7 @@
 
 use heist::pipeline::{PipelineError, Report, Stage};
 
-use crate::shape::{Fault, HEAVIEST, Origin, PLANNED, Shape, Taken, processed};
+use super::shape::{Fault, HEAVIEST, Origin, PLANNED, Shape, Taken, processed};
 
 /// If something is wrong: what.
 pub(crate) fn check(shape: &Shape, taken: &Taken) -> Result<(), String> {

@@ -6,17 +6,21 @@
 //! tenth; `--seed N` takes the same shapes again.
 
 mod check;
+mod die;
 mod shape;
 mod watch;
+mod ways;
 
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{env, fs, panic, thread};
+use std::{env, fs};
 
+use die::Die;
 use heist::pipeline::{Distribution, Pipeline};
 use heist::{BuildError, Pool, Strategy};
-use shape::{DISTRIBUTIONS, Die, PLANNED, Rest, Shape};
+use shape::{DISTRIBUTIONS, Rest, Shape};
+use ways::Way;
 
 /// How many shapes a part tries.
 const SHAPES: u64 = 2000;
@@ -42,8 +46,6 @@ struct Task {
 
 /// What is wrong.
 type Wrong = String;
-/// Some shapes, on a pool.
-type Run = fn(&Arc<Pool>, Vec<Shape>) -> Vec<Result<Rest, Wrong>>;
 
 impl Task {
     fn pool(&mut self) -> Result<Arc<Pool>, BuildError> {
@@ -52,14 +54,16 @@ impl Task {
         Pool::builder().workers(workers).strategy(strategy).build().map(Arc::new)
     }
 
-    /// Runs shapes on many pools: some at once, by a closure.
-    fn shapes(&mut self, at_once: u64, run: Run) -> Result<String, Wrong> {
+    /// Runs shapes on many pools, some at once.
+    fn shapes(&mut self, way: Way) -> Result<String, Wrong> {
+        let at_once = if matches!(way, Way::InTurn) { 1 } else { AT_ONCE };
         let pools = SHAPES / self.less / SHAPES_OF_A_POOL;
         for _ in 0..pools {
             let pool = self.pool().map_err(|error| error.to_string())?;
             for _ in 0..SHAPES_OF_A_POOL / at_once {
                 let shapes = (0..at_once).map(|_| Shape::random(&mut self.die)).collect();
-                let rests: Result<Vec<_>, _> = run(&pool, shapes).into_iter().collect();
+                let rests: Result<Vec<_>, _> =
+                    way.run(&pool, shapes, watch::run).into_iter().collect();
                 rests?.into_iter().try_for_each(Rest::settle)?;
             }
             pool.stop();
@@ -68,49 +72,12 @@ impl Task {
     }
 }
 
-fn alone(task: &mut Task) -> Result<String, Wrong> {
-    task.shapes(1, |pool, shapes| shapes.iter().map(|shape| shape.run(pool)).collect())
-}
-
-fn from_several_threads(task: &mut Task) -> Result<String, Wrong> {
-    task.shapes(AT_ONCE, |pool, shapes| {
-        thread::scope(|scope| {
-            let run = |shape: &'_ Shape| shape.run(pool);
-            let start = |shape| scope.spawn(move || run(shape));
-            let threads: Vec<_> = shapes.iter().map(start).collect();
-            threads.into_iter().map(|thread| thread.join().expect("no panic")).collect()
-        })
-    })
-}
-
-fn in_tasks(task: &mut Task) -> Result<String, Wrong> {
-    task.shapes(AT_ONCE, |pool, shapes| {
-        let start = |shape: Shape| {
-            let inner = Arc::clone(pool);
-            pool.spawn(move || shape.run(&inner))
-        };
-        let handles: Vec<_> = shapes.into_iter().map(start).collect();
-        handles.into_iter().map(|handle| handle.join().expect("no panic")).collect()
-    })
-}
-
-fn in_each_other(task: &mut Task) -> Result<String, Wrong> {
-    task.shapes(AT_ONCE, |pool, shapes| {
-        let mut rests = Vec::new();
-        let outer = Pipeline::new(shapes).batch(1).map(|shape| shape.run(pool));
-        match outer.run(pool, |rest| rests.push(rest)) {
-            Ok(_) => rests,
-            Err(error) => vec![Err(format!("the outer pipeline failed: {error}"))],
-        }
-    })
-}
-
 fn on_pools_that_stop(task: &mut Task) -> Result<String, Wrong> {
     let stops = STOPS / task.less;
     for _ in 0..stops {
         let pool = task.pool().map_err(|error| error.to_string())?;
         let shape = Shape::random(&mut task.die).stopped(&mut task.die);
-        shape.run(&pool)?.settle()?;
+        watch::run(&shape, &pool)?.settle()?;
     }
     Ok(format!("{stops} pipelines, each on its own"))
 }
@@ -158,22 +125,12 @@ type Part = fn(&mut Task) -> Result<String, Wrong>;
 
 const PARTS: [(&str, Part); 6] = [
     ("long", long),
-    ("alone", alone),
-    ("from several threads", from_several_threads),
-    ("in tasks", in_tasks),
-    ("in each other", in_each_other),
+    ("alone", |task| task.shapes(Way::InTurn)),
+    ("from several threads", |task| task.shapes(Way::FromThreads)),
+    ("in tasks", |task| task.shapes(Way::InTasks)),
+    ("in each other", |task| task.shapes(Way::InEachOther)),
     ("on pools that stop", on_pools_that_stop),
 ];
-
-/// Panics that are part of the plan are not printed.
-fn hush() {
-    let loud = panic::take_hook();
-    panic::set_hook(Box::new(move |info| {
-        if !info.payload_as_str().is_some_and(|text| text.starts_with(PLANNED)) {
-            loud(info);
-        }
-    }));
-}
 
 fn seed() -> Option<u64> {
     let mut arguments = env::args().skip_while(|argument| argument != "--seed").skip(1);
@@ -193,7 +150,6 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let less = if env::args().any(|argument| argument == "--quick") { 10 } else { 1 };
-    hush();
     println!("seed {seed}");
     watch::watched(|| run(Task { die: Die::new(seed), less }, seed))
 }

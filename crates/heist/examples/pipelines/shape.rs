@@ -1,6 +1,7 @@
 //! A pipeline of some shape: how it is drawn by lot, run, and compared with a loop.
 
 use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,28 +9,8 @@ use std::time::{Duration, Instant};
 use heist::pipeline::{Distribution, Pipeline, PipelineError, Report, Source, Steps};
 use heist::{CancelToken, Pool};
 
-use crate::check::check;
-use crate::watch::Entry;
-
-/// Xorshift: the same shapes for the same seed.
-pub(crate) struct Die(u64);
-
-impl Die {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) % sides
-    }
-
-    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.roll(of.len() as u64) as usize]
-    }
-}
+use super::check::check;
+use super::die::Die;
 
 pub(crate) const DISTRIBUTIONS: [Distribution; 5] = [
     Distribution::Pull,
@@ -164,7 +145,10 @@ fn planned(is_so: bool) -> Result<(), String> {
 }
 
 fn panic_if(is_so: bool) {
-    assert!(!is_so, "{PLANNED} panic");
+    if is_so {
+        // As `panic!` does it, but that nothing is printed.
+        resume_unwind(Box::new(format!("{PLANNED} panic")));
+    }
 }
 
 impl Shape {
@@ -206,7 +190,6 @@ impl Shape {
 
     /// Runs it. If something is wrong: what.
     pub(crate) fn run(&self, pool: &Pool) -> Result<Rest, String> {
-        let _under_way = Entry::new(self);
         let rest = Rest { alive: Arc::new(()), of: *self };
         let taken = self.take(pool, &rest.alive);
         check(self, &taken).map_err(|wrong| format!("{wrong}, in {self:?}"))?;

@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::shape::Shape;
+use heist::Pool;
+
+use crate::shape::{Rest, Shape};
 
 /// After this a pipeline hangs. Under a sanitizer, on a busy machine, one takes a second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,10 +24,10 @@ fn under_way() -> MutexGuard<'static, BTreeMap<u64, (Shape, Instant)>> {
 }
 
 /// A shape that is under way until this is dropped.
-pub(crate) struct Entry(u64);
+struct Entry(u64);
 
 impl Entry {
-    pub(crate) fn new(shape: &Shape) -> Self {
+    fn new(shape: &Shape) -> Self {
         let mut under_way = under_way();
         let number = under_way.last_key_value().map_or(0, |(last, _)| last + 1);
         under_way.insert(number, (*shape, Instant::now()));
@@ -37,6 +39,12 @@ impl Drop for Entry {
     fn drop(&mut self) {
         under_way().remove(&self.0);
     }
+}
+
+/// Runs a shape, under way meanwhile.
+pub(crate) fn run(shape: &Shape, pool: &Pool) -> Result<Rest, String> {
+    let _under_way = Entry::new(shape);
+    shape.run(pool)
 }
 
 /// Runs the closure, and ends the process if one of its pipelines hangs.

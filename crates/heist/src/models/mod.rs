@@ -48,4 +48,5 @@ mod pipeline;
 mod raid;
 mod stats;
 mod task;
+mod trace;
 mod twins;

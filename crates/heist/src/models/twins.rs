@@ -1,8 +1,11 @@
 //! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
 
 use super::explore::{self, Model};
-use super::{cancel, fork, idle, pipeline, raid, stats, task};
-use crate::order::{CHAIN, FENCES, FOUND, ORDERINGS, RAID, SLEEP, SUBMIT};
+use super::{cancel, fork, idle, pipeline, raid, stats, task, trace};
+use crate::order::{
+    ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP, STOLEN,
+    SUBMIT,
+};
 
 /// Of `heist-deque`: what a push says and a steal hears.
 const LANE: &[&str] = &["slot_publish", "slot_claim"];
@@ -12,7 +15,8 @@ const CHILD: &str = "models::twins::child";
 
 fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
-    pool.chain(fork::MODELS).chain(raid::MODELS).chain(cancel::MODELS).chain(pipeline::MODELS)
+    let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
+    pool.chain(cancel::MODELS).chain(pipeline::MODELS)
 }
 
 /// Not a test of its own: what a child process runs.
@@ -34,16 +38,49 @@ fn each_is_noticed(models: &[&Model], sites: &[&str]) {
     assert!(missed.is_empty(), "no model notices when these are weakened: {missed:?}");
 }
 
+/// The models of each part of the crate, and what they are to notice: together all that there is.
+fn parts(parts: &[(&[Model], &[&'static str])], all: &[&str]) {
+    for (models, sites) in parts {
+        each_is_noticed(&models.iter().collect::<Vec<_>>(), sites);
+    }
+    let covered: Vec<_> = parts.iter().flat_map(|(_, sites)| *sites).collect();
+    let missed: Vec<_> = all.iter().filter(|site| !covered.contains(site)).collect();
+    assert!(missed.is_empty(), "no part is said to notice when these are weakened: {missed:?}");
+}
+
 #[test]
 fn every_weakened_ordering_is_noticed() {
-    let models = task::MODELS.iter().chain(stats::MODELS).chain(fork::MODELS).chain(raid::MODELS);
-    each_is_noticed(&models.chain(cancel::MODELS).collect::<Vec<_>>(), ORDERINGS);
+    let of_task = [
+        "start_alone",
+        "claim",
+        "postpone",
+        "queue_leaves",
+        "handle_leaves",
+        "outcome_read",
+        "listener_publish",
+        "batch_done",
+    ];
+    let of_trace = ["event_write", "event_read", "events_publish", "events_read"];
+    let of_each: [(&[Model], &[&str]); 6] = [
+        (task::MODELS, &of_task),
+        (stats::MODELS, &["count_publish", "count_read"]),
+        (fork::MODELS, &["scope_done"]),
+        (cancel::MODELS, &["cancel_publish", "cancel_read"]),
+        (trace::MODELS, &of_trace),
+        (raid::MODELS, &["newest_publish", "newest_read"]),
+    ];
+    parts(&of_each, ORDERINGS);
 }
 
 #[test]
 fn every_missing_fence_is_noticed() {
-    let models = idle::MODELS.iter().chain(fork::MODELS).chain(raid::MODELS);
-    each_is_noticed(&models.chain(pipeline::MODELS).collect::<Vec<_>>(), FENCES);
+    let of_each: [(&[Model], &[&str]); 4] = [
+        (idle::MODELS, &[SUBMIT, SLEEP, FOUND, END]),
+        (fork::MODELS, &[OFFER, STOLEN]),
+        (raid::MODELS, &[CHAIN, RAID]),
+        (pipeline::MODELS, &[GIVE, REST, PUT, ASLEEP]),
+    ];
+    parts(&of_each, FENCES);
 }
 
 /// How a published job gets from its owner to a thief is up to the deque between them.

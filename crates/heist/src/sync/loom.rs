@@ -18,6 +18,16 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
+/// So many, all zero.
+pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
+    (0..count).map(|_| AtomicU64::new(0)).collect()
+}
+
+/// Nobody asks.
+pub(crate) fn thread_name() -> String {
+    String::new()
+}
+
 /// Nothing is reaped in a model.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
     false

@@ -15,6 +15,18 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
+/// So many, all zero. Memory that is not written to is not taken from the system, where that can be helped.
+pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
+    let words = Box::<[AtomicU64]>::new_zeroed_slice(count);
+    // SAFETY: zero is a value of an atomic integer.
+    unsafe { words.assume_init() }
+}
+
+/// Of the thread that calls; empty if it has none.
+pub(crate) fn thread_name() -> String {
+    std::thread::current().name().unwrap_or_default().to_owned()
+}
+
 /// Would joining it take no time?
 pub(crate) fn is_finished<T>(thread: &ThreadHandle<T>) -> bool {
     thread.is_finished()

@@ -3,13 +3,16 @@
 //! A worker's block has one writer, so counting is a load and a store; what threads without a seat
 //! count (spawns from outside) goes to one more block, by atomic additions.
 
+#[cfg(feature = "prometheus")]
+mod prometheus;
+
 use std::ops::{AddAssign, Deref};
 
 use crate::order;
 use crate::sync::{Arc, AtomicU64, Ordering, Padded};
 
 macro_rules! counters {
-    ($($(#[$doc:meta])* $name:ident)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident)*) => {
         /// What one worker, or all of them, have done.
         ///
         /// ```
@@ -23,12 +26,29 @@ macro_rules! counters {
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Counters {
-            $($(#[$doc])* pub $name: u64,)*
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        #[cfg(feature = "prometheus")]
+        impl Stats {
+            /// Of threads that are no worker just then.
+            fn outside(&self) -> Counters {
+                let of_workers = |value: fn(&Counters) -> u64| self.per_worker.iter().map(value).sum::<u64>();
+                Counters { $($name: self.total.$name.saturating_sub(of_workers(|worker| worker.$name)),)* }
+            }
         }
 
         impl AddAssign for Counters {
             fn add_assign(&mut self, other: Self) {
                 $(self.$name += other.$name;)*
+            }
+        }
+
+        #[cfg(feature = "prometheus")]
+        impl Counters {
+            /// With the name of each, and what it counts.
+            fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
+                [$((stringify!($name), concat!($($doc),*), self.$name),)*].into_iter()
             }
         }
 

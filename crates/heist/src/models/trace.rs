@@ -1,0 +1,39 @@
+//! What a reader of a trace may find while its thread writes.
+
+use loom::thread;
+
+use super::explore::{Model, models};
+use crate::sync::Arc;
+use crate::trace::Ring;
+
+/// Events are numbered from 1, and both words of each are its number: whatever is found must be whole, and in its place.
+fn check(ring: &Ring) {
+    let kept = ring.read();
+    for (expected, event) in (kept.lost + 1..).zip(kept.events) {
+        assert_eq!(event, (expected, expected), "after {} that are lost", kept.lost);
+    }
+}
+
+fn read_against_write(size: usize, events: u64) {
+    let ring = Arc::new(Ring::new(size));
+    let read = Arc::clone(&ring);
+    let reader = thread::spawn(move || check(&read));
+    (1..=events).for_each(|number| ring.write(number, number));
+    reader.join().unwrap();
+    check(&ring);
+}
+
+/// There is room for all.
+fn fill() {
+    read_against_write(4, 2);
+}
+
+/// New ones take the place of old ones.
+fn overwrite() {
+    read_against_write(2, 3);
+}
+
+models! {
+    trace_fill: fill, None, 40;
+    trace_overwrite: overwrite, None, 1_500;
+}

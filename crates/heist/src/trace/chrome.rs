@@ -1,0 +1,191 @@
+//! A trace as a file in the format that Chrome's and Perfetto's viewers read: "Trace Event Format", in JSON.
+
+use std::fmt;
+use std::io::{self, Write};
+
+use super::event::{Event, EventKind, ThreadTrace, Trace};
+
+impl Trace {
+    /// Writes it as a JSON file that [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show: a process for the pool, a track for
+    /// each thread, with its tasks and its sleep; steals, and what else happened, as marks on it.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
+    /// pool.spawn(|| ()).join().unwrap();
+    /// let file = std::io::sink(); // or std::fs::File::create("trace.json")?
+    /// pool.trace_snapshot().expect("it was asked for").write_chrome(file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write_chrome(&self, mut out: impl Write) -> io::Result<()> {
+        write(&mut out, [(self, 0)].into_iter())
+    }
+}
+
+/// The pools of a program, each as a process, and how many nanoseconds after the beginning of the file each was started.
+pub(super) fn write<'t>(
+    out: &mut dyn Write,
+    traces: impl Iterator<Item = (&'t Trace, u64)>,
+) -> io::Result<()> {
+    let mut file = Chrome { out, any: false, start: 0 };
+    file.out.write_all(b"{\"traceEvents\":[")?;
+    for (pool, (trace, start)) in traces.enumerate() {
+        file.start = start;
+        // Viewers take zero for none.
+        file.pool(pool + 1, trace)?;
+    }
+    file.out.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")
+}
+
+/// A file that is being written.
+struct Chrome<'o> {
+    out: &'o mut dyn Write,
+    /// Is there an event in it?
+    any: bool,
+    /// Of the pool that is being written.
+    start: u64,
+}
+
+/// Whose event it is, as every line says.
+#[derive(Clone, Copy)]
+struct Track {
+    pool: usize,
+    thread: usize,
+}
+
+impl fmt::Display for Track {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"pid\":{},\"tid\":{}", self.pool, self.thread)
+    }
+}
+
+/// What a track shows as a bar.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bar {
+    Task,
+    Sleep,
+}
+
+impl Bar {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Sleep => "asleep",
+        }
+    }
+}
+
+impl Chrome<'_> {
+    fn event(&mut self, event: fmt::Arguments<'_>) -> io::Result<()> {
+        let comma = if self.any { "," } else { "" };
+        self.any = true;
+        write!(self.out, "{comma}\n{{{event}}}")
+    }
+
+    fn pool(&mut self, pool: usize, trace: &Trace) -> io::Result<()> {
+        let track = Track { pool, thread: 0 };
+        let name = format!("heist {pool}: {}, {} workers", trace.pool, trace.workers);
+        self.name(track, "process_name", &name)?;
+        for (thread, events) in trace.threads.iter().enumerate() {
+            let track = Track { pool, thread: thread + 1 };
+            self.thread(track, events, trace.nanoseconds)?;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, track: Track, what: &str, name: &str) -> io::Result<()> {
+        let name = Text(name);
+        self.event(format_args!(
+            "\"ph\":\"M\",{track},\"ts\":0,\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"
+        ))
+    }
+
+    fn thread(&mut self, track: Track, thread: &ThreadTrace, end: u64) -> io::Result<()> {
+        self.name(track, "thread_name", &thread.name)?;
+        let mut open: Vec<(Bar, u64)> = Vec::new();
+        for event in &thread.events {
+            match event.kind {
+                EventKind::Start => open.push((Bar::Task, event.nanoseconds)),
+                EventKind::Park => open.push((Bar::Sleep, event.nanoseconds)),
+                EventKind::End => self.close(track, &mut open, Bar::Task, event.nanoseconds)?,
+                EventKind::Unpark => self.close(track, &mut open, Bar::Sleep, event.nanoseconds)?,
+                _ => self.mark(track, event)?,
+            }
+        }
+        // What goes on.
+        while let Some((bar, _)) = open.last().copied() {
+            self.close(track, &mut open, bar, end)?;
+        }
+        Ok(())
+    }
+
+    /// The bar that was opened last ends, if it is one of these: what has no beginning began before the first event that is kept.
+    fn close(
+        &mut self,
+        track: Track,
+        open: &mut Vec<(Bar, u64)>,
+        bar: Bar,
+        end: u64,
+    ) -> io::Result<()> {
+        let Some(&(_, start)) = open.last().filter(|(last, _)| *last == bar) else {
+            return Ok(());
+        };
+        open.pop();
+        let time = Micros(end.saturating_sub(start));
+        let (start, name) = (Micros(self.start + start), bar.name());
+        self.event(format_args!(
+            "\"ph\":\"X\",{track},\"ts\":{start},\"dur\":{time},\"name\":\"{name}\""
+        ))
+    }
+
+    fn mark(&mut self, track: Track, event: &Event) -> io::Result<()> {
+        let (name, args) = match event.kind {
+            EventKind::Steal { victim, tasks } => {
+                ("steal", format!("{{\"from\":{victim},\"tasks\":{tasks}}}"))
+            }
+            EventKind::Draw { tasks } => ("from outside", format!("{{\"tasks\":{tasks}}}")),
+            EventKind::Publish { tasks } => ("publish", format!("{{\"tasks\":{tasks}}}")),
+            EventKind::Wake => ("wake another", "{}".into()),
+            EventKind::Sit { worker } => ("take a seat", format!("{{\"worker\":{worker}}}")),
+            EventKind::Stand => ("give up the seat", "{}".into()),
+            EventKind::Start | EventKind::End | EventKind::Park | EventKind::Unpark => {
+                unreachable!("these are bars")
+            }
+        };
+        let when = Micros(self.start + event.nanoseconds);
+        self.event(format_args!(
+            "\"ph\":\"i\",\"s\":\"t\",{track},\"ts\":{when},\"name\":\"{name}\",\"args\":{args}"
+        ))
+    }
+}
+
+/// Nanoseconds, as the format counts time.
+struct Micros(u64);
+
+impl fmt::Display for Micros {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A JSON string.
+struct Text<'t>(&'t str);
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+
+        f.write_char('"')?;
+        for char in self.0.chars() {
+            match char {
+                '"' | '\\' => write!(f, "\\{char}")?,
+                control if control.is_control() => write!(f, "\\u{:04x}", control as u32)?,
+                plain => f.write_char(plain)?,
+            }
+        }
+        f.write_char('"')
+    }
+}

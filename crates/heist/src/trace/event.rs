@@ -1,0 +1,184 @@
+//! What a trace is made of.
+
+/// The last events of every thread of a pool; see [`Pool::trace_snapshot`](crate::Pool::trace_snapshot).
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
+/// let trace: heist::trace::Trace = pool.trace_snapshot().expect("it was asked for");
+/// assert_eq!((trace.pool.as_str(), trace.workers), ("work stealing", 2));
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Trace {
+    /// What the pool is: its strategy.
+    pub pool: String,
+    /// How many workers it has.
+    pub workers: usize,
+    /// From the start of the pool to this snapshot.
+    pub nanoseconds: u64,
+    /// Every thread that has been in the pool, in the order in which they came; of those that have ended, only so many.
+    pub threads: Vec<ThreadTrace>,
+}
+
+/// What one thread did.
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(1).trace(1000).build()?;
+/// pool.install(|| ());
+/// let thread = &pool.trace_snapshot().unwrap().threads[0];
+/// assert_eq!((thread.name.as_str(), thread.lost), ("heist-0", 0));
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ThreadTrace {
+    /// Its name, empty if it has none.
+    pub name: String,
+    /// Events that are no longer kept, because newer ones took their place.
+    pub lost: u64,
+    /// In the order in which they happened.
+    pub events: Vec<Event>,
+}
+
+/// Something that a thread did.
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(1).trace(1000).build()?;
+/// pool.install(|| ());
+/// pool.stop();
+/// let trace = pool.trace_snapshot().unwrap();
+/// let events = &trace.threads[0].events;
+/// assert!(events.is_sorted_by_key(|event| event.nanoseconds));
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Event {
+    /// When, from the start of the pool.
+    pub nanoseconds: u64,
+    /// What.
+    pub kind: EventKind,
+}
+
+/// What a thread of a pool can do.
+///
+/// ```
+/// use heist::trace::EventKind;
+///
+/// let pool = heist::Pool::builder().workers(1).trace(1000).build()?;
+/// pool.install(|| ());
+/// pool.stop();
+/// let trace = pool.trace_snapshot().unwrap();
+/// let kinds: Vec<_> = trace.threads[0].events.iter().map(|event| event.kind).collect();
+/// assert_eq!(kinds[0], EventKind::Sit { worker: 0 });
+/// assert!(kinds.contains(&EventKind::Draw { tasks: 1 }));
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// Begins to run a task. One that waits for another may run some on top of it.
+    Start,
+    /// The task that was begun last has ended.
+    End,
+    /// Took tasks from another worker: the oldest to run, the others to its own deque.
+    Steal {
+        /// The worker's number.
+        victim: usize,
+        /// How many.
+        tasks: usize,
+    },
+    /// Took tasks that came from outside.
+    Draw {
+        /// How many.
+        tasks: usize,
+    },
+    /// Put second halves of joins, or parts of a scope, where others can take them.
+    Publish {
+        /// How many.
+        tasks: usize,
+    },
+    /// Goes to sleep: for want of work, or because what it waits for is not done.
+    Park,
+    /// Is awake again.
+    Unpark,
+    /// Woke a worker, of this pool or of another, because there is work.
+    Wake,
+    /// Is the worker of this number from now on.
+    Sit {
+        /// The worker's number.
+        worker: usize,
+    },
+    /// Is no worker any more: another thread has its place, or the pool has come to its end.
+    Stand,
+}
+
+/// Where the worker's number stands in a word.
+const WORKER: u32 = 8;
+/// And how many tasks.
+const TASKS: u32 = 32;
+
+impl EventKind {
+    /// As one word: what in the lowest byte, a worker above it, a number of tasks above that.
+    pub(super) fn pack(self) -> u64 {
+        let tasks = |count: usize| u64::from(u32::try_from(count).unwrap_or(u32::MAX)) << TASKS;
+        // There are less than 2^16 workers.
+        let worker = |worker: usize| (worker as u64 & 0xFF_FFFF) << WORKER;
+        match self {
+            Self::Start => 0,
+            Self::End => 1,
+            Self::Steal { victim, tasks: count } => 2 | worker(victim) | tasks(count),
+            Self::Draw { tasks: count } => 3 | tasks(count),
+            Self::Publish { tasks: count } => 4 | tasks(count),
+            Self::Park => 5,
+            Self::Unpark => 6,
+            Self::Wake => 7,
+            Self::Sit { worker: number } => 8 | worker(number),
+            Self::Stand => 9,
+        }
+    }
+
+    /// The other way round.
+    pub(super) fn unpack(word: u64) -> Self {
+        let worker = (word >> WORKER & 0xFF_FFFF) as usize;
+        let tasks = (word >> TASKS) as usize;
+        match word & 0xFF {
+            0 => Self::Start,
+            1 => Self::End,
+            2 => Self::Steal { victim: worker, tasks },
+            3 => Self::Draw { tasks },
+            4 => Self::Publish { tasks },
+            5 => Self::Park,
+            6 => Self::Unpark,
+            7 => Self::Wake,
+            8 => Self::Sit { worker },
+            9 => Self::Stand,
+            other => unreachable!("no event is packed as {other}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_packed_comes_out_again() {
+        for kind in [
+            EventKind::Start,
+            EventKind::End,
+            EventKind::Steal { victim: 0xFFFE, tasks: 1 },
+            EventKind::Steal { victim: 0, tasks: u32::MAX as usize },
+            EventKind::Draw { tasks: 33 },
+            EventKind::Publish { tasks: 2 },
+            EventKind::Park,
+            EventKind::Unpark,
+            EventKind::Wake,
+            EventKind::Sit { worker: 12 },
+            EventKind::Stand,
+        ] {
+            assert_eq!(EventKind::unpack(kind.pack()), kind);
+        }
+    }
+}

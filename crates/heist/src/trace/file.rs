@@ -1,0 +1,114 @@
+//! `HEIST_TRACE`: the traces of all pools of a program, in a file, at its end.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::{env, process};
+
+use super::chrome;
+use super::log::Log;
+use crate::sync::{Arc, Mutex, lock};
+
+/// Names the file.
+const ENVIRONMENT: &str = "HEIST_TRACE";
+
+/// Pools of which the last events are kept, also after their end. A program may start any number.
+const POOLS: usize = 64;
+
+/// Where to, by which process: a child that was forked has all of this, and none of the threads.
+struct Place {
+    file: PathBuf,
+    process: u32,
+}
+
+static PLACE: OnceLock<Place> = OnceLock::new();
+
+static LOGS: Mutex<Vec<Arc<Log>>> = Mutex::new(Vec::new());
+
+/// Does the environment ask for a trace?
+pub(super) fn is_wanted() -> bool {
+    env::var_os(ENVIRONMENT).is_some_and(|name| !name.is_empty())
+}
+
+/// Will be written when the program ends.
+pub(super) fn keep(log: Arc<Log>) -> Arc<Log> {
+    PLACE.get_or_init(|| {
+        at_exit(write);
+        Place::now()
+    });
+    let mut logs = lock(&LOGS);
+    if logs.len() >= POOLS
+        && let Some(oldest) = logs.iter().position(|log| Arc::strong_count(log) == 1)
+    {
+        logs.remove(oldest);
+    }
+    logs.push(Arc::clone(&log));
+    log
+}
+
+#[cfg(any(unix, windows))]
+fn at_exit(function: extern "C" fn()) {
+    // If the system has no place for it, there is no file, and nobody to tell.
+    //
+    // SAFETY: the function does not unwind, and uses nothing that is gone when a program ends.
+    let _ = unsafe { libc::atexit(function) };
+}
+
+/// Nobody says when the end has come.
+#[cfg(not(any(unix, windows)))]
+fn at_exit(_: extern "C" fn()) {}
+
+extern "C" fn write() {
+    let Some(Place { file: path, process }) = PLACE.get() else { return };
+    if *process != process::id() {
+        return;
+    }
+    let logs = lock(&LOGS).clone();
+    let Some(first) = logs.iter().map(|log| log.start).min() else { return };
+    let after = |log: &Arc<Log>| log.start.duration_since(first).as_nanos() as u64;
+    let traces: Vec<_> = logs.iter().map(|log| (log.read(), after(log))).collect();
+    let written = File::create(path).and_then(|file| {
+        let mut file = BufWriter::new(file);
+        chrome::write(&mut file, traces.iter().map(|(trace, start)| (trace, *start)))?;
+        file.flush()
+    });
+    if let Err(error) = written {
+        // Not `eprintln!`, which panics if there is no stderr any more.
+        let _ = writeln!(
+            std::io::stderr(),
+            "heist: no trace was written to {}: {error}; set {ENVIRONMENT} to a file in a folder that exists",
+            path.display()
+        );
+    }
+}
+
+impl Place {
+    /// As the environment and the working directory are now; the program may change both.
+    fn now() -> Self {
+        let name = with_process(&env::var_os(ENVIRONMENT).unwrap_or_default());
+        let file = std::path::absolute(&name).unwrap_or(name);
+        Self { file, process: process::id() }
+    }
+}
+
+/// `%p` is the number of the process.
+fn with_process(name: &OsStr) -> PathBuf {
+    match name.to_str() {
+        Some(name) => name.replace("%p", &process::id().to_string()).into(),
+        None => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_can_have_the_process() {
+        let id = process::id();
+        assert_eq!(with_process(OsStr::new("a-%p.json")), PathBuf::from(format!("a-{id}.json")));
+        assert_eq!(with_process(OsStr::new("b.json")), PathBuf::from("b.json"));
+    }
+}
