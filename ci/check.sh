@@ -12,6 +12,9 @@ deny=(-- -D warnings)
 # Packages outside of the workspace: two that link `rayon-core` cannot stand in one lock file.
 own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
 
+# What heist can do besides.
+extras=tracing,prometheus
+
 # A cargo command on a package with a lock file of its own, which must be up to date.
 on() {
     local package=$1 command=$2
@@ -24,38 +27,43 @@ step_fmt() {
     for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
 }
 
-# Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core.
+# Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core, nor at the command.
 step_facade() {
     ! git grep -nE '(core|std)::(sync::(atomic|Arc|Mutex)|cell::UnsafeCell|thread::)' -- 'crates/*/src/**' \
-        ':!crates/*/src/sync/**' ':!crates/rayon-core/**' | grep -vE '^[^:]+:[0-9]+: *//'
+        ':!crates/*/src/sync/**' ':!crates/rayon-core/**' ':!crates/cli/**' | grep -vE '^[^:]+:[0-9]+: *//'
 }
 
 step_clippy() {
     cargo clippy --workspace --all-targets "${deny[@]}"
-    cargo clippy -p heist-bench --all-targets --features peers "${deny[@]}"
+    cargo clippy -p heist-bench -p heist-cli --all-targets --features peers "${deny[@]}"
     cargo clippy -p heist-deque --no-default-features "${deny[@]}"
+    cargo clippy -p heist --all-targets --features "$extras" "${deny[@]}"
     for package in "${own_lock[@]}"; do on "$package" clippy --all-targets "${deny[@]}"; done
 }
 
 step_docs() {
     export RUSTDOCFLAGS="-D warnings"
     cargo doc --workspace --no-deps
+    cargo doc -p heist --no-deps --features "$extras"
     on crates/rayon-core doc --no-deps
 }
 
-# The two commands of the README; and an engine as it is where the system has no fence for other threads.
+# The second command of the README; what is behind features; and an engine as it is where the system has no fence for other threads.
 step_test() {
     cargo test --workspace
+    cargo test -p heist --features "$extras" --test spans --test prometheus
+    cargo test -p heist --features "$extras" --doc prometheus
     RUSTFLAGS="--cfg heist_no_membarrier" cargo test --target-dir target/no-membarrier -p heist --test engine --test engine_hard -- \
         --skip a_half_within_a_half_can_be_stolen
 }
+
+# The first command of the README, and everything else that runs by itself; without the long link of a release.
 step_run() {
-    cargo run --release --example strategies
-    cargo run --release --example forks
-    cargo run --release --example engines
-    cargo run --release --example pipelines
-    cargo run --release --example skew
-    cargo run --release --example stress
+    cargo run --release
+    cargo run --release -- soak --minutes 0.3
+    for example in heist/{strategies,forks,engines,pipelines,skew} heist-deque/stress; do
+        cargo run --profile model -p "${example%/*}" --example "${example#*/}"
+    done
 }
 
 # Our rayon-core: its own tests, and those of rayon and of rayon-core as published.
@@ -66,17 +74,20 @@ step_rayon() {
 
 # The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
 step_bench() {
-    cargo run --release -p heist-bench --features peers -- --rounds 1 >/dev/null
+    cargo run --profile model --features peers -- bench --quiet --rounds 1 >/dev/null
     on bench/rayon/stock test
     bench/rayon/run.sh --check
 }
+
+# The page of `heist report`, looked at in a real Chromium.
+step_browser() { ci/browser.sh; }
 
 step_models() { ci/models.sh; }
 step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs test rayon run bench models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs test rayon run bench browser models asan tsan)
 
 summary=()
 started=$SECONDS

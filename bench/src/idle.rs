@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use crate::metric;
 use crate::pools::board::Lap;
 use crate::pools::shape::{self, Shape};
-use crate::pools::{Pool, condvar, heist, kept};
+use crate::pools::{Pool, condvar, heist, kept, rayon};
 #[cfg(feature = "peers")]
-use crate::pools::{channel, rayon, threadpool, tokio};
+use crate::pools::{channel, threadpool, tokio};
 use crate::row::{Row, Sample, nanoseconds};
 use crate::target::{Target, Than};
 use crate::usage;
@@ -38,9 +38,9 @@ pub(crate) fn rows() -> Vec<Row> {
     enter::<heist::Stealing>(&mut row);
     enter::<heist::Locked>(&mut row);
     enter::<heist::Global>(&mut row);
+    enter::<rayon::ThreadPool>(&mut row);
     #[cfg(feature = "peers")]
     {
-        enter::<rayon::ThreadPool>(&mut row);
         enter::<tokio::Runtime>(&mut row);
         enter::<threadpool::ThreadPool>(&mut row);
         enter::<channel::Workers>(&mut row);

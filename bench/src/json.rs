@@ -1,95 +1,162 @@
-//! The raw samples, for whoever wants to compute something else from them.
+//! From what was measured to a record, and from that to JSON: a line for every series, so that two files can be
+//! compared by eye.
 
-use std::fmt::{self, Write};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
-use crate::machine::Machine;
+use serde::Serialize;
+
+use crate::histogram::buckets;
+use crate::machine;
+use crate::metric::round;
+use crate::record::{Latencies, Record, Series};
 use crate::row::{Entry, Row};
 
-/// Everything that a run has found, as one JSON object.
-pub(crate) fn document(machine: &Machine, hand_offs: &[f64], rows: &[Row]) -> String {
-    let mut out = String::new();
-    write(&mut out, machine, hand_offs, rows).expect("a String takes all");
-    out
-}
-
-fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -> fmt::Result {
-    let peers = machine.peers.iter();
-    let peers = peers.map(|(name, version)| format!("{}: {}", text(name), text(version)));
-    let arguments = machine.arguments.iter().map(|argument| text(argument));
-    writeln!(out, "{{")?;
-    writeln!(out, "  \"arguments\": [{}],", list(arguments))?;
-    writeln!(out, "  \"machine\": {{")?;
-    writeln!(out, "    \"cpu\": {},", text(&machine.cpu))?;
-    writeln!(out, "    \"cores\": {},", machine.cores)?;
-    writeln!(out, "    \"kernel\": {},", text(&machine.kernel))?;
-    writeln!(out, "    \"rustc\": {}", text(&machine.rustc))?;
-    writeln!(out, "  }},")?;
-    writeln!(out, "  \"commit\": {},", text(&machine.commit))?;
-    writeln!(out, "  \"peers\": {{{}}},", list(peers))?;
-    writeln!(out, "  \"rounds\": {},", hand_offs.len())?;
-    let hand_offs = list(hand_offs.iter().map(|value| format!("{value:.1}")));
-    writeln!(out, "  \"hand_off_nanoseconds\": [{hand_offs}],")?;
-    writeln!(out, "  \"unit\": \"a value a round; plain nanoseconds are per operation\",")?;
-    writeln!(out, "  \"samples\": [")?;
-    let entries = rows.iter().flat_map(|row| row.entries.iter().map(move |entry| (row, entry)));
-    let lines: Vec<_> = entries.map(|(row, entry)| line(row, entry)).collect();
-    writeln!(out, "{}", lines.join(",\n"))?;
-    writeln!(out, "  ]\n}}")
-}
-
-fn line(row: &Row, entry: &Entry) -> String {
-    let item = row.item.map(|item| format!("\"item\": {}, ", text(item.id()))).unwrap_or_default();
-    let kind = if row.item.is_some() { "queue" } else { "pool" };
-    let metrics = row.metrics.iter().enumerate().map(|(place, metric)| {
-        let values = list(entry.values(place).map(|value| metric.raw(value)));
-        format!("{}: [{values}]", text(metric.key))
-    });
-    format!(
-        "    {{\"workload\": {}, {item}\"case\": {}, \"{kind}\": {}, {}, \"disturbed\": {}}}",
-        text(row.workload),
-        text(&row.case),
-        text(entry.name),
-        list(metrics),
-        entry.disturbed(),
-    )
-}
-
-fn list(values: impl Iterator<Item = String>) -> String {
-    values.collect::<Vec<_>>().join(", ")
-}
-
-/// A JSON string.
-fn text(value: &str) -> String {
-    let mut out = String::from('"');
-    for char in value.chars() {
-        match char {
-            '"' | '\\' => out.extend(['\\', char]),
-            control if control.is_control() => {
-                write!(out, "\\u{:04x}", control as u32).expect("a String takes all");
-            }
-            plain => out.push(plain),
-        }
+/// Everything that a run has found.
+pub(crate) fn record(hand_offs: &[f64], rows: &[Row]) -> Record {
+    Record {
+        rounds: hand_offs.len(),
+        hand_off_nanoseconds: hand_offs.iter().map(|&value| round(value, 1)).collect(),
+        unit: "a value a round; plain nanoseconds are per operation".into(),
+        samples: rows
+            .iter()
+            .flat_map(|row| row.entries.iter().map(move |entry| series(row, entry)))
+            .collect(),
+        latencies: rows
+            .iter()
+            .flat_map(|row| row.entries.iter().filter_map(move |entry| latencies(row, entry)))
+            .collect(),
+        ..machine::look()
     }
-    out.push('"');
-    out
+}
+
+/// `None` where nobody waited for an answer.
+fn latencies(row: &Row, entry: &Entry) -> Option<Latencies> {
+    let answers = entry.samples.iter().flat_map(|sample| &sample.answers);
+    let buckets = buckets(answers.map(|&time| time as u64));
+    if buckets.is_empty() {
+        return None;
+    }
+    Some(Latencies { case: row.id(), by: entry.name.into(), buckets })
+}
+
+fn series(row: &Row, entry: &Entry) -> Series {
+    let values = row.metrics.iter().enumerate().map(|(place, metric)| {
+        let values = entry.values(place).map(|value| round(value, metric.digits.1));
+        (metric.key.to_owned(), values.collect())
+    });
+    Series {
+        workload: row.workload.into(),
+        item: row.item.map(|item| item.id().into()),
+        case: row.case.clone(),
+        title: row.title.clone(),
+        workers: row.workers,
+        by: entry.name.into(),
+        disturbed: entry.disturbed(),
+        values: values.collect::<BTreeMap<_, _>>(),
+    }
+}
+
+impl Record {
+    /// As JSON that [`serde_json`] reads, with one line for every series.
+    ///
+    /// # Errors
+    ///
+    /// Those of the writer.
+    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
+        let mut first = true;
+        let mut field = |name: &str, value: String| {
+            let comma = if std::mem::take(&mut first) { "{" } else { "," };
+            write!(out, "{comma}\n  \"{name}\": {value}")
+        };
+        field("arguments", value(&self.arguments)?)?;
+        field("machine", value(&self.machine)?)?;
+        field("commit", value(&self.commit)?)?;
+        field("peers", value(&self.peers)?)?;
+        field("rounds", value(&self.rounds)?)?;
+        field("hand_off_nanoseconds", value(&self.hand_off_nanoseconds)?)?;
+        field("unit", value(&self.unit)?)?;
+        field("samples", lines(&self.samples)?)?;
+        field("latencies", lines(&self.latencies)?)?;
+        field("traces", lines(&self.traces)?)?;
+        writeln!(out, "\n}}")
+    }
+}
+
+fn value(value: &impl Serialize) -> io::Result<String> {
+    Ok(serde_json::to_string(value)?)
+}
+
+/// A list with its items on lines of their own.
+fn lines(items: &[impl Serialize]) -> io::Result<String> {
+    if items.is_empty() {
+        return Ok("[]".into());
+    }
+    let items: Vec<_> = items.iter().map(value).collect::<Result<_, _>>()?;
+    Ok(format!("[\n    {}\n  ]", items.join(",\n    ")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Lane, Machine, Traced};
     use crate::row::tests::row;
 
-    #[test]
-    fn strings_are_escaped() {
-        assert_eq!(text("a \"b\" \\ c\n"), r#""a \"b\" \\ c\u000a""#);
-        assert_eq!(text("µs"), "\"µs\"");
+    fn text(record: &Record) -> String {
+        let mut out = Vec::new();
+        record.write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn a_line_has_every_metric_of_a_row() {
-        let row = row("inside/1", &[("heist", [1.0, 2.0, 3.0])]);
-        let expected = "    {\"workload\": \"spawn\", \"case\": \"inside/1\", \"pool\": \"heist\", \
-             \"nanoseconds\": [1.000, 2.000, 3.000], \"disturbed\": 0}";
-        assert_eq!(line(&row, &row.entries[0]), expected);
+    fn a_series_is_a_line() {
+        let text = text(&record(&[30.04], &[row("inside/1", &[("heist", [1.0, 2.00049, 3.0])])]));
+        let expected = "\n    {\"workload\":\"spawn\",\"case\":\"inside/1\",\"title\":\"title of inside/1\",\"by\":\"heist\",\
+             \"disturbed\":0,\"nanoseconds\":[1.0,2.0,3.0]}\n  ],";
+        assert!(text.contains(expected), "{text}");
+        assert!(text.contains("\"hand_off_nanoseconds\": [30.0]"), "{text}");
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let lane = Lane { name: "w0".into(), steals: vec![(1, 0, 2)], ..Lane::default() };
+        let record = Record {
+            arguments: vec!["bench".into(), "a \"b\" \\ c\n".into()],
+            machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },
+            commit: "abc".into(),
+            peers: [("rayon".into(), "1".into())].into(),
+            rounds: 2,
+            hand_off_nanoseconds: vec![1.5, 2.0],
+            unit: "ns".into(),
+            samples: vec![Series {
+                item: Some("u64".into()),
+                workers: Some(2),
+                values: [("nanoseconds".into(), vec![1.25])].into(),
+                ..Series::default()
+            }],
+            latencies: vec![Latencies {
+                by: "heist".into(),
+                buckets: vec![(1, 2)],
+                ..Latencies::default()
+            }],
+            traces: vec![Traced { lanes: vec![lane], ..Traced::default() }],
+        };
+        assert_eq!(serde_json::from_str::<Record>(&text(&record)).unwrap(), record);
+    }
+
+    #[test]
+    fn recorded_runs_can_be_read() {
+        let files = [
+            (include_str!("../record/fork.json"), "fib", "plain"),
+            (include_str!("../record/pool.json"), "spawn", "heist"),
+            (include_str!("../record/deque.json"), "deque", "crossbeam"),
+            (include_str!("../record/pipeline.json"), "pipeline", "heist-pull"),
+        ];
+        for (text, workload, by) in files {
+            let record: Record = serde_json::from_str(text).unwrap();
+            let series = record.samples.iter().find(|series| series.by == by).unwrap();
+            assert_eq!(series.workload, workload);
+            assert_eq!(series.values["nanoseconds"].len(), record.rounds);
+        }
     }
 }

@@ -1,22 +1,8 @@
 //! Where the numbers come from: without that they mean nothing to anyone else.
 
-use std::process::Command;
+use std::path::Path;
 
-/// What the machine says of itself. Unknown is empty.
-#[derive(Debug, Default)]
-pub(crate) struct Machine {
-    pub(crate) cpu: String,
-    pub(crate) cores: usize,
-    pub(crate) kernel: String,
-    /// Of the compiler that is found now. Run through `cargo run`, it is the one that built this.
-    pub(crate) rustc: String,
-    /// With `-dirty` if the checkout had changes.
-    pub(crate) commit: String,
-    /// The names and versions of the peers that are measured.
-    pub(crate) peers: Vec<(&'static str, String)>,
-    /// What was typed after the program's name.
-    pub(crate) arguments: Vec<String>,
-}
+use crate::record::{Machine, Record};
 
 /// The peers that this program was built with.
 const PEERS: &[&str] = if cfg!(feature = "peers") {
@@ -31,21 +17,40 @@ const PEERS: &[&str] = if cfg!(feature = "peers") {
         "pariter",
     ]
 } else {
-    &[]
+    &["rayon"]
 };
 
-impl Machine {
-    pub(crate) fn look() -> Self {
-        let peer = |name| (name, locked_version(LOCK, name).unwrap_or_default());
-        Self {
+/// A record of nothing, with everything that does not come from a measurement.
+pub(crate) fn look() -> Record {
+    let peer = |name| (name, locked_version(LOCK, name).unwrap_or_default());
+    let peers = PEERS.iter().copied().map(peer).chain(tbb());
+    Record {
+        arguments: std::env::args_os().skip(1).map(|word| typed(&word.to_string_lossy())).collect(),
+        machine: Machine {
             cpu: cpu_model(&read("/proc/cpuinfo")).into(),
             cores: std::thread::available_parallelism().map_or(0, Into::into),
             kernel: read("/proc/sys/kernel/osrelease").trim().into(),
-            rustc: output("rustc", &["-V"]),
-            commit: output("git", &["describe", "--always", "--dirty", "--abbrev=12"]),
-            peers: PEERS.iter().copied().map(peer).chain(tbb()).collect(),
-            arguments: std::env::args().skip(1).collect(),
+            // The build script has asked: by now there may be another compiler, and another commit.
+            rustc: env!("HEIST_BENCH_RUSTC").into(),
+        },
+        commit: env!("HEIST_BENCH_COMMIT").into(),
+        peers: peers.map(|(name, version)| (name.into(), version)).collect(),
+        ..Record::default()
+    }
+}
+
+/// A word of the command, without the folders of this machine: they are nobody else's business.
+fn typed(word: &str) -> String {
+    let (option, value) = match word.split_once('=') {
+        Some((option, value)) if option.starts_with('-') => (&word[..=option.len()], value),
+        _ => ("", word),
+    };
+    let path = Path::new(value);
+    match path.file_name() {
+        Some(name) if path.is_absolute() && !path.starts_with("/dev") => {
+            format!("{option}{}", name.to_string_lossy())
         }
+        _ => word.into(),
     }
 }
 
@@ -76,16 +81,6 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap_or_default()
 }
 
-fn output(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output();
-    match output {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().into()
-        }
-        _ => String::new(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,6 +90,26 @@ mod tests {
         let text = "processor\t: 0\nmodel name\t: Fast CPU\nprocessor\t: 1\nmodel name\t: Other\n";
         assert_eq!(cpu_model(text), "Fast CPU");
         assert_eq!(cpu_model(""), "");
+    }
+
+    #[test]
+    fn folders_are_not_recorded() {
+        for (word, expected) in [
+            ("/a/b/c.json", "c.json"),
+            ("--json=/a/b/c.json", "--json=c.json"),
+            ("b/c.json", "b/c.json"),
+            ("--json=c.json", "--json=c.json"),
+            ("/dev/stdout", "/dev/stdout"),
+            ("duel/skewed", "duel/skewed"),
+            ("--rounds", "--rounds"),
+        ] {
+            assert_eq!(typed(word), expected);
+        }
+    }
+
+    #[test]
+    fn the_compiler_is_known() {
+        assert!(look().machine.rustc.starts_with("rustc "));
     }
 
     #[test]

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
+use heist::trace::Trace;
+
+use crate::cores;
 use crate::item::Kind;
 use crate::metric::Metric;
+use crate::pools::traced;
 use crate::target::Target;
 
 /// One measurement of one queue or pool in one case.
@@ -14,11 +18,13 @@ pub(crate) struct Sample {
     /// It was not what it should have been, and repeating it did not help: a thread that should
     /// have run beside the other did not.
     pub(crate) disturbed: bool,
+    /// Where the values are percentiles of many times: all of them, in nanoseconds.
+    pub(crate) answers: Vec<f64>,
 }
 
 impl Sample {
     pub(crate) fn of(values: impl Into<Vec<f64>>) -> Self {
-        Self { values: values.into(), disturbed: false }
+        Self { values: values.into(), disturbed: false, answers: Vec::new() }
     }
 
     /// Of a case in which nothing but time per operation is measured.
@@ -32,7 +38,7 @@ pub(crate) fn nanoseconds(time: Duration) -> f64 {
 }
 
 /// Measures once.
-pub(crate) type Run = Box<dyn Fn() -> Sample>;
+pub(crate) type Run = Box<dyn Fn() -> Sample + Send>;
 
 /// One queue or pool in one case.
 pub(crate) struct Entry {
@@ -48,6 +54,12 @@ impl Entry {
     /// Of the row's metric at this place, one a round.
     pub(crate) fn values(&self, place: usize) -> impl Iterator<Item = f64> + '_ {
         self.samples.iter().map(move |sample| sample.values[place])
+    }
+
+    /// Runs once, not measured, in a pool that keeps a trace; `None` if there is no such pool.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        cores::roam();
+        traced::run(|| drop((self.run)()))
     }
 
     pub(crate) fn disturbed(&self) -> usize {
@@ -131,7 +143,7 @@ impl Row {
         }
     }
 
-    pub(crate) fn enter(&mut self, name: &'static str, run: impl Fn() -> Sample + 'static) {
+    pub(crate) fn enter(&mut self, name: &'static str, run: impl Fn() -> Sample + Send + 'static) {
         let run: Run = Box::new(run);
         self.entries.push(Entry { name, run, sequential: false, samples: Vec::new() });
     }
@@ -140,7 +152,7 @@ impl Row {
     pub(crate) fn enter_sequential(
         &mut self,
         name: &'static str,
-        run: impl Fn() -> Sample + 'static,
+        run: impl Fn() -> Sample + Send + 'static,
     ) {
         let run: Run = Box::new(run);
         self.entries.push(Entry { name, run, sequential: true, samples: Vec::new() });
@@ -150,6 +162,11 @@ impl Row {
     pub(crate) fn id(&self) -> String {
         let item = self.item.map(|item| format!("{}/", item.id())).unwrap_or_default();
         format!("{}/{item}{}", self.workload, self.case)
+    }
+
+    /// Has everyone been measured, at least once?
+    pub(crate) fn is_measured(&self) -> bool {
+        self.entries.iter().all(|entry| !entry.samples.is_empty())
     }
 
     pub(crate) fn entry(&self, name: &str) -> Option<&Entry> {

@@ -2,7 +2,7 @@
 
 use crate::metric::Metric;
 use crate::row::Row;
-use crate::stats::{Quartiles, quartiles, ratios};
+use crate::stats::{Interval, interval, ratios};
 
 /// With what a value is compared, always that of the same round.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Target {
 #[derive(Debug, PartialEq)]
 pub(crate) struct Finding {
     /// Of the rounds' ratios, or of the rounds' values.
-    pub(crate) found: Quartiles,
+    pub(crate) found: Interval,
     /// With whom that compares, in words.
     pub(crate) against: String,
     pub(crate) met: bool,
@@ -46,20 +46,20 @@ impl Target {
         let (found, against) = match &self.than {
             Than::Entry(name) => {
                 let other = row.values(name, self.metric)?;
-                (quartiles(ratios(own, other)), (*name).into())
+                (interval(ratios(own, other)), (*name).into())
             }
             Than::Best(names) => {
                 let (name, best) = self.best(row, names)?;
-                (quartiles(ratios(own, best)), format!("{name}, the best peer"))
+                (interval(ratios(own, best)), format!("{name}, the best peer"))
             }
             Than::Case(id) => {
                 let other = rows.iter().find(|row| row.id() == *id)?;
                 let other = other.values(self.of, self.metric)?;
-                (quartiles(ratios(own, other)), format!("{} in {id}", self.of))
+                (interval(ratios(own, other)), format!("{} in {id}", self.of))
             }
             Than::Nothing => {
                 let values = own.into_iter().map(|value| value / self.metric.unit);
-                (quartiles(values), "–".into())
+                (interval(values), "–".into())
             }
         };
         Some(Finding { found, against, met: found.median <= self.at_most })
@@ -67,7 +67,7 @@ impl Target {
 
     fn best<'a>(&self, row: &Row, names: &[&'a str]) -> Option<(&'a str, Vec<f64>)> {
         let present = names.iter().filter_map(|&name| Some((name, row.values(name, self.metric)?)));
-        let median = |values: &Vec<f64>| quartiles(values.iter().copied()).median;
+        let median = |values: &Vec<f64>| interval(values.iter().copied()).median;
         present.min_by(|(_, a), (_, b)| median(a).total_cmp(&median(b)))
     }
 }

@@ -14,6 +14,7 @@ mod worker;
 #[path = "../../src/random.rs"]
 mod random;
 #[path = "../../src/stats.rs"]
+#[allow(dead_code, unreachable_pub, reason = "of a library whose others use all of it")]
 mod stats;
 #[path = "../../src/usage/mod.rs"]
 mod usage;

@@ -74,10 +74,8 @@ fn measure_once<T: Item, O: Owner<T>, const DEPTH: u64, const WORKS: bool>() -> 
     seen.merge(loot.tally);
     seen.check::<T>(O::NAME, count, 1);
     let time_of_one = nanoseconds(time) / count as f64;
-    Sample {
-        values: vec![time_of_one, loot.stolen as f64 / time.as_secs_f64()],
-        disturbed: u128::from(loot.attempts) < time.as_nanos() / PATIENCE.as_nanos(),
-    }
+    let disturbed = u128::from(loot.attempts) < time.as_nanos() / PATIENCE.as_nanos();
+    Sample { disturbed, ..Sample::of([time_of_one, loot.stolen as f64 / time.as_secs_f64()]) }
 }
 
 /// What a thief has to show.

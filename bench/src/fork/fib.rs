@@ -63,6 +63,11 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
+/// The case by itself, for whoever asks what something else costs.
+pub(crate) fn measure<F: Fork>(workers: usize) -> Sample {
+    super::measure::<F, _>(BY_MOVE.program, workers)
+}
+
 /// How it is written.
 #[derive(Clone, Copy)]
 enum Fib {

@@ -6,7 +6,7 @@ mod peers;
 
 mod chain;
 mod cilksort;
-mod fib;
+pub(crate) mod fib;
 mod integrate;
 mod matmul;
 mod nqueens;
@@ -24,9 +24,8 @@ use crate::row::{Row, Sample};
 use crate::target::{Target, Than};
 #[cfg(feature = "peers")]
 pub(crate) use peers::Chili;
-#[cfg(feature = "peers")]
-use peers::Rayon;
 use peers::{Heist, Plain};
+pub(crate) use peers::{Ours, Rayon};
 
 const WORKERS: [usize; 2] = [1, 2];
 
@@ -124,11 +123,9 @@ impl<P: Program> Case<P> {
             row.one_worker = Some(self.one_worker());
         }
         self.enter::<Heist>(&mut row, workers);
+        self.enter::<Rayon>(&mut row, workers);
         #[cfg(feature = "peers")]
-        {
-            self.enter::<Rayon>(&mut row, workers);
-            self.enter::<Chili>(&mut row, workers);
-        }
+        self.enter::<Chili>(&mut row, workers);
         let program = self.program;
         row.enter_sequential(Plain::NAME, move || plain(program));
         row.targets = self.targets(workers);

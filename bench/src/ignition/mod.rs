@@ -9,9 +9,7 @@ use std::time::Duration;
 use crate::metric;
 use crate::pause::Pause;
 use crate::pools::board::{Board, Lap};
-#[cfg(feature = "peers")]
-use crate::pools::rayon;
-use crate::pools::{self, Pool, heist, kept};
+use crate::pools::{self, Pool, heist, kept, rayon};
 use crate::row::{Row, Sample, nanoseconds};
 use lamps::Lamps;
 
@@ -40,7 +38,6 @@ fn row(workers: usize) -> Row {
     row.references = vec![REFERENCE];
     row.workers = Some(workers);
     row.enter(heist::Stealing::NAME, move || measure::<heist::Stealing>(workers));
-    #[cfg(feature = "peers")]
     row.enter(rayon::ThreadPool::NAME, move || measure::<rayon::ThreadPool>(workers));
     row
 }

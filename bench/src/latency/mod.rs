@@ -4,9 +4,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::metric::{self, Metric};
-use crate::pools::{PEERS, Pool, answer, condvar, heist, kept};
+use crate::pools::{PEERS, Pool, answer, condvar, heist, kept, rayon};
 #[cfg(feature = "peers")]
-use crate::pools::{channel, rayon, threadpool, tokio};
+use crate::pools::{channel, threadpool, tokio};
 use crate::row::{Row, Sample, nanoseconds};
 use crate::stats::percentile;
 use crate::target::{Target, Than};
@@ -38,9 +38,9 @@ fn row(idle: Duration, questions: usize) -> Row {
     let mut row = Row::of_pools("latency", case, title, vec![&metric::P50, &metric::P99]);
     row.references = vec![REFERENCE];
     enter::<heist::Stealing>(&mut row, idle, questions);
+    enter::<rayon::ThreadPool>(&mut row, idle, questions);
     #[cfg(feature = "peers")]
     {
-        enter::<rayon::ThreadPool>(&mut row, idle, questions);
         enter::<tokio::Runtime>(&mut row, idle, questions);
         enter::<threadpool::ThreadPool>(&mut row, idle, questions);
         enter::<channel::Workers>(&mut row, idle, questions);
@@ -56,10 +56,12 @@ fn row(idle: Duration, questions: usize) -> Row {
     row
 }
 
-fn enter<P: Pool>(row: &mut Row, idle: Duration, questions: usize) {
+/// A pool of two workers is asked so often, after so long.
+pub(crate) fn enter<P: Pool>(row: &mut Row, idle: Duration, questions: usize) {
     row.enter(P::NAME, move || {
         let pool = kept::pool::<P>(WORKERS);
-        Sample::of(percentiles(ask::<P>(pool, questions, || thread::sleep(idle))))
+        let answers = ask::<P>(pool, questions, || thread::sleep(idle));
+        Sample { answers: answers.clone(), ..Sample::of(percentiles(answers)) }
     });
 }
 

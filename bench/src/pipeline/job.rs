@@ -56,7 +56,9 @@ impl Job {
 }
 
 /// Where the results end up: a checksum of them.
-pub(super) trait Sink: Default + Copy + std::fmt::Debug + PartialEq + 'static {
+pub(super) trait Sink:
+    Default + Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static
+{
     /// Does it matter in which order they come?
     const ORDERED: bool;
 
@@ -77,7 +79,6 @@ impl Sink for Sum {
     }
 }
 
-#[cfg(feature = "peers")]
 impl Sum {
     pub(super) fn of(result: u64) -> Self {
         let mut sum = Self::default();

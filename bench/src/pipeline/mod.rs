@@ -12,11 +12,9 @@ mod mpsc;
 #[cfg(feature = "peers")]
 mod pariter;
 mod plain;
-#[cfg(feature = "peers")]
 mod rayon;
 
-use std::cell::OnceCell;
-use std::rc::Rc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use crate::metric::{self, Metric};
@@ -29,9 +27,6 @@ const TIME: Metric = Metric { title: "ns per batch", digits: (1, 2), ..metric::T
 
 /// One batch a message: what one writes first. By name, as it may not be built in.
 const CHANNEL: &str = "channel";
-
-/// rayon's `par_bridge`, likewise.
-const RAYON: &str = "rayon";
 
 #[derive(Clone, Copy)]
 enum Size {
@@ -69,7 +64,7 @@ impl Size {
         match (self, ordered) {
             (Self::Small, false) => vec![
                 (heist::PULL, plain::NAME, 0.7),
-                (heist::PULL, RAYON, 0.6),
+                (heist::PULL, rayon::NAME, 0.6),
                 (heist::ROUND_ROBIN, heist::SHARED, 0.5),
                 (heist::HYBRID, heist::SHARED, 0.5),
             ],
@@ -90,12 +85,10 @@ pub(crate) fn rows() -> Vec<Row> {
 fn unordered(size: Size) -> Row {
     let mut case = Case::<Sum>::new(size, "unordered", "as they come");
     case.enter_ours();
+    case.enter(rayon::NAME, rayon::run);
+    case.enter(rayon::COLLECT, rayon::run_collect);
     #[cfg(feature = "peers")]
-    {
-        case.enter(rayon::NAME, rayon::run);
-        case.enter(rayon::COLLECT, rayon::run_collect);
-        case.enter_channels();
-    }
+    case.enter_channels();
     if let Size::Small = size {
         case.enter(mpsc::NAME, mpsc::run);
         #[cfg(feature = "peers")]
@@ -122,7 +115,7 @@ struct Case<S> {
     row: Row,
     job: Job,
     /// What the plain loop finds, which runs when it is first asked for.
-    expected: Rc<OnceCell<S>>,
+    expected: Arc<OnceLock<S>>,
 }
 
 impl<S: Sink> Case<S> {
@@ -131,14 +124,14 @@ impl<S: Sink> Case<S> {
         let title = format!("{}, {how}", size.title());
         let mut row = Row::of_pools("pipeline", id, title, vec![&TIME]);
         row.workers = Some(global::WORKERS);
-        row.references = vec![plain::NAME, RAYON, CHANNEL, heist::SHARED];
+        row.references = vec![plain::NAME, rayon::NAME, CHANNEL, heist::SHARED];
         let target =
             |(of, than, at_most)| Target { of, metric: &TIME, than: Than::Entry(than), at_most };
         row.targets = size.limits(S::ORDERED).into_iter().map(target).collect();
-        Self { row, job: size.job(), expected: Rc::default() }
+        Self { row, job: size.job(), expected: Arc::default() }
     }
 
-    fn enter(&mut self, name: &'static str, run: impl Fn(Job) -> S + 'static) {
+    fn enter(&mut self, name: &'static str, run: impl Fn(Job) -> S + Send + 'static) {
         let measure = self.measure(name, run);
         self.row.enter(name, measure);
     }
@@ -166,9 +159,9 @@ impl<S: Sink> Case<S> {
     fn measure(
         &self,
         name: &'static str,
-        run: impl Fn(Job) -> S + 'static,
-    ) -> impl Fn() -> Sample + 'static {
-        let (job, expected) = (self.job, Rc::clone(&self.expected));
+        run: impl Fn(Job) -> S + Send + 'static,
+    ) -> impl Fn() -> Sample + Send + 'static {
+        let (job, expected) = (self.job, Arc::clone(&self.expected));
         move || {
             let expected = expected.get_or_init(|| plain::run(job));
             let start = Instant::now();

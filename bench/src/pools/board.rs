@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::threads::Padded;
 
 /// Threads that may ever run a task: those of all pools that are kept, with some to spare.
-const SEATS: usize = 1024;
+const SEATS: usize = 1 << 14;
 
 /// A counter holds a number of tasks above this bit, and the sum of their indices below. With up to
 /// a million tasks in a lap neither overflows; over many laps they do, and differences are right

@@ -2,6 +2,7 @@
 //! function.
 
 use std::env;
+use std::sync::Once;
 
 use super::STACK;
 
@@ -17,18 +18,19 @@ pub(crate) const WORKERS: usize = 2;
 pub(crate) unsafe fn set_environment() {
     // SAFETY: nobody else reads it, as our caller says.
     unsafe { env::set_var("HEIST_NUM_THREADS", WORKERS.to_string()) };
+    // What is measured keeps no trace.
+    //
+    // SAFETY: as above.
+    unsafe { env::remove_var("HEIST_TRACE") };
     // SAFETY: as above.
     unsafe { env::set_var("RUST_MIN_STACK", STACK.to_string()) };
 }
 
 /// Before the first use of the global pools. heist's has been told by then.
 pub(crate) fn prepare() {
-    #[cfg(feature = "peers")]
-    {
-        static RAYON: std::sync::Once = std::sync::Once::new();
-        RAYON.call_once(|| {
-            let outcome = rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build_global();
-            outcome.expect("nobody else builds it");
-        });
-    }
+    static RAYON: Once = Once::new();
+    RAYON.call_once(|| {
+        let outcome = rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build_global();
+        outcome.expect("nobody else builds it");
+    });
 }

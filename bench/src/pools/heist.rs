@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use heist::{Stats, Strategy};
 
-use super::{Pool, STACK, answer};
+use super::{Pool, STACK, answer, traced};
 
 pub(crate) type Stealing = Heist<WorkStealing>;
 pub(crate) type Locked = Heist<LockedDeques>;
@@ -14,11 +14,16 @@ pub(crate) type Global = Heist<GlobalQueue>;
 pub(crate) trait Choice: Send + Sync + 'static {
     const NAME: &'static str;
     const STRATEGY: Strategy;
+    /// Of each thread, for a trace. None, whatever the environment says: it is not to change what is measured.
+    const EVENTS: usize = 0;
 }
 
 pub(crate) struct WorkStealing;
 pub(crate) struct LockedDeques;
 pub(crate) struct GlobalQueue;
+
+/// Work stealing in a pool that keeps a trace.
+pub(crate) struct Traced;
 
 impl Choice for WorkStealing {
     const NAME: &'static str = "heist";
@@ -33,6 +38,12 @@ impl Choice for LockedDeques {
 impl Choice for GlobalQueue {
     const NAME: &'static str = "heist-global";
     const STRATEGY: Strategy = Strategy::GlobalQueue;
+}
+
+impl Choice for Traced {
+    const NAME: &'static str = "traced";
+    const STRATEGY: Strategy = Strategy::WorkStealing;
+    const EVENTS: usize = traced::EVENTS;
 }
 
 pub(crate) struct Heist<C>(heist::Pool, PhantomData<C>);
@@ -54,13 +65,23 @@ impl<C> Heist<C> {
     }
 }
 
+impl<C: Choice> Heist<C> {
+    fn with_events(workers: usize, events: usize) -> Self {
+        let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY);
+        let pool = builder.stack_size(STACK).trace(events).build();
+        Self(pool.expect("the system has that many threads"), PhantomData)
+    }
+}
+
 impl<C: Choice> Pool for Heist<C> {
     const NAME: &'static str = C::NAME;
 
     fn new(workers: usize) -> Self {
-        let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY);
-        let pool = builder.stack_size(STACK).build();
-        Self(pool.expect("the system has that many threads"), PhantomData)
+        Self::with_events(workers, C::EVENTS)
+    }
+
+    fn traced(workers: usize, events: usize) -> Option<Self> {
+        Some(Self::with_events(workers, events))
     }
 
     #[inline]
@@ -70,6 +91,10 @@ impl<C: Choice> Pool for Heist<C> {
 
     fn spawn_batch<F: FnOnce() + Send + 'static>(&self, tasks: impl Iterator<Item = F>) {
         drop(self.0.spawn_batch(tasks));
+    }
+
+    fn ours(&self) -> Option<&heist::Pool> {
+        Some(&self.0)
     }
 
     fn ask(&self, question: u64) -> u64 {

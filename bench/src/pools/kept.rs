@@ -6,9 +6,9 @@
 use std::any::Any;
 use std::sync::Mutex;
 
-use super::Pool;
 use super::board::Lap;
 use super::shape::{self, Shape};
+use super::{Pool, live, traced};
 
 /// Tasks that a new pool runs before it is measured: its threads have started, and its memory has
 /// been touched. What more a pool wants to remember, it does in the first round.
@@ -21,6 +21,12 @@ static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 /// The pool of that type with that many workers. To be called from a thread that may run on every
 /// core: the workers inherit that.
 pub(crate) fn pool<P: Pool>(workers: usize) -> &'static P {
+    let pool = traced::pool::<P>(workers).unwrap_or_else(|| warm(workers));
+    live::set(pool.ours());
+    pool
+}
+
+fn warm<P: Pool>(workers: usize) -> &'static P {
     keep(P::NAME, workers, || {
         let pool: &'static P = Box::leak(Box::new(P::new(workers)));
         for shape in [Shape::Inside, Shape::Outside] {

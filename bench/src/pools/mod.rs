@@ -7,13 +7,14 @@ pub(crate) mod condvar;
 pub(crate) mod global;
 pub(crate) mod heist;
 pub(crate) mod kept;
-#[cfg(feature = "peers")]
+pub(crate) mod live;
 pub(crate) mod rayon;
 pub(crate) mod shape;
 #[cfg(feature = "peers")]
 pub(crate) mod threadpool;
 #[cfg(feature = "peers")]
 pub(crate) mod tokio;
+pub(crate) mod traced;
 
 pub(crate) use global::set_environment;
 
@@ -32,12 +33,23 @@ pub(crate) trait Pool: Send + Sync + Sized + 'static {
 
     fn new(workers: usize) -> Self;
 
+    /// One that keeps so many events of each thread; `None` if such pools keep none.
+    fn traced(workers: usize, events: usize) -> Option<Self> {
+        let _ = (workers, events);
+        None
+    }
+
     /// Nobody waits for this task by itself.
     fn spawn(&self, task: impl FnOnce() + Send + 'static);
 
     /// All of them at once, where the pool has a call for that.
     fn spawn_batch<F: FnOnce() + Send + 'static>(&self, tasks: impl Iterator<Item = F>) {
         tasks.for_each(|task| self.spawn(task));
+    }
+
+    /// The pool itself, if it is one of ours.
+    fn ours(&self) -> Option<&::heist::Pool> {
+        None
     }
 
     /// Has a worker call [`answer`], and waits for what it returns.
@@ -72,9 +84,9 @@ mod tests {
         answers::<heist::Locked>();
         answers::<heist::Global>();
         answers::<condvar::Workers>();
+        answers::<rayon::ThreadPool>();
         #[cfg(feature = "peers")]
         {
-            answers::<rayon::ThreadPool>();
             answers::<tokio::Runtime>();
             answers::<threadpool::ThreadPool>();
             answers::<channel::Workers>();

@@ -7,7 +7,6 @@
 mod chili;
 mod heist;
 mod plain;
-#[cfg(feature = "peers")]
 mod rayon;
 
 use std::hint::black_box;
@@ -100,11 +99,9 @@ fn row(place: Place, size: &'static str, items: usize, block: u64) -> Row {
     row.workers = Some(global::WORKERS);
     enter::<Heist>(&mut row, place, items, block);
     enter::<WithMin>(&mut row, place, items, block);
+    enter::<rayon::Rayon>(&mut row, place, items, block);
     #[cfg(feature = "peers")]
-    {
-        enter::<rayon::Rayon>(&mut row, place, items, block);
-        enter::<chili::Chili>(&mut row, place, items, block);
-    }
+    enter::<chili::Chili>(&mut row, place, items, block);
     enter::<Plain>(&mut row, place, items, block);
     let target = |&(name, at_most)| Target {
         of: Heist::NAME,

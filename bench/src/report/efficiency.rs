@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Write};
 
-use super::tables::{head, names};
+use super::tables::{ends, head, names};
 use crate::row::{Entry, Row};
-use crate::stats::{Quartiles, quartiles, ratios};
+use crate::stats::{Interval, interval, ratios};
 
 /// One line for each case that was also measured with one worker; nothing if there are none.
 pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) -> fmt::Result {
@@ -16,7 +16,8 @@ pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) 
     writeln!(
         out,
         "\n### {title}: efficiency, the time of one worker over that of all workers together, median \
-         of the rounds' (quartiles)\n"
+         of the rounds' ({})\n",
+        ends(group)
     )?;
     let names = names(group);
     head(out, &["case"], &names)?;
@@ -24,7 +25,7 @@ pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) 
         write!(out, "| {} |", row.title)?;
         for name in &names {
             match row.entry(name).and_then(|entry| efficiency(row, entry, one)) {
-                Some(Quartiles { low, median, high }) => {
+                Some(Interval { low, median, high, .. }) => {
                     write!(out, " {median:.3} ({low:.3}–{high:.3}) |")?;
                 }
                 None => write!(out, " – |")?,
@@ -42,12 +43,12 @@ fn one_worker<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
 }
 
 /// `None` for whoever uses no workers.
-fn efficiency(row: &Row, entry: &Entry, one: &Row) -> Option<Quartiles> {
+fn efficiency(row: &Row, entry: &Entry, one: &Row) -> Option<Interval> {
     let workers = row.workers? as f64;
     if entry.sequential {
         return None;
     }
     let metric = row.metrics[0];
     let all = row.values(entry.name, metric)?.into_iter().map(|time| time * workers);
-    Some(quartiles(ratios(one.values(entry.name, metric)?, all)))
+    Some(interval(ratios(one.values(entry.name, metric)?, all)))
 }

@@ -6,28 +6,22 @@ mod targets;
 
 use std::fmt::{self, Write};
 
-use crate::machine::Machine;
+use crate::record::Record;
 use crate::row::{Entry, Row};
-use crate::stats::{Quartiles, quartiles};
+use crate::stats::{Ends, Interval, ends_of, interval};
 
 /// The queue that all queues are compared with.
 pub(crate) const REFERENCE: &str = "crossbeam";
 
-/// The names of the cases, and what they are.
-pub(crate) fn list(rows: &[Row]) -> String {
-    let line = |row: &Row| format!("{:<42} {}\n", row.id(), row.title);
-    rows.iter().map(line).collect()
-}
-
-/// Everything that a run has found.
-pub(crate) fn markdown(machine: &Machine, hand_offs: &[f64], rows: &[Row]) -> String {
+/// Everything that a run has found: the record says where, the rows have all of their samples.
+pub(crate) fn markdown(record: &Record, rows: &[Row]) -> String {
     let mut out = String::new();
-    write(&mut out, machine, hand_offs, rows).expect("a String takes all");
+    write(&mut out, record, rows).expect("a String takes all");
     out
 }
 
-fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -> fmt::Result {
-    head(out, machine, hand_offs)?;
+fn write(out: &mut String, record: &Record, rows: &[Row]) -> fmt::Result {
+    head(out, record)?;
     for group in rows.chunk_by(|a, b| (a.workload, a.item) == (b.workload, b.item)) {
         let title = match group[0].item {
             Some(item) => format!("{}, {}", group[0].workload, item.title()),
@@ -44,13 +38,14 @@ fn write(out: &mut String, machine: &Machine, hand_offs: &[f64], rows: &[Row]) -
         }
         efficiency::table(out, &title, group, rows)?;
         targets::others(out, &title, group, rows)?;
-        oversubscribed(out, group, machine.cores)?;
+        oversubscribed(out, group, record.machine.cores)?;
     }
     disturbances(out, rows)?;
     targets::summary(out, rows)
 }
 
-fn head(out: &mut String, machine: &Machine, hand_offs: &[f64]) -> fmt::Result {
+fn head(out: &mut String, record: &Record) -> fmt::Result {
+    let machine = &record.machine;
     let known = |text: &str| match text {
         "" => "unknown".to_owned(),
         text => text.to_owned(),
@@ -58,13 +53,20 @@ fn head(out: &mut String, machine: &Machine, hand_offs: &[f64]) -> fmt::Result {
     writeln!(out, "- CPU: {}, {} cores", known(&machine.cpu), machine.cores)?;
     writeln!(out, "- kernel: {}", known(&machine.kernel))?;
     writeln!(out, "- compiler: {}", known(&machine.rustc))?;
-    writeln!(out, "- commit: {}", known(&machine.commit))?;
-    for (name, version) in &machine.peers {
+    writeln!(out, "- commit: {}", known(&record.commit))?;
+    for (name, version) in &record.peers {
         writeln!(out, "- {name}: {}", known(version))?;
     }
-    let Quartiles { low, median, high } = quartiles(hand_offs.iter().copied());
-    writeln!(out, "- a cache line from core to core: {median:.1} ns ({low:.1}–{high:.1})")?;
-    writeln!(out, "- rounds: {}", hand_offs.len())
+    let hand_offs = &record.hand_off_nanoseconds;
+    if !hand_offs.is_empty() {
+        let Interval { low, median, high, .. } = interval(hand_offs.iter().copied());
+        writeln!(out, "- a cache line from core to core: {median:.1} ns ({low:.1}–{high:.1})")?;
+    }
+    write!(out, "- rounds: {}", record.rounds)?;
+    match ends_of(record.rounds) {
+        Ends::Confident => writeln!(out),
+        Ends::Extremes => writeln!(out, " (fewer than 6 rounds have no 95 % confidence interval)"),
+    }
 }
 
 /// As it was fixed: two digits, or three where it takes them.
@@ -109,6 +111,7 @@ fn disturbances(out: &mut String, rows: &[Row]) -> fmt::Result {
 mod tests {
     use super::*;
     use crate::metric;
+    use crate::record::Machine;
     use crate::row::tests::row;
     use crate::target::{Target, Than};
 
@@ -117,7 +120,9 @@ mod tests {
     }
 
     fn text(rows: &[Row]) -> String {
-        markdown(&Machine { cores: 2, ..Machine::default() }, &[30.0; 3], rows)
+        let machine = Machine { cores: 2, ..Machine::default() };
+        let hand_off_nanoseconds = vec![30.0; 3];
+        markdown(&Record { machine, rounds: 3, hand_off_nanoseconds, ..Record::default() }, rows)
     }
 
     #[test]
@@ -153,7 +158,7 @@ mod tests {
         for expected in [
             "| title of inside/2 | ns per operation | heist | heist in spawn/inside/1 | 1.50 | \
              2.000 (2.000–2.000) | missed |",
-            "| title of inside/2 | ns per operation | heist | – | 10.00 | 4.000 (3.000–5.000) | met |",
+            "| title of inside/2 | ns per operation | heist | – | 10.00 | 4.000 (2.000–6.000) | met |",
             "Targets: 1 met, 1 missed.",
         ] {
             assert!(text.contains(expected), "{text}");
@@ -166,7 +171,7 @@ mod tests {
         row.references = vec![REFERENCE];
         row.targets = vec![target("ours", Than::Entry(REFERENCE), 0.8)];
         let text = text(&[row]);
-        assert!(text.contains("| title of empty | 2.00 (1.50–2.50) |"), "{text}");
+        assert!(text.contains("| title of empty | 2.00 (1.00–3.00) |"), "{text}");
         assert!(!text.contains("as a ratio"), "{text}");
         assert!(!text.contains("Targets"), "{text}");
     }
@@ -212,7 +217,7 @@ mod tests {
         two.entries[1].sequential = true;
         two.workers = Some(2);
         two.one_worker = Some("spawn/tree/1".into());
-        let expected = "| title of tree/2 | 0.800 (0.650–0.900) | – |";
+        let expected = "| title of tree/2 | 0.800 (0.500–1.000) | – |";
         let text = text(&[one, two]);
         assert!(text.contains(expected), "{text}");
     }

@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::limit;
 use crate::metric::Metric;
 use crate::row::{Entry, Row};
-use crate::stats::{Quartiles, quartiles, ratios};
+use crate::stats::{Ends, Interval, ends_of, interval, ratios};
 use crate::target::{Target, Than, verdict};
 
 /// All that the rows of a group have, in the order in which they come.
@@ -29,6 +29,11 @@ pub(super) fn names(group: &[Row]) -> Vec<&'static str> {
     distinct(group.iter().flat_map(|row| row.entries.iter().map(|entry| entry.name)))
 }
 
+/// What stands in brackets beside a median.
+pub(super) fn ends(group: &[Row]) -> Ends {
+    ends_of(group[0].entries[0].samples.len())
+}
+
 fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     let mut found = Vec::new();
     for name in names {
@@ -41,7 +46,7 @@ fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
 
 /// What was measured.
 pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metric) -> fmt::Result {
-    let spread = if metric.spread { " (quartiles)" } else { "" };
+    let spread = if metric.spread { format!(" ({})", ends(group)) } else { String::new() };
     writeln!(out, "\n### {title}: {}, median{spread}\n", metric.title)?;
     let names = names(group);
     head(out, &["case"], &names)?;
@@ -55,7 +60,7 @@ pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metr
                 write!(out, " – |")?;
                 continue;
             };
-            let Quartiles { low, median, high } = quartiles(entry.values(place));
+            let Interval { low, median, high, .. } = interval(entry.values(place));
             write!(out, " {}", metric.show(median))?;
             if metric.spread {
                 write!(out, " ({}–{})", metric.show(low), metric.show(high))?;
@@ -87,7 +92,8 @@ pub(super) fn compared(
     writeln!(
         out,
         "\n### {title}: {noun} as a ratio to {reference}, median of the rounds' ratios \
-         (quartiles)\n"
+         ({})\n",
+        ends(group)
     )?;
     let has_targets = rows.iter().any(|row| strictest(row, metric, reference).is_some());
     let first: &[_] = if has_targets { &["case", "target"] } else { &["case"] };
@@ -122,7 +128,7 @@ fn cell(
 ) -> fmt::Result {
     let values = |name| row.values(name, metric).expect("the table has only such rows");
     let ratios = ratios(values(entry.name), values(reference));
-    let Quartiles { low, median, high } = quartiles(ratios);
+    let Interval { low, median, high, .. } = interval(ratios);
     write!(out, " {median:.3} ({low:.3}–{high:.3})")?;
     for target in to_reference(row, metric, reference).filter(|target| target.of == entry.name) {
         write!(out, " {}", verdict(median <= target.at_most))?;

@@ -3,9 +3,9 @@
 use std::fmt::{self, Write};
 
 use super::limit;
-use super::tables::is_in_table;
+use super::tables::{ends, is_in_table};
 use crate::row::Row;
-use crate::stats::Quartiles;
+use crate::stats::Interval;
 use crate::target::verdict;
 
 /// One line for each; nothing if there are none.
@@ -17,11 +17,11 @@ pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row])
     if found.peek().is_none() {
         return Ok(());
     }
-    writeln!(out, "\n### {title}: other targets, median (quartiles)\n")?;
+    writeln!(out, "\n### {title}: other targets, median ({})\n", ends(group))?;
     writeln!(out, "| case | of what | of whom | as a ratio to | at most | found | |")?;
     writeln!(out, "|---|---|---|---|---:|---:|---|")?;
     for (row, target, finding) in found {
-        let Quartiles { low, median, high } = finding.found;
+        let Interval { low, median, high, .. } = finding.found;
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {median:.3} ({low:.3}–{high:.3}) | {} |",

@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use ::heist::parallel;
-#[cfg(feature = "peers")]
 use rayon::slice::ParallelSliceMut;
 
 use crate::item::Tally;
@@ -53,13 +52,11 @@ impl Kind {
         match self {
             Self::Unstable => {
                 enter(heist::Stealing::NAME, parallel::sort_unstable);
-                #[cfg(feature = "peers")]
                 enter("rayon", |items| items.par_sort_unstable());
                 enter(STD, |items| items.sort_unstable());
             }
             Self::Stable => {
                 enter(heist::Stealing::NAME, parallel::sort);
-                #[cfg(feature = "peers")]
                 enter("rayon", |items| items.par_sort());
                 enter(STD, |items| items.sort());
             }

@@ -3,9 +3,9 @@
 use crate::metric;
 use crate::pools::board::Lap;
 use crate::pools::shape::{self, Shape};
-use crate::pools::{self, PEERS, Pool, heist, kept};
+use crate::pools::{self, PEERS, Pool, heist, kept, rayon};
 #[cfg(feature = "peers")]
-use crate::pools::{channel, rayon, threadpool, tokio};
+use crate::pools::{channel, threadpool, tokio};
 use crate::row::{Row, Sample};
 use crate::target::{Target, Than};
 
@@ -54,9 +54,9 @@ fn row(shape: Shape, workers: usize) -> Row {
     enter::<heist::Stealing>(&mut row, shape, workers);
     enter::<heist::Locked>(&mut row, shape, workers);
     enter::<heist::Global>(&mut row, shape, workers);
+    enter::<rayon::ThreadPool>(&mut row, shape, workers);
     #[cfg(feature = "peers")]
     {
-        enter::<rayon::ThreadPool>(&mut row, shape, workers);
         enter::<tokio::Runtime>(&mut row, shape, workers);
         enter::<threadpool::ThreadPool>(&mut row, shape, workers);
         enter::<channel::Workers>(&mut row, shape, workers);

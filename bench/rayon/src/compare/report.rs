@@ -5,7 +5,7 @@ use std::fmt::{self, Write};
 use super::{Process, Row};
 use crate::args::Compare;
 use crate::cases::{Goal, MEAN, Unit};
-use crate::stats::{Quartiles, quartiles, ratios};
+use crate::stats::{Interval, ends_of, interval, ratios};
 
 /// Everything that a run has found.
 pub(super) fn markdown(args: &Compare, machine: &[(&str, String)], rows: &[Row]) -> String {
@@ -27,7 +27,8 @@ fn write(
     writeln!(out, "- rayon-core: stock {}", origin(&rows[0].stock))?;
     writeln!(out, "- rayon-core: heist {}", origin(&rows[0].heist))?;
     writeln!(out, "- threads: {}, rounds: {}\n", args.threads, args.rounds)?;
-    writeln!(out, "| case | stock | heist | heist / stock (quartiles) | target | |")?;
+    let ends = ends_of(args.rounds);
+    writeln!(out, "| case | stock | heist | heist / stock ({ends}) | target | |")?;
     writeln!(out, "|---|---:|---:|---:|---:|---|")?;
     let findings: Vec<Finding> = rows.iter().map(Finding::of).collect();
     for finding in &findings {
@@ -43,7 +44,7 @@ struct Finding<'a> {
     heist: f64,
     /// In the order of the rounds.
     ratios: Vec<f64>,
-    ratio: Quartiles,
+    ratio: Interval,
 }
 
 impl<'a> Finding<'a> {
@@ -53,9 +54,9 @@ impl<'a> Finding<'a> {
         let ratios: Vec<f64> = ratios(heist.clone(), stock.clone()).collect();
         Self {
             row,
-            stock: quartiles(stock).median,
-            heist: quartiles(heist).median,
-            ratio: quartiles(ratios.iter().copied()),
+            stock: interval(stock).median,
+            heist: interval(heist).median,
+            ratio: interval(ratios.iter().copied()),
             ratios,
         }
     }
@@ -77,7 +78,7 @@ impl<'a> Finding<'a> {
             Unit::Nanoseconds => (time(self.stock), time(self.heist)),
             Unit::CpuMillis => (cpu(self.stock), cpu(self.heist)),
         };
-        let Quartiles { low, median, high } = self.ratio;
+        let Interval { low, median, high, .. } = self.ratio;
         let goal = match self.row.case.goal {
             Goal::Ratio(at_most) => format!("{at_most:.2}"),
             Goal::Floor(more) => format!("+{more:.2} ms/s"),
@@ -95,10 +96,10 @@ fn summary(out: &mut String, findings: &[Finding<'_>]) -> fmt::Result {
     if let Some(first) = timed.first() {
         let mean = geometric_mean(timed.iter().map(|finding| finding.ratio.median));
         let of_round = |round| geometric_mean(timed.iter().map(move |found| found.ratios[round]));
-        let Quartiles { low, high, .. } = quartiles((0..first.ratios.len()).map(of_round));
+        let Interval { low, high, ends, .. } = interval((0..first.ratios.len()).map(of_round));
         writeln!(
             out,
-            "\nGeometric mean of {} ratios of time: {mean:.3} (quartiles of the rounds' \
+            "\nGeometric mean of {} ratios of time: {mean:.3} ({ends} of the rounds' \
              {low:.3}–{high:.3}), target {MEAN:.2}: {}.",
             timed.len(),
             verdict(mean <= MEAN)
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn a_ratio_is_one_of_the_same_round() {
         let text = text(&[row("join/fib", &[2e3, 40e3, 2e3], &[1e3, 12e3, 0.6e3])]);
-        let line = "| join/fib | 2.00 µs | 1.00 µs | 0.300 (0.300–0.400) | 0.40 | met |";
+        let line = "| join/fib | 2.00 µs | 1.00 µs | 0.300 (0.300–0.500) | 0.40 | met |";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("Targets of the cases: 1 met, 0 missed."), "{text}");
         assert!(text.contains("- cpu: Fast\n- commit: unknown\n"), "{text}");
@@ -165,7 +166,7 @@ mod tests {
             row("join/fib", &[4e6], &[1e6]),
             row("lines", &[1e6], &[1e6]),
         ]);
-        let line = "Geometric mean of 2 ratios of time: 0.500 (quartiles of the rounds' \
+        let line = "Geometric mean of 2 ratios of time: 0.500 (smallest–largest of the rounds' \
                     0.500–0.500), target 0.80: met.";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("Targets of the cases: 2 met, 1 missed."), "{text}");

@@ -1,22 +1,26 @@
-//! Ours.
+//! Ours, in a pool of any kind.
+
+use std::marker::PhantomData;
 
 use crate::fork::Fork;
-use crate::pools::heist::Stealing;
-use crate::pools::{Pool, kept};
+use crate::pools::heist::{Choice, Heist as Pool, WorkStealing};
+use crate::pools::kept;
 
-pub(crate) struct Heist;
+pub(crate) struct Ours<C>(PhantomData<C>);
 
-impl Fork for Heist {
-    const NAME: &'static str = Stealing::NAME;
+pub(crate) type Heist = Ours<WorkStealing>;
 
-    type Pool = Stealing;
+impl<C: Choice> Fork for Ours<C> {
+    const NAME: &'static str = C::NAME;
+
+    type Pool = Pool<C>;
     type Hand<'h> = ();
 
-    fn pool(workers: usize) -> &'static Stealing {
+    fn pool(workers: usize) -> &'static Pool<C> {
         kept::pool(workers)
     }
 
-    fn run<R: Send>(pool: &Stealing, f: impl FnOnce(&mut ()) -> R + Send) -> R {
+    fn run<R: Send>(pool: &Pool<C>, f: impl FnOnce(&mut ()) -> R + Send) -> R {
         pool.install(move || f(&mut ()))
     }
 

@@ -4,12 +4,11 @@
 mod chili;
 mod heist;
 mod plain;
-#[cfg(feature = "peers")]
 mod rayon;
 
 #[cfg(feature = "peers")]
 pub(crate) use chili::Chili;
 pub(super) use heist::Heist;
+pub(crate) use heist::Ours;
 pub(super) use plain::Plain;
-#[cfg(feature = "peers")]
-pub(super) use rayon::Rayon;
+pub(crate) use rayon::Rayon;

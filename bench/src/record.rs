@@ -1,0 +1,128 @@
+//! What a run has found, as it is kept: every sample, with the machine, the commit and the command.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A run of the benchmark. Files of older versions have fewer fields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// What was typed after the program's name; of absolute paths, the name of the file.
+    pub arguments: Vec<String>,
+    /// Where.
+    pub machine: Machine,
+    /// Of the sources that the program was built from, with `-dirty` if they had changes. Unknown is empty.
+    pub commit: String,
+    /// The names and versions of the peers that could take part.
+    pub peers: BTreeMap<String, String>,
+    /// How often everything was measured.
+    pub rounds: usize,
+    /// What a cache line took from core to core, one a round.
+    pub hand_off_nanoseconds: Vec<f64>,
+    /// What the values are, in words.
+    #[serde(default)]
+    pub unit: String,
+    /// One for everyone that took part in a case.
+    pub samples: Vec<Series>,
+    /// How long it took until a thread outside had its answer, in cases where that was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latencies: Vec<Latencies>,
+    /// What the workers did in one more run, which was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<Traced>,
+}
+
+/// What the machine says of itself. Unknown is empty.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The model of its processors.
+    pub cpu: String,
+    /// How many the process may use.
+    pub cores: usize,
+    /// Its version.
+    pub kernel: String,
+    /// The version of the compiler that has built the program.
+    pub rustc: String,
+}
+
+/// Everything that was measured of one queue or pool in one case.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The family of the case.
+    pub workload: String,
+    /// What goes through a queue; none for a pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// Which of the family.
+    pub case: String,
+    /// The case in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub title: String,
+    /// Of a pool, where cases differ by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers: Option<usize>,
+    /// Who.
+    #[serde(alias = "queue", alias = "pool")]
+    pub by: String,
+    /// How many of the values were disturbed.
+    #[serde(default)]
+    pub disturbed: usize,
+    /// By the key of a metric, one value a round. `nanoseconds` are per operation.
+    #[serde(flatten)]
+    pub values: BTreeMap<String, Vec<f64>>,
+}
+
+impl Series {
+    /// The name by which the case is asked for: `duel/skewed/2`.
+    pub fn id(&self) -> String {
+        let item = self.item.iter().map(|item| format!("{item}/")).collect::<String>();
+        format!("{}/{item}{}", self.workload, self.case)
+    }
+}
+
+/// How many answers came within which time.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Latencies {
+    /// The name of the case.
+    #[serde(default)]
+    pub case: String,
+    /// Who was asked.
+    pub by: String,
+    /// The upper ends of the buckets, in nanoseconds, and how many answers each holds.
+    pub buckets: Vec<(u64, u64)>,
+}
+
+/// What the threads of a pool did, drawn from a [`heist::trace::Trace`], thinned out if it was long.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Traced {
+    /// The name of the case: `duel/skewed/2`.
+    pub case: String,
+    /// Whose pool it was.
+    pub by: String,
+    /// How many workers it has.
+    pub workers: usize,
+    /// From the first event that is shown to the last. All times below are counted from the first.
+    pub nanoseconds: u64,
+    /// The threads.
+    pub lanes: Vec<Lane>,
+    /// The upper ends of buckets, in nanoseconds, and how many tasks each holds.
+    pub task_times: Vec<(u64, u64)>,
+}
+
+/// A thread of a pool.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Lane {
+    /// Its name.
+    pub name: String,
+    /// Tasks that it ran, of those whose events were kept.
+    pub tasks: u64,
+    /// Events that were not kept, as newer ones took their place.
+    pub lost: u64,
+    /// When it ran tasks, from and to; neighbours that touch, or nearly so, are one.
+    pub busy: Vec<(u64, u64)>,
+    /// When it slept, from and to.
+    pub asleep: Vec<(u64, u64)>,
+    /// When it stole, from which thread (its place among the lanes), and how many tasks. Of very many, neighbours with one
+    /// victim are one.
+    pub steals: Vec<(u64, usize, usize)>,
+}

@@ -1,0 +1,142 @@
+//! `heist bench`.
+
+mod names;
+mod progress;
+
+use std::path::Path;
+
+use heist_bench::{Bench, Selection};
+
+use crate::args::{self, Common};
+use crate::exit::{Exit, Failure, Outcome, guarded};
+use crate::{file, interrupt, out};
+pub(crate) use names::unknown;
+use progress::Progress;
+
+/// Cases of which the file has a trace. Each is some hundred kilobytes.
+const TRACES: usize = 6;
+
+pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
+    check(asked)?;
+    let selection = Selection {
+        cases: asked.workloads.clone(),
+        peers: asked.peers.clone(),
+        workers: asked.workers.clone(),
+    };
+    let mut bench = Bench::new(&selection).map_err(|error| unknown(&error))?;
+    if asked.list {
+        out::print(&list(&bench))?;
+        return Ok(Exit::Done);
+    }
+    // Before the measurement, which would be lost if there were nowhere to put it.
+    asked.json.as_deref().map_or(Ok(()), file::check)?;
+    if !common.quiet {
+        warn();
+    }
+    let mut progress = Progress::new(asked.rounds, bench.cases().len(), common.quiet);
+    let outcome = guarded(|| bench.run(asked.rounds, &mut progress));
+    progress.end(outcome.is_ok());
+    outcome?;
+    if bench.rounds() == 0 {
+        out::note(
+            "heist: interrupted before the first case was measured; there is nothing to show",
+        );
+        return Ok(Exit::Interrupted);
+    }
+    let tables = bench.markdown();
+    match &asked.json {
+        None => out::print(&tables)?,
+        Some(path) => {
+            let shown = file::print_beside(path, &tables, common.quiet);
+            // Also if nobody reads the tables any more.
+            keep(&bench, path)?;
+            shown?;
+        }
+    }
+    if interrupt::seen() {
+        out::note("heist: interrupted; this is what was complete by then");
+        return Ok(Exit::Interrupted);
+    }
+    Ok(Exit::Done)
+}
+
+/// Keeps what was measured, and what the workers did in one more run.
+fn keep(bench: &Bench, path: &Path) -> Result<(), Failure> {
+    let traces = if interrupt::seen() { Ok(Vec::new()) } else { guarded(|| bench.traces(TRACES)) };
+    let mut record = bench.record();
+    let wrong = traces.map(|traces| record.traces = traces);
+    let mut bytes = Vec::new();
+    record.write(&mut bytes).expect("a vector takes everything");
+    file::write(path, &bytes)?;
+    wrong
+}
+
+/// What the parser does not look at.
+fn check(asked: &args::Bench) -> Result<(), Failure> {
+    let refuse = |what: &str, why: &str, advice: &str| {
+        let (what, why, advice) = (what.into(), why.into(), advice.into());
+        Err(Failure { exit: Exit::Usage, what, why, advice })
+    };
+    if asked.rounds == 0 && !asked.list {
+        return refuse(
+            "cannot measure 0 rounds",
+            "there would be nothing to show",
+            "Give --rounds a number from 1 up; from 6 on there are confidence intervals.",
+        );
+    }
+    if asked.workers.contains(&0) {
+        return refuse(
+            "cannot measure with 0 workers",
+            "nobody would do the work",
+            "Give --workers numbers from 1 up, as in --workers 1,2.",
+        );
+    }
+    Ok(())
+}
+
+/// A line for every case: its name, and what it is.
+fn list(bench: &Bench) -> String {
+    let line = |case: &heist_bench::Case| format!("{:<42} {}\n", case.id, case.title);
+    bench.cases().iter().map(line).collect()
+}
+
+/// Says what keeps this build from giving the numbers that count.
+fn warn() {
+    if cfg!(debug_assertions) {
+        out::note("heist: built without --release; these times mean nothing");
+    }
+    if cfg!(not(feature = "peers")) {
+        out::note(
+            "heist: rayon is the only peer of this build. For the others:\n    \
+             cargo run --release --features peers -- bench",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(workers: Vec<usize>, rounds: usize) -> args::Bench {
+        let (workloads, peers) = (Vec::new(), Vec::new());
+        args::Bench { workloads, peers, workers, rounds, json: None, list: false }
+    }
+
+    #[test]
+    fn nothing_cannot_be_measured() {
+        for asked in [asked(vec![], 0), asked(vec![2, 0], 1)] {
+            assert_eq!(check(&asked).unwrap_err().exit, Exit::Usage);
+        }
+        assert!(check(&asked(vec![2], 1)).is_ok());
+        assert!(check(&args::Bench { list: true, ..asked(vec![], 0) }).is_ok());
+    }
+
+    #[test]
+    fn the_list_has_a_line_for_every_case() {
+        let cases = vec!["duel/uniform".into()];
+        let bench = Bench::new(&Selection { cases, ..Selection::default() }).unwrap();
+        let list = list(&bench);
+        assert!(list.starts_with("duel/uniform/1 "), "{list}");
+        assert_eq!(list.lines().count(), bench.cases().len());
+    }
+}

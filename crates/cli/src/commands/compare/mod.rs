@@ -1,0 +1,79 @@
+//! `heist compare`.
+
+mod table;
+
+use std::path::Path;
+
+use heist_bench::record::Record;
+
+use crate::args::{self, Common};
+use crate::exit::{Exit, Outcome};
+use crate::file::read_record;
+use crate::{out, units};
+
+pub(crate) fn run(asked: &args::Compare, common: &Common) -> Outcome {
+    let before = read_record(&asked.before)?;
+    let after = read_record(&asked.after)?;
+    if !common.quiet {
+        doubts(&before, &after).iter().for_each(|doubt| out::note(&format!("heist: {doubt}")));
+    }
+    let named = [named("A", &asked.before, &before), named("B", &asked.after, &after)].concat();
+    out::print(&format!("{named}\n{}", table::markdown(&before, &after)))?;
+    Ok(Exit::Done)
+}
+
+/// Which of the two it is.
+fn named(name: &str, path: &Path, record: &Record) -> String {
+    let commit = match record.commit.as_str() {
+        "" => "an unknown commit".to_owned(),
+        commit => format!("commit {commit}"),
+    };
+    let rounds = units::of(record.rounds as u64, "round");
+    format!("- {name} is {}: {commit}, {rounds}\n", path.display())
+}
+
+/// Why a difference may have another reason than the one that is looked for.
+fn doubts(before: &Record, after: &Record) -> Vec<String> {
+    let (a, b) = (&before.machine, &after.machine);
+    let mut doubts = Vec::new();
+    let mut differs = |what: &str, a: String, b: String| {
+        if a != b {
+            doubts.push(format!("{what}: {a} in the first file, {b} in the second"));
+        }
+    };
+    differs("not the same processor", a.cpu.clone(), b.cpu.clone());
+    differs("not as many cores", a.cores.to_string(), b.cores.to_string());
+    differs("not the same kernel", a.kernel.clone(), b.kernel.clone());
+    differs("not the same compiler", a.rustc.clone(), b.rustc.clone());
+    doubts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heist_bench::record::Machine;
+
+    #[test]
+    fn the_files_are_named_with_their_commits() {
+        let record = Record { commit: "abc-dirty".into(), rounds: 1, ..Record::default() };
+        let path = Path::new("b.json");
+        assert_eq!(named("A", path, &record), "- A is b.json: commit abc-dirty, 1 round\n");
+        let found = named("B", path, &Record::default());
+        assert_eq!(found, "- B is b.json: an unknown commit, 0 rounds\n");
+    }
+
+    #[test]
+    fn another_machine_is_a_reason_to_doubt() {
+        let on = |cpu: &str, cores| Record {
+            machine: Machine { cpu: cpu.into(), cores, ..Machine::default() },
+            ..Record::default()
+        };
+        assert!(doubts(&on("A", 2), &on("A", 2)).is_empty());
+        let found = doubts(&on("A", 2), &on("B", 4));
+        let expected = [
+            "not the same processor: A in the first file, B in the second",
+            "not as many cores: 2 in the first file, 4 in the second",
+        ];
+        assert_eq!(found, expected);
+    }
+}

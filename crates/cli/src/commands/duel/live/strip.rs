@@ -1,0 +1,150 @@
+//! The last lines of a terminal, painted over and over again, and gone in the end.
+//!
+//! Nothing here asks the terminal where its cursor is: the answer would come by stdin, and the question would go
+//! to stdout, which may be a pipe. The cursor stays at the first line of the strip, and all moves are relative to that.
+
+use std::io::{self, Write};
+
+use ratatui::backend::IntoCrossterm;
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
+use ratatui::crossterm::queue;
+use ratatui::crossterm::style::{Attribute, Print, ResetColor, SetAttribute, SetForegroundColor};
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate,
+};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier};
+
+/// Clears what it has painted when it is dropped.
+pub(super) struct Strip<W: Write> {
+    out: W,
+    colour: bool,
+    /// What the terminal shows.
+    shown: Buffer,
+}
+
+impl<W: Write> Strip<W> {
+    pub(super) fn new(out: W, colour: bool) -> Self {
+        Self { out, colour, shown: Buffer::empty(Rect::ZERO) }
+    }
+
+    /// Paints the lines that have changed.
+    pub(super) fn paint(&mut self, next: Buffer) -> io::Result<()> {
+        let area = next.area;
+        let anew = area != self.shown.area;
+        queue!(self.out, BeginSynchronizedUpdate, Hide, MoveToColumn(0))?;
+        if anew {
+            queue!(self.out, Clear(ClearType::FromCursorDown))?;
+        }
+        for row in 0..area.height {
+            if row > 0 {
+                // Also scrolls, if the screen ends here.
+                queue!(self.out, Print("\r\n"))?;
+            }
+            if anew || line(&next, row) != line(&self.shown, row) {
+                self.write(line(&next, row))?;
+            }
+        }
+        queue!(self.out, MoveToColumn(0))?;
+        if area.height > 1 {
+            queue!(self.out, MoveUp(area.height - 1))?;
+        }
+        queue!(self.out, EndSynchronizedUpdate)?;
+        self.shown = next;
+        self.out.flush()
+    }
+
+    fn write(&mut self, cells: &[Cell]) -> io::Result<()> {
+        let used = cells.iter().rposition(|cell| cell.symbol() != " ").map_or(0, |last| last + 1);
+        let mut style = (Color::Reset, Modifier::empty());
+        for cell in &cells[..used] {
+            let next = (cell.fg, cell.modifier);
+            if self.colour && next != style {
+                self.set(next)?;
+                style = next;
+            }
+            queue!(self.out, Print(cell.symbol()))?;
+        }
+        if style != (Color::Reset, Modifier::empty()) {
+            self.set((Color::Reset, Modifier::empty()))?;
+        }
+        queue!(self.out, Clear(ClearType::UntilNewLine))
+    }
+
+    fn set(&mut self, (colour, modifier): (Color, Modifier)) -> io::Result<()> {
+        queue!(self.out, ResetColor, SetAttribute(Attribute::Reset))?;
+        if colour != Color::Reset {
+            queue!(self.out, SetForegroundColor(colour.into_crossterm()))?;
+        }
+        for (wanted, attribute) in
+            [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)]
+        {
+            if modifier.contains(wanted) {
+                queue!(self.out, SetAttribute(attribute))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        queue!(self.out, MoveToColumn(0), Clear(ClearType::FromCursorDown), Show)?;
+        self.out.flush()
+    }
+}
+
+impl<W: Write> Drop for Strip<W> {
+    fn drop(&mut self) {
+        // If the terminal is gone, there is nothing to clear.
+        let _ = self.erase();
+    }
+}
+
+fn line(buffer: &Buffer, row: u16) -> &[Cell] {
+    let width = usize::from(buffer.area.width);
+    &buffer.content[usize::from(row) * width..][..width]
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    fn painted(colour: bool, frames: &[&[&str]]) -> String {
+        let mut out = Vec::new();
+        let mut strip = Strip::new(&mut out, colour);
+        for lines in frames {
+            let mut buffer = Buffer::with_lines(lines.iter().copied());
+            buffer.set_style(buffer.area, Style::new().red().bold());
+            strip.paint(buffer).unwrap();
+        }
+        drop(strip);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn only_lines_that_changed_are_written_again() {
+        let out = painted(false, &[&["same", "old"], &["same", "new"]]);
+        assert_eq!(out.matches("same").count(), 1);
+        assert!(out.contains("old") && out.contains("new"));
+    }
+
+    #[test]
+    fn it_ends_with_a_clear_screen_and_a_cursor() {
+        assert!(painted(true, &[&["a"]]).ends_with("\x1b[1G\x1b[J\x1b[?25h"));
+    }
+
+    #[test]
+    fn the_cursor_returns_to_the_first_line() {
+        assert!(painted(false, &[&["a", "b", "c"]]).contains("\x1b[2A"));
+        assert!(!painted(false, &[&["a"]]).contains("A"));
+    }
+
+    #[test]
+    fn without_colour_there_is_no_style_at_all() {
+        assert!(painted(true, &[&["a"]]).contains("\x1b[1m"));
+        let plain = painted(false, &[&["a"]]);
+        assert!(!plain.contains('m'), "{plain:?}");
+    }
+}

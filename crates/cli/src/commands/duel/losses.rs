@@ -1,0 +1,138 @@
+//! The honest line: where work stealing is slower than anybody else that was measured.
+
+use heist_bench::stats::{Ends, Interval};
+
+use super::results::{FEW, Results, without_family};
+use super::text::{self, RAYON};
+use crate::losses::{Comparison, comparisons};
+use crate::units;
+
+/// What to tell, whatever the samples are.
+pub(super) fn honest_line(results: &Results<'_>) -> String {
+    let all = comparisons(results.cases.iter().map(|case| &case.0));
+    let Some(worst) = all.first() else {
+        return "too little was measured to tell where.".to_owned();
+    };
+    let mut lost = all.iter().filter(|comparison| comparison.is_lost());
+    let line = match lost.next() {
+        _ if results.rounds < FEW => {
+            format!("too few rounds to tell. The worst so far: {}.", in_words(worst))
+        }
+        Some(loss) => {
+            let total = units::of(all.len() as u64, "comparison");
+            format!("{}. Slower in {} of {total}.", in_words(loss), 1 + lost.count())
+        }
+        None => format!("nowhere beyond the noise, here. The closest call: {}.", in_words(worst)),
+    };
+    let rayon = all.iter().any(|comparison| comparison.than == RAYON);
+    if rayon { line } else { format!("{line} rayon was not measured.") }
+}
+
+/// As `skewed with 2 workers takes 1.21 times as long as rayon (95 % interval 1.15 to 1.30)`.
+fn in_words(comparison: &Comparison<'_>) -> String {
+    let Interval { median, low, high, ends } = comparison.ratio;
+    let (what, than) = (without_family(&comparison.what), text::with_article(comparison.than));
+    let sure = match ends {
+        Ends::Confident => "95 % interval",
+        Ends::Extremes => "in single rounds",
+    };
+    format!("{what} takes {median:.2} times as long as {than} ({sure} {low:.2} to {high:.2})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{answers, record, series, triumph};
+    use super::*;
+
+    fn line(samples: Vec<heist_bench::record::Series>) -> String {
+        honest_line(&Results::of(&record(samples)))
+    }
+
+    #[test]
+    fn the_worst_loss_is_named_with_its_numbers() {
+        let found = line(vec![
+            series("skewed/2", "heist", &[12.0; 7]),
+            series("skewed/2", "rayon", &[10.0; 7]),
+            series("uniform/1", "heist", &[30.0; 7]),
+            series("uniform/1", "rayon", &[20.0; 7]),
+            series("uniform/1", "heist-locked", &[40.0; 7]),
+        ]);
+        assert_eq!(
+            found,
+            "uniform with 1 worker takes 1.50 times as long as rayon (95 % interval 1.50 to 1.50). \
+             Slower in 2 of 3 comparisons."
+        );
+    }
+
+    #[test]
+    fn our_other_strategies_count_as_well() {
+        let found = line(vec![
+            series("skewed/2", "heist", &[12.0; 7]),
+            series("skewed/2", "heist-global", &[10.0; 7]),
+            series("skewed/2", "rayon", &[30.0; 7]),
+        ]);
+        assert!(found.contains("1.20 times as long as the global queue"), "{found}");
+    }
+
+    #[test]
+    fn a_slower_median_within_the_noise_is_no_loss() {
+        let found = line(vec![
+            series("skewed/2", "heist", &[9.0, 9.0, 11.0, 11.0, 11.0, 11.0, 11.0]),
+            series("skewed/2", "rayon", &[10.0; 7]),
+            series("uniform/2", "heist", &[5.0; 7]),
+            series("uniform/2", "rayon", &[10.0; 7]),
+        ]);
+        assert!(found.starts_with("nowhere beyond the noise"), "{found}");
+        assert!(found.contains("closest call: skewed with 2 workers takes 1.10"), "{found}");
+    }
+
+    #[test]
+    fn a_triumph_has_a_closest_call() {
+        let found = honest_line(&Results::of(&triumph()));
+        assert!(found.contains("closest call: latency, p50 takes 0.90 times"), "{found}");
+    }
+
+    #[test]
+    fn answers_can_be_late() {
+        let found = line(vec![
+            answers("heist", &[5.0; 7], &[30.0; 7]),
+            answers("rayon", &[10.0; 7], &[20.0; 7]),
+        ]);
+        assert!(found.starts_with("latency, p99 takes 1.50 times as long as rayon"), "{found}");
+    }
+
+    #[test]
+    fn it_is_said_when_rayon_is_not_there() {
+        let found = line(vec![
+            series("skewed/2", "heist", &[12.0; 7]),
+            series("skewed/2", "heist-locked", &[13.0; 7]),
+        ]);
+        assert!(found.ends_with("rayon was not measured."), "{found}");
+    }
+
+    #[test]
+    fn few_rounds_have_no_confidence() {
+        let found = line(vec![
+            series("skewed/2", "heist", &[12.0; 4]),
+            series("skewed/2", "rayon", &[10.0; 4]),
+        ]);
+        assert!(found.ends_with("(in single rounds 1.20 to 1.20). Slower in 1 of 1 comparison."));
+        let found = line(vec![
+            series("skewed/2", "heist", &[12.0; 2]),
+            series("skewed/2", "rayon", &[10.0; 2]),
+        ]);
+        assert!(found.starts_with("too few rounds to tell. The worst so far: skewed"), "{found}");
+        let found = line(vec![
+            series("skewed/2", "heist", &[1.0, 39.0]),
+            series("skewed/2", "rayon", &[10.0; 2]),
+            series("uniform/2", "heist", &[11.0; 2]),
+            series("uniform/2", "rayon", &[10.0; 2]),
+        ]);
+        assert!(found.contains("so far: skewed with 2 workers takes 2.00"), "{found}");
+    }
+
+    #[test]
+    fn of_nothing_nothing_can_be_said() {
+        assert!(line(vec![series("skewed/2", "heist", &[12.0])]).contains("too little"));
+    }
+}

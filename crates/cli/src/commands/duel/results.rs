@@ -1,0 +1,208 @@
+//! What the samples of a duel say: medians, intervals and ratios, case by case.
+
+use heist_bench::record::{Latencies, Record};
+use heist_bench::stats::Interval;
+
+use super::text::{GLOBAL, NAMES, RAYON, STEALING};
+use crate::cases::{self, Entry, cases, speed_up};
+
+/// The family of all cases of a duel.
+pub(super) const FAMILY: &str = "duel";
+
+/// A median of fewer rounds is little more than a guess.
+pub(super) const FEW: usize = 3;
+
+/// The case that is about answers, not about work.
+const LATENCY: &str = "latency";
+
+/// The metrics that a duel has, by their keys in the samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Metric {
+    Time,
+    Half,
+    Most,
+}
+
+impl Metric {
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            Self::Time => "nanoseconds",
+            Self::Half => "p50_nanoseconds",
+            Self::Most => "p99_nanoseconds",
+        }
+    }
+}
+
+/// Everybody's samples of one case.
+pub(super) struct Case<'r>(pub(super) cases::Case<'r>);
+
+/// One line of a table.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Score {
+    pub(super) by: &'static str,
+    pub(super) value: Interval,
+    /// To whom, of the same rounds. None to itself.
+    pub(super) to_rayon: Option<Interval>,
+    pub(super) to_global: Option<Interval>,
+}
+
+impl<'r> Case<'r> {
+    /// `skewed` of `duel/skewed/2`.
+    pub(super) fn workload(&self) -> &str {
+        without_family(&self.0.family)
+    }
+
+    /// `skewed with 2 workers`.
+    pub(super) fn in_words(&self) -> String {
+        without_family(&self.0.spoken()).to_owned()
+    }
+
+    /// Everyone that was measured, in the order in which they are shown.
+    pub(super) fn scores(&self, metric: Metric) -> Vec<Score> {
+        let score = |&(by, _): &(&'static str, _)| {
+            let entry = self.entry(by, metric)?;
+            let to = |whom: &str| {
+                let other = self.entry(whom, metric).filter(|other| other.by != by)?;
+                entry.over(other)
+            };
+            Some(Score { by, value: entry.middle, to_rayon: to(RAYON), to_global: to(GLOBAL) })
+        };
+        NAMES.iter().filter_map(score).collect()
+    }
+
+    /// The widest interval of a time, as a part of the median, and whose that is.
+    pub(super) fn spread(&self) -> Option<(f64, &'static str)> {
+        let spread = |score: Score| {
+            let Interval { low, median, high, .. } = score.value;
+            ((high - low) / median, score.by)
+        };
+        let spreads = self.scores(Metric::Time).into_iter().map(spread);
+        spreads.max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Values that were disturbed, and all of them.
+    pub(super) fn disturbed(&self) -> (usize, usize) {
+        let entries = &self.0.main().entries;
+        let disturbed = entries.iter().map(|entry| entry.disturbed).sum();
+        (disturbed, entries.iter().map(|entry| entry.values.len()).sum())
+    }
+
+    fn entry(&self, by: &str, metric: Metric) -> Option<&Entry<'r>> {
+        self.0.metrics.iter().find(|found| found.key == metric.key())?.entry(by)
+    }
+}
+
+/// `skewed with 2 workers` of `duel/skewed with 2 workers`.
+pub(super) fn without_family(name: &str) -> &str {
+    name.strip_prefix(FAMILY).and_then(|name| name.strip_prefix('/')).unwrap_or(name)
+}
+
+/// All cases of a duel that have samples, in the order in which they were measured.
+pub(super) struct Results<'r> {
+    pub(super) rounds: usize,
+    /// How many answers each of them waited for, in every round.
+    pub(super) questions: Option<u64>,
+    pub(super) cases: Vec<Case<'r>>,
+}
+
+impl<'r> Results<'r> {
+    pub(super) fn of(record: &'r Record) -> Self {
+        let of_duel = cases(record).into_iter().filter(|case| case.workload == FAMILY);
+        let answers = |latencies: &Latencies| latencies.buckets.iter().map(|bucket| bucket.1).sum();
+        let found = record.latencies.iter().find(|found| without_family(&found.case) == LATENCY);
+        let questions =
+            found.map(answers).and_then(|all: u64| all.checked_div(record.rounds as u64));
+        Self { rounds: record.rounds, questions, cases: of_duel.map(Case).collect() }
+    }
+
+    /// The most workers of any case.
+    pub(super) fn workers(&self) -> usize {
+        self.cases.iter().filter_map(|case| case.0.workers).max().unwrap_or(1)
+    }
+
+    /// Those with work in them, for so many workers.
+    pub(super) fn with(&self, workers: usize) -> impl Iterator<Item = &Case<'r>> {
+        let fits =
+            move |case: &&Case<'_>| case.0.workers == Some(workers) && case.workload() != LATENCY;
+        self.cases.iter().filter(fits)
+    }
+
+    /// The one with answers in it.
+    pub(super) fn latency(&self) -> Option<&Case<'r>> {
+        self.cases.iter().find(|case| case.workload() == LATENCY)
+    }
+
+    /// How much faster all workers of work stealing are than one: the workload, and the ratio.
+    pub(super) fn speed_ups(&self) -> Vec<(&str, Interval)> {
+        let of_case = |all: &Case<'r>| {
+            let one = self.with(1).find(|one| one.workload() == all.workload())?;
+            speed_up(&one.0, &all.0, STEALING)
+        };
+        let workers = self.workers();
+        if workers == 1 {
+            return Vec::new();
+        }
+        self.with(workers).filter_map(|all| Some((all.workload(), of_case(all)?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{record, series, triumph};
+    use super::*;
+
+    #[test]
+    fn ratios_are_of_the_same_round() {
+        let samples = vec![
+            series("skewed/2", "heist", &[1.0, 10.0, 1.0]),
+            series("skewed/2", "rayon", &[2.0, 20.0, 2.0]),
+        ];
+        let record = record(samples);
+        let results = Results::of(&record);
+        let scores = results.cases[0].scores(Metric::Time);
+        assert_eq!(scores[0].to_rayon.unwrap().median, 0.5);
+        assert_eq!((scores[0].to_global, scores[1].to_rayon), (None, None));
+    }
+
+    #[test]
+    fn everyone_is_in_the_order_of_the_tables() {
+        let record = triumph();
+        let results = Results::of(&record);
+        let names: Vec<_> = results.cases[0].scores(Metric::Time).iter().map(|of| of.by).collect();
+        assert_eq!(names, ["heist", "heist-locked", "heist-global", "rayon"]);
+    }
+
+    #[test]
+    fn speed_ups_are_those_of_all_workers() {
+        let record = triumph();
+        let results = Results::of(&record);
+        let speed_ups = results.speed_ups();
+        assert_eq!(speed_ups.len(), 3);
+        assert_eq!(speed_ups[1].0, "skewed");
+        assert!((1.9..2.1).contains(&speed_ups[1].1.median));
+    }
+
+    #[test]
+    fn one_worker_has_no_speed_up() {
+        let record = record(vec![series("skewed/1", "heist", &[1.0])]);
+        assert!(Results::of(&record).speed_ups().is_empty());
+    }
+
+    #[test]
+    fn what_was_not_measured_is_not_there() {
+        let mut other = series("fib/1", "heist", &[1.0]);
+        other.workload = "fork".to_owned();
+        let record = record(vec![series("skewed/1", "heist", &[]), other]);
+        assert!(Results::of(&record).cases.is_empty());
+    }
+
+    #[test]
+    fn the_widest_interval_is_found() {
+        let samples = vec![
+            series("skewed/2", "heist", &[10.0, 11.0, 12.0]),
+            series("skewed/2", "rayon", &[10.0, 10.0, 20.0]),
+        ];
+        let record = record(samples);
+        assert_eq!(Results::of(&record).cases[0].spread(), Some((1.0, "rayon")));
+    }
+}

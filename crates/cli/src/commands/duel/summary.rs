@@ -1,0 +1,142 @@
+//! What is printed in the end: tables, how it scales, where it loses, what to doubt, and what to do next.
+
+use std::path::PathBuf;
+
+use super::doubts::{Circumstances, doubts};
+use super::files::Files;
+use super::losses::honest_line;
+use super::results::Results;
+use super::{table, text};
+use crate::style::Paint;
+use crate::units;
+
+/// What was measured.
+pub(super) fn of_results(
+    results: &Results<'_>,
+    circumstances: Circumstances,
+    width: usize,
+    paint: Paint,
+) -> String {
+    let rounds = units::of(results.rounds as u64, "round");
+    let head = format!(
+        "The medians of {rounds}, every result verified, and ratios within a round: below 1 is faster."
+    );
+    let mut out = text::lines(&head, width).join("\n") + "\n\n";
+    for case in results.with(results.workers()) {
+        out += &table::of_work(case, width, paint);
+        out.push('\n');
+    }
+    if let Some(case) = results.latency() {
+        out += &table::of_answers(case, results.questions, width, paint);
+        out.push('\n');
+    }
+    let mut say = |label: &str, line: &str| out += &text::labelled(label, LABEL, line, width);
+    if let Some(scaling) = scaling(results) {
+        say(&paint.bold(label("Scaling")).to_string(), &scaling);
+    }
+    say(&paint.bold(label("Losses")).to_string(), &honest_line(results));
+    for doubt in doubts(results, circumstances) {
+        say(&paint.bad(label("Beware")).to_string(), &doubt);
+    }
+    out
+}
+
+/// How wide the first word of a line is.
+const LABEL: usize = 8;
+
+fn label(word: &str) -> String {
+    format!("{word:LABEL$}")
+}
+
+/// How much faster all workers are than one.
+fn scaling(results: &Results<'_>) -> Option<String> {
+    let speed_ups = results.speed_ups();
+    let workers = results.workers();
+    let each = speed_ups.iter().map(|(workload, ratio)| format!("{workload} {:.2}", ratio.median));
+    let list = each.collect::<Vec<_>>().join(", ");
+    let line = format!("work stealing with {workers} workers, times as fast as with one: {list}.");
+    (!speed_ups.is_empty()).then_some(line)
+}
+
+/// The files, and what else there is. `heist` is how the command is called.
+pub(super) fn of_files(files: &Files, heist: &str, width: usize, paint: Paint) -> String {
+    let mut out = String::new();
+    let mut file = |what: &str, path: &PathBuf, how: &str| {
+        let path = format!("{:25}", path.display());
+        let fits = LABEL + path.len() + how.len() + 2 <= width;
+        let gap = if fits { " ".to_owned() } else { format!("\n{:LABEL$} ", "") };
+        out += &format!("{} {path}{gap}{}\n", paint.bold(label(what)), paint.dim(how));
+    };
+    let open = if cfg!(target_os = "macos") {
+        "open"
+    } else if cfg!(windows) {
+        "start"
+    } else {
+        "xdg-open"
+    };
+    file("Page", &files.page, &format!("{open} {}", files.page.display()));
+    if let Some(trace) = &files.trace {
+        file("Trace", trace, "drop it on https://ui.perfetto.dev");
+    }
+    file("Samples", &files.samples, "every one of them, with the machine");
+    out += &format!("\n{}\n", paint.bold("Show me more"));
+    for (command, what) in NEXT {
+        let command =
+            format!("  {:room$}  ", format!("{heist} {command}"), room = heist.len() + 18);
+        let what = text::fit(what, width.saturating_sub(command.len()));
+        out += &format!("{command}{}\n", paint.dim(what));
+    }
+    out
+}
+
+/// What a newcomer may want to see next.
+const NEXT: [(&str, &str); 3] = [
+    ("bench fib", "a fork at every call"),
+    ("trace duel/skewed", "what each worker did, and when"),
+    ("topo", "the machine that the scheduler sees"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::triumph;
+    use super::super::watch::Stop;
+    use super::*;
+    use crate::style;
+
+    const FINE: Circumstances =
+        Circumstances { stop: Stop::Enough, cases: 7, cores: 2, debug: false };
+
+    fn all(width: usize) -> String {
+        let record = triumph();
+        let written = Files {
+            page: "target/heist/report.html".into(),
+            trace: Some("target/heist/trace.json".into()),
+            samples: "target/heist/duel.json".into(),
+        };
+        of_results(&Results::of(&record), FINE, width, style::plain())
+            + &of_files(&written, "heist", width, style::plain())
+    }
+
+    #[test]
+    fn no_line_is_wider_than_it_may_be() {
+        for width in [60, 80, 100] {
+            let found = all(width);
+            assert!(found.lines().all(|line| line.chars().count() <= width), "{found}");
+        }
+    }
+
+    #[test]
+    fn it_ends_with_what_to_do_next() {
+        let found = all(80);
+        for part in [
+            "The medians of 7 rounds",
+            "Scaling  work stealing with 2 workers, times as fast as with one: uniform",
+            "Losses   nowhere beyond the noise",
+            "Page     target/heist/report.html",
+            "https://ui.perfetto.dev",
+            "heist trace duel/skewed  what each worker did",
+        ] {
+            assert!(found.contains(part), "{part}: {found}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! What `heist` can do, a module each.
+
+pub(crate) mod bench;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod duel;
+pub(crate) mod report;
+pub(crate) mod soak;
+pub(crate) mod topo;
+pub(crate) mod trace;

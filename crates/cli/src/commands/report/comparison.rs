@@ -1,0 +1,178 @@
+//! How long everyone took, case by case: a bar to the median, a line over its interval, a tick for every sample.
+
+use super::html::{Table, missing, section, text};
+use super::palette::Palette;
+use super::svg::{Chart, PLANE, across, decimal, label, named, plane, told};
+use crate::cases::{Case, Entry, Metric, cases};
+use crate::units;
+
+use heist_bench::record::Record;
+
+/// One of the bars, with its words.
+const ROW: u32 = 46;
+/// Of one series, no more samples than this have a tick.
+const TICKS: usize = 64;
+/// With more cases than this, only the first family is unfolded.
+const UNFOLDED: usize = 12;
+
+/// The section.
+pub(super) fn comparison(record: &Record, palette: &Palette<'_>) -> String {
+    let cases = cases(record);
+    let body = if cases.is_empty() {
+        missing("This file has no samples. To measure some:", "heist bench --json FILE")
+    } else {
+        families(&cases, palette)
+    };
+    let lead = "Medians of interleaved rounds. The line over the end of a bar is the 95 % interval of the median, or all rounds if \
+                they are fewer than six; the ticks below are the rounds themselves. Every bar starts at zero; × is the ratio to rayon, or \
+                to the best of the others, below 1 is faster.";
+    section("comparison", "Who took how long", lead, &body)
+}
+
+fn families(cases: &[Case<'_>], palette: &Palette<'_>) -> String {
+    let mut out = String::new();
+    let mut number = 0;
+    for (place, family) in cases.chunk_by(|a, b| a.workload == b.workload).enumerate() {
+        let mut cards = String::new();
+        for case in family {
+            cards.push_str(&card(case, number, palette));
+            number += 1;
+        }
+        let open = if place == 0 || cases.len() <= UNFOLDED { " open" } else { "" };
+        out.push_str(&format!(
+            "<details class=\"family\"{open}><summary><h3>{}</h3> <span class=\"quiet\">{}</span></summary>\n<div class=\"cards\">\n{cards}</div>\n{}</details>\n",
+            text(family[0].workload),
+            units::of(family.len() as u64, "case"),
+            table(family).folded(),
+        ));
+    }
+    out
+}
+
+/// A case: what it is about, as a chart.
+fn card(case: &Case<'_>, number: usize, palette: &Palette<'_>) -> String {
+    let metric = case.main();
+    let unit = if metric.is_time() { "less is better" } else { "" };
+    let chart = Chart {
+        kind: "comparison",
+        id: format!("comparison-{number}"),
+        title: format!("{}: {}", case.name(), metric.title()),
+        description: description(metric),
+        height: ROW * metric.entries.len() as u32,
+        marks: bars(metric, palette),
+    };
+    format!(
+        "<figure class=\"card\"><figcaption><strong>{}</strong><span>{}</span><span class=\"quiet\">{}{}{unit}</span></figcaption>\n{}</figure>\n",
+        text(&case.name()),
+        text(case.title),
+        text(&metric.title()),
+        if unit.is_empty() { "" } else { ", " },
+        chart.wide(),
+    )
+}
+
+fn description(metric: &Metric<'_>) -> String {
+    let parts: Vec<String> = metric
+        .entries
+        .iter()
+        .map(|entry| format!("{} {}", entry.by, metric.show(entry.middle.median)))
+        .collect();
+    format!("Medians: {}.", units::list(&parts))
+}
+
+fn bars(metric: &Metric<'_>, palette: &Palette<'_>) -> String {
+    let ends = metric.entries.iter().map(|entry| entry.middle.high);
+    // Everything may be zero.
+    let end = ends.fold(f64::MIN_POSITIVE, f64::max) * 1.02;
+    let rows = metric.entries.iter().enumerate();
+    rows.map(|(place, entry)| bar(metric, entry, end, place as u32 * ROW, palette)).collect()
+}
+
+fn bar(
+    metric: &Metric<'_>,
+    entry: &Entry<'_>,
+    end: f64,
+    top: u32,
+    palette: &Palette<'_>,
+) -> String {
+    let middle = entry.middle;
+    let class = palette.class(entry.by);
+    let (low, high) = (across(middle.low / end), across(middle.high / end));
+    let (bar, line) = (top + 18, top + 24);
+    let ticks: String = entry
+        .values
+        .iter()
+        .filter(|&&value| value <= end)
+        .take(TICKS)
+        .map(|value| format!("M{} 0v5", decimal(f64::from(PLANE) * value / end)))
+        .collect();
+    let marks = format!(
+        "{}{}<rect class=\"track\" y=\"{bar}\" width=\"100%\" height=\"12\" rx=\"3\"/>\
+         <rect class=\"fill {class}\" y=\"{bar}\" width=\"{}\" height=\"12\" rx=\"3\"/>\
+         <line class=\"halo\" x1=\"{low}\" x2=\"{high}\" y1=\"{line}\" y2=\"{line}\"/>\
+         <line class=\"span\" x1=\"{low}\" x2=\"{high}\" y1=\"{line}\" y2=\"{line}\"/>{}",
+        named(top + 12, entry.by),
+        label("value", "100%", top + 12, "end", &value(metric, entry)),
+        across(middle.median / end),
+        plane(top + 33, 5, &format!("<path class=\"tick {class}\" d=\"{ticks}\"/>")),
+    );
+    let words = format!(
+        "{}: {} ({} to {}, {})",
+        entry.by,
+        metric.show(middle.median),
+        metric.show(middle.low),
+        metric.show(middle.high),
+        units::of(entry.values.len() as u64, "round"),
+    );
+    told(&words, &marks)
+}
+
+/// With the ratio to the reference, where there is one.
+fn value(metric: &Metric<'_>, entry: &Entry<'_>) -> String {
+    let shown = metric.show(entry.middle.median);
+    match ratio(metric, entry) {
+        Some(ratio) => format!("{shown} · {ratio:.2}×"),
+        None => shown,
+    }
+}
+
+fn ratio(metric: &Metric<'_>, entry: &Entry<'_>) -> Option<f64> {
+    let reference = metric.reference().filter(|_| metric.is_time())?;
+    Some(entry.over(reference)?.median)
+}
+
+/// All that was measured in the cases, not only what they are about.
+fn table(family: &[Case<'_>]) -> Table {
+    let head = [
+        "case",
+        "what",
+        "who",
+        "median",
+        "95 % interval",
+        "ratio to the reference",
+        "rounds",
+        "disturbed",
+    ];
+    let mut table = Table::new(format!("all of {}", family[0].workload), &head);
+    for case in family {
+        for metric in &case.metrics {
+            for entry in &metric.entries {
+                let middle = entry.middle;
+                let reference =
+                    metric.reference().map(|reference| reference.by).unwrap_or_default();
+                table.rows.push(vec![
+                    case.name(),
+                    metric.title(),
+                    entry.by.into(),
+                    metric.show(middle.median),
+                    format!("{} to {}", metric.show(middle.low), metric.show(middle.high)),
+                    ratio(metric, entry)
+                        .map_or("–".into(), |ratio| format!("{ratio:.2} ({reference})")),
+                    entry.values.len().to_string(),
+                    entry.disturbed.to_string(),
+                ]);
+            }
+        }
+    }
+    table
+}

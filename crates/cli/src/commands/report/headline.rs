@@ -1,0 +1,269 @@
+//! What came out, in a sentence or three, and the ratios behind it.
+
+use heist_bench::stats::{Ends, Interval};
+
+use super::html::text;
+use crate::cases::{Case, Entry, Verdict, is_ours, verdict};
+use crate::losses::{Comparison, comparisons};
+use crate::units;
+
+/// More tiles than this are not looked at.
+const TILES: usize = 8;
+/// More cases than this are counted in the sentence, not named.
+const NAMED: usize = 4;
+/// More losses than this are counted as well.
+const LOSSES: usize = 3;
+
+/// Our time in a case as a part of someone's.
+struct Ratio<'c> {
+    case: &'c Case<'c>,
+    ours: &'c str,
+    theirs: &'c str,
+    ratio: Interval,
+}
+
+/// The top of the page.
+pub(super) fn headline(cases: &[Case<'_>], cores: usize) -> String {
+    let mut ratios = to_reference(cases, cores);
+    let sentence = [result(&ratios), losses(cases), few_rounds(&ratios).into()].join(" ");
+    ratios.sort_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
+    if ratios.len() > TILES {
+        // The best and the worst.
+        ratios.drain(TILES / 2..ratios.len() - TILES / 2);
+    }
+    let tiles: String = ratios.iter().map(tile).collect();
+    let tiles =
+        if tiles.is_empty() { tiles } else { format!("<ul class=\"tiles\">{tiles}</ul>\n") };
+    format!("<p class=\"headline\">{}</p>\n{tiles}", text(sentence.trim()))
+}
+
+/// One for each case that has a reference: with as many workers as there are cores, or as near as was measured.
+fn to_reference<'c>(cases: &'c [Case<'c>], cores: usize) -> Vec<Ratio<'c>> {
+    let mut chosen: Vec<&Case<'_>> = Vec::new();
+    for case in cases {
+        match chosen.iter_mut().find(|other| other.family == case.family) {
+            Some(other) if nearness(case, cores) > nearness(other, cores) => *other = case,
+            Some(_) => (),
+            None => chosen.push(case),
+        }
+    }
+    chosen
+        .into_iter()
+        .filter_map(|case| {
+            let main = case.main();
+            let reference = main.reference().filter(|_| main.is_time())?;
+            ratio(case, main.ours()?, reference)
+        })
+        .collect()
+}
+
+/// More is better, but not more than there are cores.
+fn nearness(case: &Case<'_>, cores: usize) -> isize {
+    let workers = case.workers.unwrap_or_default();
+    if workers <= cores { workers.cast_signed() } else { -workers.cast_signed() }
+}
+
+fn ratio<'c>(case: &'c Case<'c>, ours: &'c Entry<'_>, theirs: &'c Entry<'_>) -> Option<Ratio<'c>> {
+    Some(Ratio { case, ours: ours.by, theirs: theirs.by, ratio: ours.over(theirs)? })
+}
+
+/// How we compare with the reference.
+fn result(ratios: &[Ratio<'_>]) -> String {
+    let [first, ..] = ratios else {
+        return "Nobody to compare with took part in any case of this file.".into();
+    };
+    let same_sides =
+        ratios.iter().all(|ratio| (ratio.ours, ratio.theirs) == (first.ours, first.theirs));
+    if same_sides && ratios.len() <= NAMED {
+        return named(ratios, first.ours, first.theirs);
+    }
+    let how_many = |wanted| ratios.iter().filter(|ratio| verdict(&ratio.ratio) == wanted).count();
+    let than = if same_sides {
+        first.theirs
+    } else {
+        "rayon, or the best of the others where it did not take part,"
+    };
+    format!(
+        "Of {}, {} is faster than {than} in {} and slower in {}; no difference was seen in {}.",
+        units::of(ratios.len() as u64, "case"),
+        if same_sides { first.ours } else { "heist" },
+        how_many(Verdict::Faster),
+        how_many(Verdict::Slower),
+        how_many(Verdict::Same),
+    )
+}
+
+/// Every ratio with its case.
+fn named(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
+    let mut workers: Vec<usize> = ratios.iter().filter_map(|ratio| ratio.case.workers).collect();
+    workers.dedup();
+    let (before, one_number) = match workers[..] {
+        [workers] => (format!("With {}, ", units::of(workers as u64, "worker")), true),
+        _ => (String::new(), false),
+    };
+    let parts: Vec<String> = ratios
+        .iter()
+        .enumerate()
+        .map(|(place, ratio)| {
+            let case = if one_number { ratio.case.family.clone() } else { ratio.case.spoken() };
+            let median = ratio.ratio.median;
+            // Once is enough.
+            let whose = if place == 0 {
+                format!(" {} {theirs}’s time", of(median))
+            } else {
+                String::new()
+            };
+            format!("{median:.2}{whose} on {case}")
+        })
+        .collect();
+    format!("{before}{ours} takes {}.", units::list(&parts))
+}
+
+/// The word between a ratio and whose time it is of: `0.90 of`, `1.90 times`.
+fn of(ratio: f64) -> &'static str {
+    if ratio < 1.0 { "of" } else { "times" }
+}
+
+/// Where we are surely slower than anyone at all, the worst first.
+fn losses(cases: &[Case<'_>]) -> String {
+    let all = comparisons(cases);
+    let lost: Vec<_> = all.iter().filter(|comparison| comparison.is_lost()).collect();
+    // Of each case, the worst.
+    let first = |place: usize| lost[..place].iter().all(|loss| loss.what != lost[place].what);
+    let named = (0..lost.len()).filter(|&place| first(place)).take(LOSSES);
+    let named: Vec<String> = named.map(|place| loss_in_words(lost[place])).collect();
+    let most = if lost.len() > named.len() { ", most of all" } else { ":" };
+    match all.len() {
+        0 => String::new(),
+        _ if lost.is_empty() => "It loses nowhere beyond the noise.".into(),
+        total => format!(
+            "It loses in {} of {}{most} on {}.",
+            lost.len(),
+            units::of(total as u64, "comparison"),
+            units::list(&named)
+        ),
+    }
+}
+
+/// `duel/skewed with 2 workers (1.90 times rayon’s time)`.
+fn loss_in_words(loss: &Comparison<'_>) -> String {
+    let own = if is_ours(loss.than) { "our own " } else { "" };
+    format!("{} ({:.2} times {own}{}’s time)", loss.what, loss.ratio.median, loss.than)
+}
+
+/// What to know before believing it.
+fn few_rounds(ratios: &[Ratio<'_>]) -> &'static str {
+    if ratios.iter().any(|ratio| ratio.ratio.ends == Ends::Extremes) {
+        "With fewer than six rounds there is no 95 % interval: none of this is sure."
+    } else {
+        ""
+    }
+}
+
+fn tile(ratio: &Ratio<'_>) -> String {
+    let Interval { median, low, high, ends } = ratio.ratio;
+    let (class, said) = match verdict(&ratio.ratio) {
+        Verdict::Faster => ("faster", "faster"),
+        Verdict::Slower => ("slower", "slower"),
+        Verdict::Same => ("same", "no difference seen"),
+    };
+    format!(
+        "<li class=\"tile {class}\"><span class=\"case\">{}</span><span class=\"big\">{median:.2}</span>\
+         <span class=\"of\">{} {}’s time: {said}</span><span class=\"range\">{} {low:.2} to {high:.2}</span></li>\n",
+        text(&ratio.case.name()),
+        of(median),
+        text(ratio.theirs),
+        // In full, it is more than a tile can hold.
+        if ends == Ends::Confident { "95 %:" } else { "all rounds:" },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::{Record, Series};
+
+    use super::*;
+    use crate::cases::cases;
+
+    /// With as many rounds as it takes to be sure.
+    fn series(case: &str, workers: usize, by: &str, time: f64) -> Series {
+        Series {
+            workload: "duel".into(),
+            case: format!("{case}/{workers}"),
+            workers: Some(workers),
+            by: by.into(),
+            values: [("nanoseconds".into(), vec![time; 6])].into(),
+            ..Series::default()
+        }
+    }
+
+    fn said(samples: Vec<Series>) -> String {
+        let record = Record { samples, ..Record::default() };
+        let shown = headline(&cases(&record), 4);
+        let sentence = shown.strip_prefix("<p class=\"headline\">").unwrap();
+        sentence.split_once("</p>").unwrap().0.to_owned()
+    }
+
+    #[test]
+    fn the_case_with_as_many_workers_as_cores_speaks_for_its_family() {
+        let mut samples = Vec::new();
+        for (workers, ours) in [(1, 150.0), (4, 50.0), (8, 20.0)] {
+            samples.push(series("skewed", workers, "heist", ours));
+            samples.push(series("skewed", workers, "rayon", 100.0));
+        }
+        let expected = "With 4 workers, heist takes 0.50 of rayon’s time on duel/skewed. \
+                        It loses in 1 of 3 comparisons: on duel/skewed with 1 worker (1.50 times rayon’s time).";
+        assert_eq!(said(samples), expected);
+    }
+
+    #[test]
+    fn one_of_ours_may_be_faster_and_is_said_to_be_ours() {
+        let samples = vec![
+            series("a", 2, "heist", 10.0),
+            series("a", 2, "heist-global", 8.0),
+            series("a", 2, "rayon", 20.0),
+        ];
+        let expected = "It loses in 1 of 2 comparisons: on duel/a with 2 workers (1.25 times our own heist-global’s time).";
+        assert!(said(samples).ends_with(expected));
+    }
+
+    #[test]
+    fn a_case_that_is_lost_to_many_is_named_once() {
+        let samples = vec![
+            series("a", 2, "heist", 30.0),
+            series("a", 2, "rayon", 20.0),
+            series("a", 2, "tokio", 10.0),
+        ];
+        let expected = "It loses in 2 of 2 comparisons, most of all on duel/a with 2 workers (3.00 times tokio’s time).";
+        assert!(said(samples).ends_with(expected));
+    }
+
+    #[test]
+    fn many_cases_are_counted() {
+        let cases = ["a", "b", "c", "d", "e"];
+        let samples = cases.iter().flat_map(|case| {
+            [
+                series(case, 2, "heist", 1.0),
+                series(case, 2, "rayon", if *case == "e" { 1.0 } else { 2.0 }),
+            ]
+        });
+        let expected = "Of 5 cases, heist is faster than rayon in 4 and slower in 0; no difference was seen in 1. \
+                        It loses nowhere beyond the noise.";
+        assert_eq!(said(samples.collect()), expected);
+    }
+
+    #[test]
+    fn few_rounds_are_a_reason_to_doubt() {
+        let mut samples = vec![series("a", 2, "heist", 1.0), series("a", 2, "rayon", 2.0)];
+        for series in &mut samples {
+            series.values.values_mut().for_each(|values| values.truncate(1));
+        }
+        assert!(said(samples).ends_with("none of this is sure."));
+    }
+
+    #[test]
+    fn one_who_is_alone_is_compared_with_nobody() {
+        let alone = said(vec![series("a", 2, "heist", 1.0)]);
+        assert_eq!(alone, "Nobody to compare with took part in any case of this file.");
+    }
+}

@@ -1,0 +1,76 @@
+//! How many tasks each thread ran, against a fair share.
+
+use heist_bench::record::Traced;
+
+use super::{card, lane_name};
+use crate::commands::report::html::Table;
+use crate::commands::report::svg::{Chart, across, label, named, told};
+use crate::units;
+
+/// A bar with its words.
+const ROW: u32 = 38;
+
+/// The card of a trace.
+pub(super) fn distribution(traced: &Traced, number: usize) -> String {
+    const HEADING: &str = "Tasks for each";
+    let all = traced.lanes.iter().fold(0_u64, |sum, lane| sum.saturating_add(lane.tasks));
+    let most = traced.lanes.iter().map(|lane| lane.tasks).max().unwrap_or_default();
+    if all == 0 {
+        return card(HEADING, "", "<p class=\"missing\">No task ended in this run.</p>\n");
+    }
+    let fair = all as f64 / traced.workers.max(1) as f64;
+    // The line must be in the picture, even if some of those who shared the work have left.
+    let end = fair.max(most as f64) * 1.02;
+    let chart = Chart {
+        kind: "distribution",
+        id: format!("distribution-{number}"),
+        title: "How many tasks each thread ran".into(),
+        description: format!(
+            "{} in all, a fair share is {}. The busiest thread ran {}.",
+            units::of(all, "task"),
+            units::number(fair.round()),
+            units::count(most),
+        ),
+        height: ROW * traced.lanes.len() as u32,
+        marks: bars(traced, all, fair, end),
+    };
+    let words = format!("{} in all; the dashed line is a fair share", units::of(all, "task"));
+    card(HEADING, &words, &format!("{}{}", chart.wide(), table(traced, all).folded()))
+}
+
+fn bars(traced: &Traced, all: u64, fair: f64, end: f64) -> String {
+    let fair = across(fair / end);
+    let lanes = traced.lanes.iter().enumerate();
+    lanes
+        .map(|(place, lane)| {
+            let top = place as u32 * ROW;
+            let name = lane_name(lane, place);
+            let value = format!(
+                "{} · {}",
+                units::count(lane.tasks),
+                units::percent(lane.tasks as f64, all as f64)
+            );
+            let marks = format!(
+                "{}{}<rect class=\"track\" y=\"{bar}\" width=\"100%\" height=\"12\" rx=\"3\"/>\
+                 <rect class=\"share\" y=\"{bar}\" width=\"{}\" height=\"12\" rx=\"3\"/>\
+                 <line class=\"fair\" x1=\"{fair}\" x2=\"{fair}\" y1=\"{}\" y2=\"{}\"/>",
+                named(top + 12, &name),
+                label("value", "100%", top + 12, "end", &value),
+                across(lane.tasks as f64 / end),
+                top + 15,
+                top + 33,
+                bar = top + 18,
+            );
+            told(&format!("{name}: {}", units::of(lane.tasks, "task")), &marks)
+        })
+        .collect()
+}
+
+fn table(traced: &Traced, all: u64) -> Table {
+    let mut table = Table::new("tasks of each thread", &["thread", "tasks", "part of all"]);
+    for (place, lane) in traced.lanes.iter().enumerate() {
+        let part = units::percent(lane.tasks as f64, all as f64);
+        table.rows.push(vec![lane_name(lane, place), units::count(lane.tasks), part]);
+    }
+    table
+}

@@ -1,0 +1,46 @@
+//! Who stole from whom, and how much.
+
+use heist_bench::record::Traced;
+
+/// Of one thread from another, all steals together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stolen {
+    pub(super) thief: usize,
+    pub(super) victim: usize,
+    pub(super) steals: u64,
+    pub(super) tasks: u64,
+}
+
+/// All pairs that had anything to do with each other, the busiest first. Both are places among the lanes.
+pub(super) fn pairs(traced: &Traced) -> Vec<Stolen> {
+    let lanes = traced.lanes.len();
+    let mut pairs: Vec<Stolen> = Vec::new();
+    for (thief, lane) in traced.lanes.iter().enumerate() {
+        let mut from = vec![(0_u64, 0_u64); lanes];
+        for &(_, victim, tasks) in lane.steals.iter().filter(|steal| steal.1 < lanes) {
+            from[victim].0 += 1;
+            from[victim].1 = from[victim].1.saturating_add(tasks as u64);
+        }
+        let from = from.into_iter().enumerate().filter(|(_, (steals, _))| *steals > 0);
+        pairs.extend(from.map(|(victim, (steals, tasks))| Stolen { thief, victim, steals, tasks }));
+    }
+    pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.steals), pair.thief, pair.victim));
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::Lane;
+
+    use super::*;
+
+    #[test]
+    fn steals_of_a_pair_are_together_and_strangers_are_left_out() {
+        let lane =
+            |steals: &[(u64, usize, usize)]| Lane { steals: steals.to_vec(), ..Lane::default() };
+        let lanes = vec![lane(&[(5, 1, 2)]), lane(&[(1, 0, 1), (2, 0, 4), (3, 7, 1)])];
+        let found = pairs(&Traced { lanes, ..Traced::default() });
+        let pair = |thief, victim, steals, tasks| Stolen { thief, victim, steals, tasks };
+        assert_eq!(found, [pair(1, 0, 2, 5), pair(0, 1, 1, 2)]);
+    }
+}

@@ -1,0 +1,75 @@
+//! How long tasks took, as a histogram on a logarithmic axis.
+
+use heist_bench::record::Traced;
+
+use super::card;
+use crate::commands::report::histogram::{Axis, percentile, total};
+use crate::commands::report::html::Table;
+use crate::commands::report::svg::{Chart, across, told};
+use crate::units;
+
+/// Of the plot, without the times below it.
+const HEIGHT: u32 = 170;
+/// The table has no more rows than this.
+const ROWS: usize = 100;
+
+/// The card of a trace.
+pub(super) fn task_times(traced: &Traced, number: usize) -> String {
+    const HEADING: &str = "How long tasks took";
+    let buckets = &traced.task_times;
+    let Some(axis) = Axis::of([&**buckets]) else {
+        return card(
+            HEADING,
+            "",
+            "<p class=\"missing\">No task both started and ended in this trace.</p>\n",
+        );
+    };
+    let at = |fraction| units::time(percentile(buckets, fraction).unwrap_or_default() as f64);
+    let chart = Chart {
+        kind: "task-times",
+        id: format!("task-times-{number}"),
+        title: "How long tasks took, on a logarithmic axis".into(),
+        description: format!(
+            "Half took no longer than {}, 99 in a hundred no longer than {}.",
+            at(0.5),
+            at(0.99)
+        ),
+        height: HEIGHT + 20,
+        marks: columns(&axis, buckets),
+    };
+    let words = format!("{}: p50 {}, p99 {}", units::of(total(buckets), "task"), at(0.5), at(0.99));
+    card(HEADING, &words, &format!("{}{}", chart.wide(), table(buckets).folded()))
+}
+
+fn columns(axis: &Axis, buckets: &[(u64, u64)]) -> String {
+    let bins = axis.bins(buckets);
+    let most = bins.iter().copied().fold(0.0, f64::max);
+    let mut out = axis.ticks(HEIGHT);
+    for (bin, &part) in bins.iter().enumerate().filter(|(_, part)| **part > 0.0) {
+        // A single task among millions is to be seen.
+        let height = (f64::from(HEIGHT - 4) * part / most).max(1.5);
+        let marks = format!(
+            "<rect class=\"column\" x=\"{}\" y=\"{:.1}\" width=\"{}\" height=\"{height:.1}\"/>",
+            across(bin as f64 / axis.count() as f64),
+            f64::from(HEIGHT) - height,
+            across(0.9 / axis.count() as f64),
+        );
+        let words =
+            format!("up to {}: {:.1} % of all tasks", units::time(axis.end(bin)), 100.0 * part);
+        out.push_str(&told(&words, &marks));
+    }
+    out.push_str(&format!("<line class=\"ground\" x2=\"100%\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>"));
+    out
+}
+
+fn table(buckets: &[(u64, u64)]) -> Table {
+    let mut table = Table::new("task times", &["up to", "tasks"]);
+    let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
+    // Neighbours together, if there are too many.
+    for group in filled.chunks(filled.len().div_ceil(ROWS).max(1)) {
+        let upper = group.iter().map(|(upper, _)| *upper).max().unwrap_or_default();
+        let count = group.iter().map(|(_, count)| *count).sum();
+        table.rows.push(vec![units::time(upper as f64), units::count(count)]);
+    }
+    table
+}

@@ -1,0 +1,158 @@
+//! How long it took until a thread outside had its answer: a histogram for everyone, one above the other, on one axis.
+
+use heist_bench::record::{Latencies, Record};
+
+use super::histogram::{Axis, percentile, steps, total};
+use super::html::{Table, missing, section, text};
+use super::palette::Palette;
+use super::svg::{Chart, across, label, named, plane, told};
+use crate::units;
+
+/// One histogram with its words.
+const ROW: u32 = 98;
+/// Of which the words take so much.
+const WORDS: u32 = 27;
+
+/// The section.
+pub(super) fn latency(record: &Record, palette: &Palette<'_>) -> String {
+    let lead = "A thread outside hands a task to an idle pool and waits for the answer. Left is quicker. The solid line is the time that \
+                half of the answers took at most (p50), the dashed one that of 99 in a hundred (p99). The outline of the first histogram \
+                is repeated in the others.";
+    section("latency", "Latency from outside", lead, &body(record, palette))
+}
+
+fn body(record: &Record, palette: &Palette<'_>) -> String {
+    let all: Vec<&Latencies> =
+        record.latencies.iter().filter(|latencies| total(&latencies.buckets) > 0).collect();
+    if all.is_empty() {
+        return missing(
+            "This file has no latencies. To measure them:",
+            "heist bench duel --json FILE",
+        );
+    }
+    let cases = all.chunk_by(|a, b| a.case == b.case).enumerate();
+    cases.map(|(number, case)| figure(case, number, palette)).collect()
+}
+
+/// Everyone in one case.
+fn figure(case: &[&Latencies], number: usize, palette: &Palette<'_>) -> String {
+    let Some(axis) = Axis::of(case.iter().map(|latencies| &*latencies.buckets)) else {
+        return String::new();
+    };
+    let name = if case[0].case.is_empty() { "an idle pool is asked" } else { &case[0].case };
+    let chart = Chart {
+        kind: "latency",
+        id: format!("latency-{number}"),
+        title: format!("Latency from outside, on a logarithmic axis: {name}"),
+        description: case.iter().map(|latencies| words(latencies)).collect::<Vec<_>>().join(" "),
+        height: ROW * case.len() as u32 + 20,
+        marks: marks(case, &axis, palette),
+    };
+    format!(
+        "<figure class=\"card whole\"><figcaption><strong>{}</strong><span class=\"quiet\">time until the answer, less is better; a logarithmic axis</span></figcaption>\n{}{}</figure>\n",
+        text(name),
+        chart.wide(),
+        table(case, name).folded(),
+    )
+}
+
+fn marks(case: &[&Latencies], axis: &Axis, palette: &Palette<'_>) -> String {
+    let bins: Vec<Vec<f64>> = case.iter().map(|latencies| axis.bins(&latencies.buckets)).collect();
+    let most = bins.iter().flatten().copied().fold(0.0, f64::max);
+    let plot = ROW - WORDS;
+    let first = format!(
+        "<path class=\"outline {}\" d=\"{}\"/>",
+        palette.class(&case[0].by),
+        steps(&bins[0], most, plot)
+    );
+    let mut marks = axis.ticks(ROW * case.len() as u32);
+    for (place, (latencies, bins)) in case.iter().zip(&bins).enumerate() {
+        let top = place as u32 * ROW;
+        let ground = top + ROW;
+        let inside = format!(
+            "<path class=\"area {}\" d=\"{}\"/>{}",
+            palette.class(&latencies.by),
+            steps(bins, most, plot),
+            if place > 0 { &first } else { "" },
+        );
+        let row = format!(
+            "{}<line class=\"ground\" x2=\"100%\" y1=\"{ground}\" y2=\"{ground}\"/>{}{}",
+            plane(top + WORDS, plot, &inside),
+            named(top + 20, &latencies.by),
+            lines(latencies, axis, top),
+        );
+        marks.push_str(&told(&words(latencies), &row));
+    }
+    marks
+}
+
+fn at(latencies: &Latencies, fraction: f64) -> f64 {
+    percentile(&latencies.buckets, fraction).unwrap_or_default() as f64
+}
+
+fn words(latencies: &Latencies) -> String {
+    format!(
+        "{}: p50 {}, p99 {}, of {}.",
+        latencies.by,
+        units::time(at(latencies, 0.5)),
+        units::time(at(latencies, 0.99)),
+        units::of(total(&latencies.buckets), "answer"),
+    )
+}
+
+/// The two that are marked.
+fn lines(latencies: &Latencies, axis: &Axis, top: u32) -> String {
+    let (middle, late) = (at(latencies, 0.5), at(latencies, 0.99));
+    let line = |class, time| {
+        let x = across(axis.place(time));
+        format!(
+            "<line class=\"{class}\" x1=\"{x}\" x2=\"{x}\" y1=\"{}\" y2=\"{}\"/>",
+            top + WORDS,
+            top + ROW
+        )
+    };
+    let said = format!("p50 {} · p99 {}", units::time(middle), units::time(late));
+    format!(
+        "{}{}{}\n",
+        line("p50", middle),
+        line("p99", late),
+        label("value", "100%", top + 20, "end", &said)
+    )
+}
+
+fn table(case: &[&Latencies], name: &str) -> Table {
+    let mut table = Table::new(
+        format!("latency, {name}"),
+        &["who", "answers", "p50", "p90", "p99", "p99.9", "longest"],
+    );
+    for latencies in case {
+        let mut row = vec![latencies.by.clone(), units::count(total(&latencies.buckets))];
+        row.extend(
+            [0.5, 0.9, 0.99, 0.999, 1.0].map(|fraction| units::time(at(latencies, fraction))),
+        );
+        table.rows.push(row);
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_answers_the_page_says_how_to_get_some() {
+        let empty = Latencies { buckets: vec![(5, 0)], ..Latencies::default() };
+        let record = Record { latencies: vec![empty], ..Record::default() };
+        assert!(latency(&record, &Palette::new([])).contains("heist bench duel"));
+    }
+
+    #[test]
+    fn percentiles_are_said() {
+        let latencies = Latencies {
+            by: "heist".into(),
+            buckets: vec![(1_000, 99), (50_000, 1)],
+            ..Latencies::default()
+        };
+        assert_eq!(words(&latencies), "heist: p50 1.00 µs, p99 1.00 µs, of 100 answers.");
+    }
+}

@@ -1,0 +1,117 @@
+//! `heist report`: a page of a file of samples.
+//!
+//! The page is one file that needs no other and no network. Charts are drawn here, as SVG, so that it prints and works without
+//! its script, which adds what needs a hand: looking closer, choosing, copying.
+
+mod comparison;
+mod environment;
+mod headline;
+mod histogram;
+mod html;
+mod inside;
+mod latency;
+mod palette;
+mod policy;
+mod scaling;
+mod svg;
+
+use heist_bench::record::Record;
+
+use crate::args::{Common, Report};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::{cases, file, out, units};
+use html::text;
+use palette::Palette;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
+    let record = file::read_record(&asked.file)?;
+    if record.samples.is_empty() && record.latencies.is_empty() && record.traces.is_empty() {
+        return Err(Failure {
+            exit: Exit::File,
+            what: format!("cannot make a page of {}", asked.file.display()),
+            why: "it has no samples, no latencies and no traces".into(),
+            advice: "Measure something first: heist bench --json FILE".into(),
+        });
+    }
+    file::write(&asked.output, page(&record).as_bytes())?;
+    if file::is_stdout(&asked.output) {
+        return Ok(Exit::Done);
+    }
+    let place = asked.output.display();
+    out::print(&if common.quiet {
+        format!("{place}\n")
+    } else {
+        format!("{place}: open it in a browser; it needs no network\n")
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The page that shows a record.
+pub(crate) fn page(record: &Record) -> String {
+    let names = record.samples.iter().map(|series| &*series.by);
+    let palette =
+        Palette::new(names.chain(record.latencies.iter().map(|latencies| &*latencies.by)));
+    let sections = [
+        comparison::comparison(record, &palette),
+        scaling::scaling(record, &palette),
+        latency::latency(record, &palette),
+        inside::inside(record),
+        environment::environment(record),
+    ];
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n{}<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n{}<main id=\"main\">\n{}</main>\n\
+         <footer><p>heist {}. Every result was verified while it was measured.</p></footer>\n<div id=\"tip\" aria-hidden=\"true\"></div>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n",
+        head(),
+        header(record),
+        sections.concat(),
+        env!("CARGO_PKG_VERSION"),
+    )
+}
+
+fn head() -> String {
+    format!(
+        "<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>heist: who took how long, and why</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,{ICON}\">\n<style>{STYLE}</style>\n</head>\n",
+        policy::policy(STYLE, SCRIPT),
+    )
+}
+
+/// Three lanes, one of which takes from another.
+const ICON: &str = "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cg fill='none' stroke-width='3'%3E\
+                    %3Cpath stroke='%230067b1' d='M1 3h14M1 13h9'/%3E%3Cpath stroke='%23c4500a' d='M1 8h6M12 3v10'/%3E%3C/g%3E%3C/svg%3E";
+
+const LOGO: &str = "<svg aria-hidden=\"true\" width=\"26\" height=\"22\" viewBox=\"0 0 26 22\"><path class=\"line c0\" d=\"M1 3h24M1 19h16\"/>\
+                    <path class=\"line c1\" d=\"M1 11h9M21 4v14\"/></svg>";
+
+fn header(record: &Record) -> String {
+    let links = [
+        ("comparison", "Comparison"),
+        ("scaling", "Scaling"),
+        ("latency", "Latency"),
+        ("inside", "Inside one run"),
+        ("environment", "Environment"),
+        ("again", "Do it again"),
+    ];
+    let links: String =
+        links.iter().map(|(id, name)| format!("<li><a href=\"#{id}\">{name}</a></li>")).collect();
+    let machine = &record.machine;
+    let place = [
+        if machine.cpu.is_empty() { String::new() } else { machine.cpu.clone() },
+        if machine.cores == 0 { String::new() } else { units::of(machine.cores as u64, "core") },
+        units::of(record.rounds as u64, "round"),
+    ];
+    let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    format!(
+        "<header>\n<h1>{LOGO}heist <span>report</span></h1>\n<p class=\"place\">{}</p>\n{}<nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n",
+        text(&place.join(" · ")),
+        headline::headline(&cases::cases(record), machine.cores),
+    )
+}
+
+#[cfg(test)]
+mod tests;

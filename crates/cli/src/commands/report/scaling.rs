@@ -1,0 +1,282 @@
+//! How much faster more workers are than one, against as much faster as they could be.
+
+use heist_bench::record::Record;
+
+use super::html::{Table, missing, section, text};
+use super::palette::Palette;
+use super::svg::{Chart, PLANE, across, anchor, decimal, label, plane, told};
+use crate::cases::{Case, cases, speed_up};
+use crate::units;
+
+/// Of the plot, without the numbers of workers below it.
+const HEIGHT: u32 = 200;
+/// Room for the signs at either side.
+const MARGIN: f64 = 0.04;
+
+/// One family of cases that differ by the number of workers.
+struct Scaling<'c> {
+    family: &'c str,
+    /// Who, and the speed-up for each number of workers, in rising order. All start with one worker.
+    lines: Vec<(&'c str, Vec<(usize, f64)>)>,
+    /// The most that anyone had.
+    workers: usize,
+}
+
+/// The section.
+pub(super) fn scaling(record: &Record, palette: &Palette<'_>) -> String {
+    let cases = cases(record);
+    let cores = record.machine.cores;
+    let cards: String = scalings(&cases)
+        .iter()
+        .enumerate()
+        .map(|(number, scaling)| card(scaling, number, cores, palette))
+        .collect();
+    let body = if cards.is_empty() {
+        let what = "No case of this file was measured both with one worker and with more. To measure the duel with \
+                    one and with two:";
+        missing(what, "heist bench duel --workers 1,2 --json FILE")
+    } else {
+        format!("<div class=\"cards\">\n{cards}</div>\n")
+    };
+    let lead = "Everyone against itself with one worker: twice is as good as two workers can be. The speed-up is the median of those of the rounds. The dashed line is that ideal; it ends at \
+                the number of cores, since more workers have to share them.";
+    section("scaling", "Scaling against ideal", lead, &body)
+}
+
+fn scalings<'c>(cases: &'c [Case<'c>]) -> Vec<Scaling<'c>> {
+    let mut families: Vec<&str> = Vec::new();
+    for case in cases.iter().filter(|case| case.workers == Some(1) && case.main().is_time()) {
+        if !families.contains(&&*case.family) {
+            families.push(&case.family);
+        }
+    }
+    families.into_iter().filter_map(|family| of_family(cases, family)).collect()
+}
+
+fn of_family<'c>(cases: &'c [Case<'c>], family: &'c str) -> Option<Scaling<'c>> {
+    let mut members: Vec<(usize, &Case<'_>)> = cases
+        .iter()
+        .filter(|case| case.family == family)
+        .filter_map(|case| Some((case.workers?, case)))
+        .collect();
+    members.sort_by_key(|&(workers, _)| workers);
+    let alone = members.iter().find(|&&(workers, _)| workers == 1)?.1;
+    let line = |by| {
+        let point =
+            |&(workers, case): &(usize, _)| Some((workers, speed_up(alone, case, by)?.median));
+        let points: Vec<_> = members.iter().filter_map(point).collect();
+        (points.len() > 1).then_some((by, points))
+    };
+    let lines: Vec<_> = alone.main().entries.iter().filter_map(|entry| line(entry.by)).collect();
+    let workers = lines.iter().filter_map(|(_, points)| Some(points.last()?.0)).max()?;
+    Some(Scaling { family, lines, workers })
+}
+
+fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_>) -> String {
+    let last = |points: &[(usize, f64)]| points.last().copied().unwrap_or_default();
+    let mut ends: Vec<_> = scaling.lines.iter().map(|(by, points)| (*by, last(points))).collect();
+    ends.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
+    let said: Vec<String> = ends
+        .iter()
+        .map(|(by, (workers, times))| format!("{by} is {times:.2} times as fast with {workers}"))
+        .collect();
+    let keys: String = ends
+        .iter()
+        .map(|(by, (_, times))| {
+            format!("<li>{}{} <b>{times:.2}×</b></li>", palette.key(by), text(by))
+        })
+        .collect();
+    let chart = Chart {
+        kind: "scaling",
+        id: format!("scaling-{number}"),
+        title: format!("{}: speed-up over one worker", scaling.family),
+        description: format!("{}.", units::list(&said)),
+        height: HEIGHT + 24,
+        marks: marks(scaling, cores, palette),
+    };
+    format!(
+        "<figure class=\"card\"><figcaption><strong>{}</strong><span class=\"quiet\">times as fast as one worker</span></figcaption>\n\
+         {}<ul class=\"keys\">{keys}</ul>\n{}</figure>\n",
+        text(scaling.family),
+        chart.wide(),
+        table(scaling).folded(),
+    )
+}
+
+/// Where things are.
+struct Places {
+    workers: f64,
+    top: f64,
+}
+
+impl Places {
+    fn x(&self, workers: f64) -> f64 {
+        MARGIN + (1.0 - 2.0 * MARGIN) * (workers - 1.0) / (self.workers - 1.0)
+    }
+
+    fn y(&self, times: f64) -> f64 {
+        f64::from(HEIGHT) * (1.0 - times / self.top)
+    }
+
+    fn point(&self, workers: f64, times: f64) -> String {
+        format!("{} {}", decimal(f64::from(PLANE) * self.x(workers)), decimal(self.y(times)))
+    }
+}
+
+fn marks(scaling: &Scaling<'_>, cores: usize, palette: &Palette<'_>) -> String {
+    let ideal_end = if cores == 0 { scaling.workers } else { cores.min(scaling.workers) } as f64;
+    let measured = scaling.lines.iter().flat_map(|(_, points)| points).map(|&(_, times)| times);
+    let top = measured.fold(ideal_end, f64::max) * 1.12;
+    let places = Places { workers: scaling.workers as f64, top };
+    let mut out = grid(&places);
+    let mut ideal = format!("M{}L{}", places.point(1.0, 1.0), places.point(ideal_end, ideal_end));
+    if ideal_end < places.workers {
+        ideal.push_str(&format!("L{}", places.point(places.workers, ideal_end)));
+    }
+    let mut lines = format!("<path class=\"ideal\" d=\"{ideal}\"/>");
+    let mut signs = String::new();
+    // The first one is ours: it is drawn last, over the others.
+    for (by, points) in scaling.lines.iter().rev() {
+        let class = palette.class(by);
+        let line: Vec<String> =
+            points.iter().map(|&(workers, times)| places.point(workers as f64, times)).collect();
+        lines.push_str(&format!("<path class=\"line {class}\" d=\"M{}\"/>", line.join("L")));
+        for &(workers, times) in points {
+            let words = format!(
+                "{by}, {}: {times:.2} times as fast as one",
+                units::of(workers as u64, "worker")
+            );
+            let sign = format!(
+                "<svg class=\"sign\" x=\"{}\" y=\"{}\"><path class=\"fill {class}\" d=\"{}\"/></svg>",
+                across(places.x(workers as f64)),
+                decimal(places.y(times)),
+                palette.sign(by),
+            );
+            signs.push_str(&told(&words, &sign));
+        }
+    }
+    out.push_str(&plane(0, HEIGHT, &lines));
+    out.push_str(&signs);
+    for workers in numbers(scaling) {
+        let x = places.x(workers as f64);
+        let words = if workers == 1 { "1 worker".into() } else { workers.to_string() };
+        out.push_str(&label(
+            "axis",
+            &across(if workers == 1 { 0.0 } else { x }),
+            HEIGHT + 17,
+            if workers == 1 { "start" } else { anchor(x) },
+            &words,
+        ));
+    }
+    out
+}
+
+/// Lines across, with what they mean.
+fn grid(places: &Places) -> String {
+    let step = (places.top / 4.0).ceil().max(1.0) as usize;
+    (0..=places.top as usize)
+        .step_by(step)
+        .map(|times| {
+            let y = places.y(times as f64);
+            let words =
+                label("axis", "0", (y - 4.0).max(9.0) as u32, "start", &format!("{times}×"));
+            let y = decimal(y);
+            format!("<line class=\"grid\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>{words}\n")
+        })
+        .collect()
+}
+
+/// The numbers of workers that were measured; of many, some.
+fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
+    let mut all: Vec<usize> =
+        scaling.lines.iter().flat_map(|(_, points)| points).map(|&(workers, _)| workers).collect();
+    all.sort_unstable();
+    all.dedup();
+    let apart = scaling.workers.div_ceil(10);
+    let mut shown: Vec<usize> = Vec::new();
+    for workers in all {
+        if shown.last().is_none_or(|last| workers - last >= apart) {
+            shown.push(workers);
+        }
+    }
+    shown
+}
+
+fn table(scaling: &Scaling<'_>) -> Table {
+    let mut table = Table::new(
+        format!("speed-up in {}", scaling.family),
+        &["who", "workers", "speed-up", "part of ideal"],
+    );
+    for (by, points) in &scaling.lines {
+        for &(workers, times) in points {
+            let part = units::percent(times, workers as f64);
+            table.rows.push(vec![by.to_string(), workers.to_string(), format!("{times:.2}"), part]);
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::Series;
+
+    use super::*;
+
+    fn series(workers: usize, by: &str, time: f64) -> Series {
+        Series {
+            workload: "duel".into(),
+            case: format!("skewed/{workers}"),
+            workers: Some(workers),
+            by: by.into(),
+            values: [("nanoseconds".into(), vec![time])].into(),
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn speed_up_is_over_ones_own_single_worker() {
+        let samples = vec![
+            series(4, "heist", 25.0),
+            series(1, "heist", 100.0),
+            series(2, "heist", 50.0),
+            series(1, "rayon", 90.0),
+            series(2, "rayon", 90.0),
+            series(2, "late", 1.0),
+        ];
+        let record = Record { samples, ..Record::default() };
+        let cases = cases(&record);
+        let scalings = scalings(&cases);
+        assert_eq!(scalings.len(), 1);
+        assert_eq!(scalings[0].workers, 4);
+        assert_eq!(
+            scalings[0].lines,
+            [("heist", vec![(1, 1.0), (2, 2.0), (4, 4.0)]), ("rayon", vec![(1, 1.0), (2, 1.0)])]
+        );
+    }
+
+    #[test]
+    fn one_number_of_workers_is_no_scaling() {
+        for workers in [1, 2] {
+            let record =
+                Record { samples: vec![series(workers, "heist", 1.0)], ..Record::default() };
+            assert!(scalings(&cases(&record)).is_empty());
+            assert!(scaling(&record, &Palette::new([])).contains("--workers 1,2"));
+        }
+    }
+
+    #[test]
+    fn times_of_zero_are_left_out() {
+        let record = Record {
+            samples: vec![series(1, "heist", 0.0), series(2, "heist", 0.0)],
+            ..Record::default()
+        };
+        assert!(scalings(&cases(&record)).is_empty());
+    }
+
+    #[test]
+    fn the_ends_of_the_axes_are_inside() {
+        let places = Places { workers: 4.0, top: 5.0 };
+        assert_eq!([1.0, 4.0].map(|workers| across(places.x(workers))), ["4%", "96%"]);
+        assert_eq!((places.y(0.0), places.y(5.0)), (f64::from(HEIGHT), 0.0));
+    }
+}

@@ -1,0 +1,164 @@
+//! The page as a whole. `ci/browser.sh` looks at it in a browser.
+
+use std::fs;
+use std::path::Path;
+
+use heist_bench::record::{Lane, Latencies, Record, Series, Traced};
+
+use super::page;
+
+fn read(path: &str) -> Record {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+/// How often each kind of chart is there.
+fn charts(page: &str) -> Vec<(&str, usize)> {
+    ["comparison", "scaling", "latency", "timeline", "steals", "distribution", "task-times"]
+        .into_iter()
+        .map(|kind| (kind, page.matches(&format!("data-chart=\"{kind}\"")).count()))
+        .collect()
+}
+
+#[test]
+fn a_full_record_has_all_charts() {
+    let page = page(&read("tests/data/made-up.json"));
+    let expected = [
+        ("comparison", 10),
+        ("scaling", 3),
+        ("latency", 1),
+        ("timeline", 5),
+        // Nobody steals from a queue that all share.
+        ("steals", 4),
+        ("distribution", 5),
+        ("task-times", 5),
+    ];
+    assert_eq!(charts(&page), expected);
+    assert!(page.contains("heist bench duel --workers 1,2,4 --rounds 21 --json duel.json"));
+    assert!(!page.contains("NaN"));
+}
+
+#[test]
+fn records_without_traces_say_how_to_get_them() {
+    for file in ["deque", "fork", "pipeline", "pool"] {
+        let mut record = read(&format!("../../bench/record/{file}.json"));
+        record.latencies.clear();
+        record.traces.clear();
+        let page = page(&record);
+        let found = charts(&page);
+        assert!(found[0].1 > 1, "{file}: {found:?}");
+        assert!(found[2..].iter().all(|(_, count)| *count == 0), "{file}: {found:?}");
+        assert!(page.contains("no latencies"), "{file}");
+        assert!(page.contains("no trace"), "{file}");
+        assert!(page.contains("<code>heist bench duel --json FILE</code>"), "{file}");
+    }
+}
+
+/// Every text of a record, and something that would be seen on the page.
+#[test]
+fn nothing_from_the_file_can_run() {
+    const EVIL: &str = "</title></script>\"'><script>alert(1)</script><img src=x onerror=alert(1)>";
+    let evil = || EVIL.to_owned();
+    let mut record = read("tests/data/made-up.json");
+    record.arguments = vec![evil()];
+    record.commit = evil();
+    record.unit = evil();
+    record.peers = [(evil(), evil())].into();
+    let machine = &mut record.machine;
+    for text in [&mut machine.cpu, &mut machine.kernel, &mut machine.rustc] {
+        *text = evil();
+    }
+    for series in &mut record.samples {
+        let values = series.values.values().next().unwrap().clone();
+        series.values.insert(evil(), values);
+        series.workload = evil();
+        series.item = Some(evil());
+        series.title = evil();
+        series.by.push_str(EVIL);
+        series.case = format!("{EVIL}/{}", series.case);
+    }
+    for latencies in &mut record.latencies {
+        latencies.case = evil();
+        latencies.by.push_str(EVIL);
+    }
+    for traced in &mut record.traces {
+        traced.case = evil();
+        traced.by = evil();
+        traced.lanes.iter_mut().for_each(|lane| lane.name = evil());
+    }
+    let page = page(&record);
+    let safe = "&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;";
+    assert!(page.matches(safe).count() > 100);
+    assert_eq!(page.matches("<script").count(), 1);
+    assert_eq!(page.matches("<img").count(), 0);
+    assert_eq!(page.matches("\"'>").count(), 0);
+}
+
+#[test]
+fn nothing_but_zeros_is_a_page() {
+    let zeros = |by: &str| Series {
+        workload: "zero".into(),
+        case: "1".into(),
+        workers: Some(1),
+        by: by.into(),
+        values: [("nanoseconds".into(), vec![0.0, 0.0]), ("steals_per_second".into(), vec![])]
+            .into(),
+        ..Series::default()
+    };
+    let lane = Lane { busy: vec![(0, 0)], asleep: vec![(0, 0)], ..Lane::default() };
+    let record = Record {
+        samples: vec![zeros("heist"), zeros("rayon")],
+        latencies: vec![Latencies { buckets: vec![(0, 0), (0, 3)], ..Latencies::default() }],
+        traces: vec![
+            Traced::default(),
+            Traced { lanes: vec![lane], task_times: vec![(0, 1)], ..Traced::default() },
+        ],
+        ..Record::default()
+    };
+    let page = page(&record);
+    assert!(!page.contains("NaN") && !page.contains("inf%"), "{page}");
+    assert!(page.contains("Nobody stole"));
+    assert!(page.contains("No task ended"));
+}
+
+#[test]
+fn a_large_record_is_no_large_page() {
+    let series = |number: usize| Series {
+        workload: format!("workload {}", number / 40),
+        case: format!("case {}", number / 4),
+        by: format!("pool {}", number % 4),
+        values: [("nanoseconds".into(), (1..=101).map(f64::from).collect())].into(),
+        ..Series::default()
+    };
+    let slices =
+        |first: u64| (0..2_000).map(|at| (first + at * 1_000, first + at * 1_000 + 400)).collect();
+    let lane = || Lane {
+        busy: slices(0),
+        asleep: slices(500),
+        steals: (0..2_000).map(|at| (at * 1_000, at as usize % 8, 1)).collect(),
+        ..Lane::default()
+    };
+    let traced = || Traced {
+        workers: 8,
+        lanes: (0..8).map(|_| lane()).collect(),
+        task_times: (1..2_000).map(|upper| (upper * 10, upper)).collect(),
+        ..Traced::default()
+    };
+    let record = Record {
+        samples: (0..200).map(series).collect(),
+        traces: (0..20).map(|_| traced()).collect(),
+        ..Record::default()
+    };
+    let size = page(&record).len();
+    assert!(size < 3_000_000, "{size} bytes");
+}
+
+/// It must work from a file system, with no network.
+#[test]
+fn the_page_refers_to_nothing_outside() {
+    let page = page(&read("tests/data/made-up.json"));
+    // The one that is left is the name of a format, in the icon.
+    assert_eq!(page.matches("http").count(), 2, "a namespace, and http-equiv");
+    assert_eq!(page.matches(" src=").count(), 0);
+    assert!(!page.contains("@import") && !page.contains("url("));
+}

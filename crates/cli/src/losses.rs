@@ -1,0 +1,86 @@
+//! Where we lose: the one answer that the terminal and the page both give.
+
+use heist_bench::stats::Interval;
+
+use crate::cases::{Case, Verdict, verdict};
+
+/// Ours beside somebody else, by one of the times of a case.
+pub(crate) struct Comparison<'c> {
+    /// In words: `duel/skewed with 2 workers`, `duel/latency, p99`.
+    pub(crate) what: String,
+    pub(crate) than: &'c str,
+    /// Our time as a part of the other's.
+    pub(crate) ratio: Interval,
+}
+
+impl Comparison<'_> {
+    /// We are slower, beyond the noise.
+    pub(crate) fn is_lost(&self) -> bool {
+        verdict(&self.ratio) == Verdict::Slower
+    }
+}
+
+/// Ours beside everyone else, our own other strategies among them, by every time that was measured; the worst comes first.
+pub(crate) fn comparisons<'c>(
+    cases: impl IntoIterator<Item = &'c Case<'c>>,
+) -> Vec<Comparison<'c>> {
+    let mut all: Vec<_> = cases.into_iter().flat_map(of_case).collect();
+    all.sort_by(|a, b| b.ratio.median.total_cmp(&a.ratio.median));
+    all
+}
+
+fn of_case<'c>(case: &'c Case<'c>) -> Vec<Comparison<'c>> {
+    let mut found = Vec::new();
+    for metric in case.metrics.iter().filter(|metric| metric.is_time()) {
+        let Some(ours) = metric.ours() else { continue };
+        let part = metric.part().map(|part| format!(", {part}")).unwrap_or_default();
+        let others = metric.entries.iter().filter(|other| other.by != ours.by);
+        found.extend(others.filter_map(|other| {
+            let what = format!("{}{part}", case.spoken());
+            Some(Comparison { what, than: other.by, ratio: ours.over(other)? })
+        }));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::{Record, Series};
+
+    use super::*;
+    use crate::cases::cases;
+
+    fn answers(by: &str, half: f64, most: f64) -> Series {
+        let values = [("p50_nanoseconds", half), ("p99_nanoseconds", most), ("wake_ups", 9.0)];
+        Series {
+            workload: "duel".into(),
+            case: "latency".into(),
+            by: by.into(),
+            values: values.map(|(key, value)| (key.into(), vec![value; 6])).into(),
+            ..Series::default()
+        }
+    }
+
+    #[test]
+    fn every_time_beside_everyone_counts_and_the_worst_is_first() {
+        let samples = vec![
+            answers("heist", 10.0, 60.0),
+            answers("heist-global", 20.0, 20.0),
+            answers("rayon", 8.0, 40.0),
+        ];
+        let record = Record { samples, ..Record::default() };
+        let cases = cases(&record);
+        let found: Vec<_> = comparisons(&cases)
+            .into_iter()
+            .map(|found| (found.is_lost(), found.ratio.median, found.what, found.than))
+            .collect();
+        let (half, most) = ("duel/latency, p50".to_owned(), "duel/latency, p99".to_owned());
+        let expected = [
+            (true, 3.0, most.clone(), "heist-global"),
+            (true, 1.5, most, "rayon"),
+            (true, 1.25, half.clone(), "rayon"),
+            (false, 0.5, half, "heist-global"),
+        ];
+        assert_eq!(found, expected);
+    }
+}

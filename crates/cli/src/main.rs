@@ -1,0 +1,48 @@
+//! `heist`: the comparison on your own machine, and a picture of what your program did.
+
+mod args;
+mod cases;
+mod commands;
+mod exit;
+mod file;
+mod help;
+mod interrupt;
+mod losses;
+mod out;
+mod style;
+mod units;
+
+use std::env;
+use std::process::ExitCode;
+
+use args::{Args, Command};
+use exit::Outcome;
+
+fn main() -> ExitCode {
+    let args = Args::from_command_line();
+    if args.measures() {
+        if !args.common.quiet && env::var_os("HEIST_TRACE").is_some() {
+            out::note("heist: HEIST_TRACE is not used here; `heist trace` makes a trace");
+        }
+        // Before the benchmark says how many workers there are by default.
+        commands::topo::detect();
+        // SAFETY: there is no other thread: those of the pool that was asked for its number of workers have ended.
+        unsafe { heist_bench::set_environment() };
+    }
+    let outcome = exit::guarded(|| run(&args)).flatten();
+    outcome.unwrap_or_else(|failure| failure.tell()).into()
+}
+
+fn run(args: &Args) -> Outcome {
+    interrupt::watch()?;
+    match &args.command {
+        None => commands::duel::run(&args.duel, &args.common),
+        Some(Command::Bench(asked)) => commands::bench::run(asked, &args.common),
+        Some(Command::Compare(asked)) => commands::compare::run(asked, &args.common),
+        Some(Command::Report(asked)) => commands::report::run(asked, &args.common),
+        Some(Command::Trace(asked)) => commands::trace::run(asked, &args.common),
+        Some(Command::Soak(asked)) => commands::soak::run(asked, &args.common),
+        Some(Command::Topo(asked)) => commands::topo::run(asked, &args.common),
+        Some(Command::Completions(asked)) => commands::completions::run(asked),
+    }
+}

@@ -1,0 +1,50 @@
+//! What is printed, so that it pipes well.
+
+use std::io::{self, ErrorKind, Write as _};
+
+use crate::exit::{Exit, Failure};
+
+/// On stdout, at once. If nobody reads any more (`heist bench --list | head -1`) it fails in a way that ends the command in silence
+/// and with success: a command that also writes files does that first.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+/// The same of what may be no text.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| refused(&error))
+}
+
+/// On stderr, as a line: progress, and what went wrong. Whether anybody reads it does not matter.
+pub(crate) fn note(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// What to say of text that stdout does not take.
+pub(crate) fn refused(error: &io::Error) -> Failure {
+    // Windows calls a pipe that nobody reads any more closed, not broken.
+    let nobody_reads = matches!(error.kind(), ErrorKind::BrokenPipe)
+        || cfg!(windows) && error.raw_os_error() == Some(232);
+    Failure {
+        exit: if nobody_reads { Exit::Done } else { Exit::File },
+        what: "cannot print the result".to_owned(),
+        why: error.to_string(),
+        advice: "Is the disk full that stdout goes to?".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_no_failure() {
+        assert_eq!(refused(&ErrorKind::BrokenPipe.into()).exit, Exit::Done);
+    }
+
+    #[test]
+    fn a_full_disk_is() {
+        assert_eq!(refused(&ErrorKind::StorageFull.into()).exit, Exit::File);
+    }
+}

@@ -1,0 +1,68 @@
+//! The contract of the help: it teaches by examples, and says what the exit codes mean.
+
+mod common;
+
+use common::expect;
+
+const COMMANDS: [&str; 7] = ["bench", "compare", "report", "trace", "soak", "topo", "completions"];
+
+#[test]
+fn the_help_has_examples_and_exit_codes() {
+    let (help, _) = expect(&["--help"], 0);
+    assert!(help.contains("Examples:"), "{help}");
+    for code in ["    0  ", "    1  ", "    2  ", "    3  ", "    4  ", "  130  "] {
+        assert!(help.contains(code), "{code} is not in\n{help}");
+    }
+    let (short, _) = expect(&["-h"], 0);
+    assert!(short.contains("Examples:") && !short.contains("Exit codes:"), "{short}");
+}
+
+#[test]
+fn every_command_has_at_least_three_examples() {
+    for command in COMMANDS {
+        for arguments in [[command, "--help"], ["help", command]] {
+            let (help, _) = expect(&arguments, 0);
+            let examples = help
+                .lines()
+                .filter(|line| line.starts_with("  ") && line.contains("heist "))
+                .count();
+            assert!(examples >= 3, "{command} has {examples}:\n{help}");
+        }
+    }
+}
+
+/// Of what a user is told to type, the words after `heist` are understood. What does not exist (a file) is another matter.
+#[test]
+fn examples_can_be_typed() {
+    for command in COMMANDS {
+        let (help, _) = expect(&[command, "--help"], 0);
+        let examples = help
+            .lines()
+            .filter_map(|line| line.strip_prefix("  heist "))
+            .filter(|line| line.starts_with(command));
+        for example in examples {
+            // What comes after two spaces, or goes to the shell, is not for the command.
+            let typed = example.split("  ").next().unwrap().split(['>', '|', '&']).next().unwrap();
+            let words: Vec<&str> = typed.split_whitespace().chain(["--help"]).collect();
+            expect(&words, 0);
+        }
+    }
+}
+
+#[test]
+fn no_line_of_an_example_is_too_wide() {
+    for command in COMMANDS {
+        let (help, _) = expect(&[command, "-h"], 0);
+        let wide = help
+            .lines()
+            .skip_while(|line| !line.contains("Examples:"))
+            .find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None);
+    }
+}
+
+#[test]
+fn there_is_a_version() {
+    let (version, _) = expect(&["--version"], 0);
+    assert_eq!(version.trim(), concat!("heist ", env!("CARGO_PKG_VERSION")));
+}

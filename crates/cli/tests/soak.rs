@@ -1,0 +1,124 @@
+//! The contract of `heist soak`: it ends when it should, says what it has done, and how to have it again.
+
+mod common;
+
+use common::{expect, heist, text};
+
+#[test]
+fn a_second_of_shapes() {
+    let (out, err) = expect(&["soak", "--minutes", "0.02", "--seed", "11"], 0);
+    for part in
+        ["queues", "pools", "forks", "loops and sorts", "pipelines", "nothing was lost", "seed 11"]
+    {
+        assert!(out.contains(part), "{part} is not in\n{out}");
+    }
+    // Panics are part of the shapes, and none is printed.
+    assert_eq!(err, "soak: 2 s, seed 11\n");
+}
+
+#[test]
+fn quiet_is_a_line() {
+    let (out, err) = expect(&["soak", "--minutes", "0.005", "--quiet"], 0);
+    assert!(out.starts_with("ok: ") && out.lines().count() == 1, "{out}");
+    assert_eq!(err, "");
+}
+
+#[test]
+fn no_time_is_enough_for_a_shape() {
+    let (out, _) = expect(&["soak", "--minutes", "1e-9", "--quiet"], 0);
+    assert!(out.starts_with("ok: 1 shape in "), "{out}");
+}
+
+#[test]
+fn one_shape_over_and_over() {
+    // The fourth of five kinds.
+    let (out, _) = expect(&["soak", "--minutes", "0.005", "--seed", "1", "--shape", "3"], 0);
+    let shapes = |name: &str| {
+        out.lines()
+            .find(|line| line.starts_with(name))
+            .unwrap()
+            .split_whitespace()
+            .rev()
+            .nth(3)
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!([shapes("queues"), shapes("pools"), shapes("forks"), shapes("pipelines")], ["0"; 4]);
+    assert_ne!(shapes("loops"), "0");
+}
+
+#[test]
+fn panics_are_not_printed_even_with_backtraces() {
+    let output = heist(&["soak", "--minutes", "0.02", "--seed", "5"])
+        .env("RUST_BACKTRACE", "1")
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stderr), "soak: 2 s, seed 5\n");
+}
+
+#[test]
+fn a_pool_that_cannot_be_is_not_held_against_the_shapes() {
+    let output = heist(&["soak"]).env("HEIST_NUM_THREADS", "many").output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("not a number of workers"), "{output:?}");
+}
+
+#[cfg(target_os = "linux")]
+mod interrupted {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// Long enough to be interrupted, which is when its first line has come.
+    fn begun() -> (Child, BufReader<std::process::ChildStderr>) {
+        let mut child = heist(&["soak", "--minutes", "5", "--seed", "2"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        err.read_line(&mut String::new()).unwrap();
+        (child, err)
+    }
+
+    fn signal(child: &Child, signal: libc::c_int) {
+        // SAFETY: the call only sends a signal, to a child that has not been waited for.
+        let outcome = unsafe { libc::kill(child.id() as libc::pid_t, signal) };
+        assert_eq!(outcome, 0);
+    }
+
+    #[test]
+    fn ctrl_c_ends_it_with_a_summary() {
+        for kind in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            let (mut child, mut err) = begun();
+            signal(&child, kind);
+            let (mut out, mut rest) = (String::new(), String::new());
+            child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+            err.read_to_string(&mut rest).unwrap();
+            assert_eq!(child.wait().unwrap().code(), Some(130), "{out}{rest}");
+            assert!(
+                out.contains("pipelines") && out.contains("interrupted:") && out.contains("seed 2"),
+                "{out}"
+            );
+            assert_eq!(rest, "");
+        }
+    }
+
+    /// As `nohup` and the background jobs of scripts have it.
+    #[test]
+    fn what_was_ignored_stays_ignored() {
+        let script = "trap '' INT HUP; exec \"$0\" \"$@\"";
+        let mut child = Command::new("sh")
+            .args(["-c", script, env!("CARGO_BIN_EXE_heist"), "soak", "--minutes", "0.02"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        err.read_line(&mut String::new()).unwrap();
+        signal(&child, libc::SIGINT);
+        signal(&child, libc::SIGHUP);
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+}

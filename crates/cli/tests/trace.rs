@@ -1,0 +1,34 @@
+//! The contract of `heist trace`: a file that can be opened elsewhere, or none.
+
+mod common;
+
+use std::fs;
+
+use common::{Directory, expect, heist, text};
+
+#[test]
+fn a_trace_is_a_file() {
+    let directory = Directory::new("trace-file");
+    let output = heist(&["trace", "ignition/2"]).current_dir(&directory.0).output().unwrap();
+    let out = text(&output.stdout);
+    assert!(out.starts_with("trace.json\nignition/2 by heist: "), "{output:?}");
+    assert!(out.contains(" events of 2 threads, "), "{out}");
+    let bytes = fs::read(directory.0.join("trace.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&bytes).unwrap();
+}
+
+#[test]
+fn it_may_go_to_stdout() {
+    let directory = Directory::new("trace-stdout");
+    let output =
+        heist(&["trace", "ignition/2", "-o", "-"]).current_dir(&directory.0).output().unwrap();
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap();
+    assert!(text(&output.stderr).contains("events of 2 threads"), "{output:?}");
+    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+}
+
+#[test]
+fn a_place_that_cannot_be_is_told_before_the_run() {
+    let (out, err) = expect(&["trace", "uts", "-o", "no/such/folder/a.json"], 3);
+    assert!(out.is_empty() && err.contains("there is no folder"), "{err}");
+}
