@@ -1,40 +1,25 @@
 //! `heist report`: what it does with files that are not what they should be.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder that goes when it is dropped.
-struct Folder(PathBuf);
+use common::Directory;
 
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("report-{name}"));
-        // Of a run that was ended before it could clean up.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
-        fs::write(&path, text).unwrap();
-        path
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let mut names: Vec<_> =
-            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
+fn file(folder: &Directory, name: &str, text: &str) -> PathBuf {
+    let path = folder.0.join(name);
+    fs::write(&path, text).unwrap();
+    path
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn names(folder: &Directory) -> Vec<String> {
+    let entries = fs::read_dir(&folder.0).unwrap();
+    let mut names: Vec<_> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }
 
 fn report(file: &Path, output: &Path) -> Output {
@@ -60,37 +45,37 @@ fn refuses(file: &Path, output: &Path, said: &str) {
 
 #[test]
 fn a_page_is_written_and_its_place_is_printed() {
-    let folder = Folder::new("written");
-    let output = folder.file("page.html", "what was there before");
+    let folder = Directory::new("report-written");
+    let output = file(&folder, "page.html", "what was there before");
     let result = report(&made_up(), &output);
     assert_eq!(result.status.code(), Some(0));
     assert!(String::from_utf8(result.stdout).unwrap().contains("page.html"));
     assert!(fs::read_to_string(&output).unwrap().starts_with("<!DOCTYPE html>"));
-    assert_eq!(folder.names(), ["page.html"]);
+    assert_eq!(names(&folder), ["page.html"]);
 }
 
 #[test]
 fn files_that_are_no_record_are_refused() {
-    let folder = Folder::new("refused");
+    let folder = Directory::new("report-refused");
     let output = folder.0.join("page.html");
     refuses(&folder.0.join("none.json"), &output, "cannot read samples from");
     refuses(&folder.0, &output, "cannot read samples from");
-    refuses(&folder.file("empty.json", ""), &output, "it is not JSON");
-    refuses(&folder.file("text.json", "not JSON"), &output, "it is not JSON");
+    refuses(&file(&folder, "empty.json", ""), &output, "it is not JSON");
+    refuses(&file(&folder, "text.json", "not JSON"), &output, "it is not JSON");
     refuses(
-        &folder.file("other.json", r#"{"a": 1}"#),
+        &file(&folder, "other.json", r#"{"a": 1}"#),
         &output,
         "no record of a run: missing field",
     );
     let nothing = r#"{"arguments": [], "machine": {"cpu": "", "cores": 1, "kernel": "", "rustc": ""}, "commit": "",
         "peers": {}, "rounds": 0, "hand_off_nanoseconds": [], "samples": []}"#;
-    refuses(&folder.file("nothing.json", nothing), &output, "it has no samples");
+    refuses(&file(&folder, "nothing.json", nothing), &output, "it has no samples");
 }
 
 #[test]
 fn places_where_nothing_can_be_written_are_refused() {
-    let folder = Folder::new("places");
+    let folder = Directory::new("report-places");
     refuses(&made_up(), &folder.0.join("none/page.html"), "there is no folder");
     refuses(&made_up(), &folder.0, "it is a folder");
-    assert!(folder.names().is_empty());
+    assert!(names(&folder).is_empty());
 }
