@@ -182,9 +182,10 @@ impl Ledger {
 /// The counters of a pool at one time: [`total`](Self::total), to which this dereferences, and each
 /// worker's.
 ///
-/// Reading them costs the workers nothing. After [`Pool::stop`](crate::Pool::stop) they are exact;
-/// while the pool runs they are a moment old, and `tasks_completed + panics + cancellations` is never
-/// more than `tasks_submitted`.
+/// Reading them costs the workers nothing. While the pool runs they are a moment old, and `tasks_completed + panics +
+/// cancellations` is never more than `tasks_submitted`. After [`Pool::stop`](crate::Pool::stop) they are exact. What a
+/// thread outside is in the middle of submitting just then, be it a spawn or a pipeline whose results were dropped, is seen
+/// as submitted a moment before it is seen as cancelled.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(2).build()?;
