@@ -6,9 +6,7 @@ cd "$(dirname "$0")/.."
 
 # Each checker has a target directory of its own: its cfg rebuilds everything.
 loom() { RUSTFLAGS="--cfg loom ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/loom --features loom "$@"; }
-shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/shuttle --features shuttle "$@"; }
 
 loom -p heist-deque --test models -- --nocapture "$@"
 loom -p heist --lib -- --nocapture "$@"
-shuttle -p heist-deque --test shuttle -- "$@"
-shuttle -p heist --test shuttle --test shuttle_fork --test shuttle_engine --test shuttle_pipeline -- "$@"
+ci/schedules.sh "$@"

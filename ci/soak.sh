@@ -12,4 +12,10 @@ cargo run --release -- soak --minutes "$minutes"
 for ((run = 0; run < 10 * minutes; run++)); do
     cargo run --quiet --release -p heist --example engines >/dev/null
 done
-echo "soak: ok: and $((10 * minutes)) runs of engines"
+# Schedules that nobody has tried: a round takes some minutes.
+rounds=$(((minutes + 4) / 5))
+for ((round = 0; round < rounds; round++)); do
+    seed=$((RANDOM << 15 | RANDOM))
+    SHUTTLE_RANDOM_SEED=$seed ci/schedules.sh >/dev/null || { echo "soak: FAILED: SHUTTLE_RANDOM_SEED=$seed ci/schedules.sh" >&2; exit 1; }
+done
+echo "soak: ok: and $((10 * minutes)) runs of engines, $rounds rounds of new schedules"

@@ -2,7 +2,7 @@
 //!
 //! Run with `ci/models.sh`. Shuttle is sequentially consistent, so it says nothing of orderings (the
 //! loom models do); it finds errors of logic that need more threads and more steps than loom can
-//! explore. A failing schedule is printed; `HEIST_REPLAY=<schedule> ci/models.sh NAME` runs it again.
+//! explore. A failing schedule is printed; `HEIST_REPLAY=<schedule> ci/schedules.sh NAME` runs it again.
 
 #![cfg(shuttle)]
 

@@ -1,7 +1,7 @@
 //! Whole pools under shuttle: random and PCT schedules of spawns, waits and stops.
 //!
 //! Run with `ci/models.sh`. A task that is lost, a wake-up that is missed and a wait that never ends
-//! are deadlocks, which shuttle reports with the schedule; `HEIST_REPLAY=<schedule> ci/models.sh NAME`
+//! are deadlocks, which shuttle reports with the schedule; `HEIST_REPLAY=<schedule> ci/schedules.sh NAME`
 //! runs it again. Orderings are the business of the loom models.
 
 #![cfg(shuttle)]
