@@ -25,6 +25,7 @@ on() {
 step_fmt() {
     cargo fmt --all --check
     for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
+    rustfmt --edition 2024 --check bench/revisions/main.rs
 }
 
 # Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core, nor at the command.
@@ -77,6 +78,7 @@ step_bench() {
     cargo run --profile model --features peers -- bench --quiet --rounds 1 >/dev/null
     on bench/rayon/stock test
     bench/rayon/run.sh --check
+    bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
 }
 
 # The page of `heist report`, looked at in a real Chromium.

@@ -22,7 +22,7 @@
 //!
 //! With the environment variable `HEIST_TRACE` set to the name of a file, every pool of the program that was not told otherwise keeps
 //! the last 65,535 events of each thread, and they are written to that file when the program ends: when `main` returns, or by
-//! [`std::process::exit`] (not on Windows), not by a signal or an abort. Of pools that have ended, the last 64 are in it. `%p` in the
+//! [`std::process::exit`] (not on Windows), not by a signal or an abort. Of many pools, 64 are in it: those that ended first go first. `%p` in the
 //! name is the process's number, for programs that start others.
 //!
 //! ```sh
