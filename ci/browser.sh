@@ -30,7 +30,7 @@ npm install --prefix "$work" --cache "$work/cache" --no-save --no-package-lock -
     skip "playwright-core cannot be had from the package registry"
 
 # A browser leaves things in a home.
-check() { HOME=$work timeout 300 node ci/browser/check.mjs "$@"; }
+check() { HOME=$work timeout 900 node ci/browser/check.mjs "$@"; }
 
 # Must fail, and say this.
 must_fail() {

@@ -74,7 +74,7 @@ settle() {
 }
 
 # Seconds. What takes so long hangs.
-limit=${HEIST_RAYON_LIMIT:-600}
+limit=${HEIST_RAYON_LIMIT:-1800}
 child=
 trap '[[ -z $child ]] || kill "$child"' EXIT
 total=0

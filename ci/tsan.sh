@@ -23,7 +23,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 examples=(heist-deque/stress heist/strategies heist/forks heist/engines heist/pipelines) # package/example
 args=(--quick)
-time_limit=600 # seconds for each run, so that a hang ends too
+time_limit=1800 # seconds for each run, so that a hang ends too
 min_rustc=1.85 # edition 2024; a higher rust-version in the workspace wins
 cache=${HEIST_TSAN_DIR:-target/tsan}
 

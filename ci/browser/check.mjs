@@ -35,6 +35,7 @@ const file = pathToFileURL(resolve(page)).href;
 const { chromium } = createRequire(`${process.env.HEIST_NODE}/`)("playwright-core");
 const browser = await chromium.launch({
   executablePath: process.env.HEIST_CHROMIUM,
+  timeout: 180_000,
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
 
@@ -53,6 +54,7 @@ process.exitCode = problems.length ? 1 : 0;
 async function look(name, pixels) {
   const complain = (what) => problems.push(`${name}: ${what}`);
   const context = await browser.newContext(views[name]);
+  context.setDefaultTimeout(120_000);
   const tab = await context.newPage();
   tab.on("console", (message) => { if (["error", "warning", "assert"].includes(message.type())) complain(`console ${message.type()}: ${message.text()}`); });
   tab.on("pageerror", (error) => complain(`exception: ${error.message}`));

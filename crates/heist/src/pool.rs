@@ -292,15 +292,16 @@ impl Pool {
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (begin, begun) = std::sync::mpsc::channel();
     /// let (gate, opened) = std::sync::mpsc::channel::<()>();
-    /// let running = pool.spawn(move || opened.recv().is_err());
+    /// let running = pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
     /// let waiting = pool.spawn(|| ());
-    /// while pool.stats().per_worker[0].injector_pops == 0 {
-    ///     std::thread::yield_now();
-    /// }
+    /// begun.recv().unwrap();
     /// std::thread::scope(|scope| {
     ///     scope.spawn(|| pool.stop_now());
-    ///     while !pool.spawn(|| ()).is_finished() {} // until it is refused
+    ///     while !pool.spawn(|| ()).is_finished() { // until it is refused
+    ///         std::thread::yield_now();
+    ///     }
     ///     drop(gate);
     /// });
     /// assert!(running.join().unwrap());

@@ -211,7 +211,11 @@ fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
     let pool = S::pool(2);
     assert_eq!(per_task(&pool, waves), "0.00");
     if S::STEALS {
-        assert!(pool.stats().successful_steals > 0, "nothing was stolen");
+        // On a busy machine the other worker may not have had a core so far.
+        eventually("something is stolen", || {
+            waves(&pool, 1);
+            pool.stats().successful_steals > 0
+        });
     }
 }
 

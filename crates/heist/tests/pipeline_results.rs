@@ -349,8 +349,10 @@ fn report<S: Kind>() {
         let mut results = way.of(pipeline).results(&pool).expect("a start");
         assert_eq!(results.report().results, 0, "{way:?}");
         assert_eq!(results.by_ref().take(25).count(), 25);
+        // Results may be there a moment before the source's items are counted.
+        eventually("what was delivered is counted", || results.report().items >= 25);
         let early = results.report();
-        assert!(early.results <= 25 && early.items >= 25 && early.items <= 60, "{way:?}: {early}");
+        assert!(early.results <= 25 && early.items <= 60, "{way:?}: {early}");
         assert_eq!(results.by_ref().count(), 75);
         let last = results.report();
         assert_eq!((last.items, last.batches, last.results), (100, 10, 100), "{way:?}");

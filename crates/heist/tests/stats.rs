@@ -6,13 +6,12 @@
 mod common;
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use common::{
-    Gate, Kind, WORKERS, assert_balanced, assert_counts, ended, eventually, fields,
+    Crew, Gate, Kind, WORKERS, assert_balanced, assert_counts, ended, eventually, fields,
     for_every_strategy,
 };
 use heist::{Counters, Pool, Stats};
@@ -208,17 +207,16 @@ fn sources<S: Kind>() {
 }
 
 /// Panics unless every worker goes to sleep, and stays asleep.
-fn assert_idle(pool: &Pool) {
-    // Still is what does not change from one look to a much later one. How soon is not the point.
+fn assert_idle(pool: &Pool, crew: &Crew) {
+    // Still is what sleeps, and does not change from one look to a much later one. How soon is not the point.
     let mut last = pool.stats();
     eventually("nothing changes any more", || {
         thread::sleep(Duration::from_millis(100));
         let stats = pool.stats();
-        let still = stats.total == last.total;
+        let still = stats.total == last.total && stats.parks >= pool.workers() as u64;
         last = stats;
-        still
+        still && crew.sleeps()
     });
-    assert!(last.parks >= pool.workers() as u64, "{:?}", last.total);
     for _ in 0..10 {
         thread::sleep(Duration::from_millis(10));
         assert_eq!(pool.stats().total, last.total, "an idle pool does nothing");
@@ -227,18 +225,20 @@ fn assert_idle(pool: &Pool) {
 
 fn idle<S: Kind>() {
     for workers in WORKERS {
-        assert_idle(&S::pool(workers));
+        let crew = Crew::new();
+        assert_idle(&crew.builder::<S>(workers).build().expect("a pool"), &crew);
     }
 }
 
 fn idle_again<S: Kind>() {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let crew = Crew::new();
+        let pool = crew.builder::<S>(workers).build().expect("a pool");
         for _ in 0..3 {
             let handles: Vec<_> = (0..100).map(|_| pool.spawn(toil)).collect();
             handles.into_iter().for_each(|handle| handle.join().expect("a result"));
             pool.spawn(|| heist::spawn(toil).join()).join().expect("a result").expect("a result");
-            assert_idle(&pool);
+            assert_idle(&pool, &crew);
         }
         assert_counts(&pool, 306, 0, 0);
     }

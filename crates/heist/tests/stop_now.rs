@@ -107,10 +107,12 @@ fn during_stop<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         let (start, started) = mpsc::channel();
+        let all_held = Arc::new(Barrier::new(workers));
         for _ in 0..workers {
-            let start = start.clone();
+            let (start, all_held) = (start.clone(), Arc::clone(&all_held));
             // Holds its worker up until nothing may start any more; from outside one cannot see it.
             pool.spawn(move || {
+                all_held.wait();
                 start.send(()).expect("a test that waits");
                 while heist::spawn(|| ()).join().is_ok() {
                     thread::yield_now();

@@ -177,8 +177,8 @@ fn nest(bars: &mut [(f64, f64)]) {
     bars.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let mut open: Vec<f64> = Vec::new();
     for &(start, end) in &*bars {
-        // Times are in thousandths.
-        open.retain(|&outer| outer > start);
+        // Times are in thousandths, and their sums are rounded.
+        open.retain(|&outer| outer > start + 0.0005);
         assert!(open.last().is_none_or(|&outer| end <= outer + 0.0005), "{start} to {end}");
         open.push(end);
     }

@@ -139,7 +139,9 @@ fn no_handler_aborts() {
     if is_child() {
         let pool = ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
         pool.spawn(|| panic!("unseen"));
-        std::thread::park();
+        loop {
+            std::thread::park();
+        }
     } else {
         aborted("no_handler_aborts", "no panic handler");
     }
@@ -151,7 +153,9 @@ fn a_handler_that_panics_aborts() {
         let builder = ThreadPoolBuilder::new().num_threads(1).panic_handler(|_| panic!("in turn"));
         let pool = builder.build().expect("a pool");
         pool.spawn(|| panic!("unseen"));
-        std::thread::park();
+        loop {
+            std::thread::park();
+        }
     } else {
         aborted("a_handler_that_panics_aborts", "the panic handler panicked");
     }
@@ -163,7 +167,9 @@ fn a_start_handler_that_panics_aborts() {
         let builder =
             ThreadPoolBuilder::new().num_threads(1).start_handler(|_| panic!("at the start"));
         let _pool = builder.build().expect("a pool");
-        std::thread::park();
+        loop {
+            std::thread::park();
+        }
     } else {
         aborted("a_start_handler_that_panics_aborts", "no panic handler");
     }

@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use common::{add, with_pool};
 use rayon_core::{
@@ -74,12 +75,13 @@ fn to_the_second_half_of_a_join() {
         with_pool(threads, |pool| {
             let done = AtomicBool::new(false);
             let wait = || {
-                (0..1_000_000).any(|_| {
+                let end = Instant::now() + Duration::from_secs(60);
+                while !done.load(Ordering::Acquire) && Instant::now() < end {
                     if yield_now() == Some(Yield::Idle) {
                         std::thread::yield_now();
                     }
-                    done.load(Ordering::Acquire)
-                })
+                }
+                done.load(Ordering::Acquire)
             };
             let (seen, ()) = pool.install(|| join(wait, || done.store(true, Ordering::Release)));
             assert!(seen, "with {threads} threads");

@@ -11,6 +11,8 @@ pub(crate) fn heist(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heist"));
     command.args(arguments).stdin(Stdio::null());
     for name in [
+        "COLUMNS",
+        "LINES",
         "NO_COLOR",
         "CLICOLOR",
         "CLICOLOR_FORCE",

@@ -12,6 +12,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use heist_deque::{Destination, Full, Steal, bounded, growable, locked};
 
@@ -56,15 +57,17 @@ pub(crate) trait Owner<T> {
     /// Pushes as soon as there is room.
     fn push_patiently(&self, mut item: T) {
         /// Far more than a thief needs to come back to what it was reading.
-        const PATIENCE: usize = 10_000_000;
-        for _ in 0..PATIENCE {
+        const PATIENCE: Duration = Duration::from_secs(60);
+        let mut full_since = None;
+        loop {
             match self.offer(item) {
                 Ok(()) => return,
                 Err(Full(back)) => item = back,
             }
+            let since = full_since.get_or_insert_with(Instant::now);
+            assert!(since.elapsed() < PATIENCE, "nobody made room");
             thread::yield_now();
         }
-        panic!("nobody made room");
     }
 }
 

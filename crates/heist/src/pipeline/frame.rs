@@ -17,7 +17,7 @@ use super::stage::Steps;
 use crate::cancel::Follower;
 use crate::member::Intake;
 use crate::panic::contain;
-use crate::sync::{Arc, Mutex, Padded, lock, prefetch_for_write};
+use crate::sync::{Arc, Mutex, Padded, elapsed, lock, prefetch_for_write};
 use crate::task::{Receipt, Task};
 
 pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
@@ -132,7 +132,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
 
     /// Nanoseconds since the start.
     pub(super) fn now(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        elapsed(self.started)
     }
 
     /// For the one who is at the source.

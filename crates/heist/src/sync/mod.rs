@@ -40,6 +40,12 @@ pub(crate) fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Nanoseconds since then.
+#[cfg(not(shuttle))]
+pub(crate) fn elapsed(since: std::time::Instant) -> u64 {
+    u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// Is this thread unwinding?
 pub(crate) fn panicking() -> bool {
     std::thread::panicking()

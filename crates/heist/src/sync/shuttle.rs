@@ -21,6 +21,16 @@ pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
+shuttle::lazy_static! {
+    /// How often anybody has asked for the time.
+    static ref LOOKS: AtomicU64 = AtomicU64::new(0);
+}
+
+/// A clock that every look moves on by a tenth of a millisecond: the same schedule has the same times.
+pub(crate) fn elapsed(_since: std::time::Instant) -> u64 {
+    LOOKS.fetch_add(100_000, Ordering::SeqCst)
+}
+
 /// Nobody asks.
 pub(crate) fn thread_name() -> String {
     String::new()

@@ -43,6 +43,17 @@ impl Crew {
         names.filter(|name| name.starts_with(&self.name)).count()
     }
 
+    /// Do all of them sleep, as the system sees it? Who waits for a core does not.
+    pub(crate) fn sleeps(&self) -> bool {
+        let Ok(tasks) = fs::read_dir("/proc/self/task") else { return true };
+        let stats =
+            tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("stat")).ok());
+        let ours = format!("({}", self.name);
+        stats
+            .filter(|stat| stat.contains(&ours))
+            .all(|stat| stat.rsplit_once(") ").is_some_and(|(_, state)| state.starts_with('S')))
+    }
+
     /// A thread that was joined may be in the system's list for a moment longer.
     pub(crate) fn assert_gone(&self) {
         eventually("no thread is left of the pool", || self.threads() == 0);

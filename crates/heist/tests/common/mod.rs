@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heist::{Builder, Counters, JoinHandle, Pool, Stats, Strategy};
+use heist::{Builder, Counters, JoinError, JoinHandle, Pool, Stats, Strategy};
 
 mod crew;
 mod executor;
@@ -138,13 +138,15 @@ impl Gate {
 }
 
 /// Stops the pool at once, and lets the running tasks go on when nothing else may start. Returns
-/// how many tasks were let in to find out, all of them cancelled.
+/// how many tasks were let in to find out, all of them cancelled if no worker was free.
 pub(crate) fn stop_now_before(pool: &Pool, let_go: impl FnOnce()) -> u64 {
     thread::scope(|scope| {
         let stopper = scope.spawn(|| pool.stop_now());
         let mut admitted = 0;
         eventually("the pool refuses tasks", || {
-            let refused = pool.spawn(|| ()).is_finished();
+            let probe = pool.spawn(|| ());
+            // One that was let in may have been run, or cancelled, by a worker that is free.
+            let refused = probe.is_finished() && matches!(probe.join(), Err(JoinError::Stopped));
             admitted += u64::from(!refused);
             refused
         });

@@ -40,7 +40,7 @@ impl Watch {
             let (mut last, mut looks) = (0, 0);
             while ended.recv_timeout(look) == Err(RecvTimeoutError::Timeout) {
                 let begun = shared.begun.load(Ordering::Relaxed);
-                looks = if begun == last { looks + 1 } else { 0 };
+                looks = if begun > 0 && begun == last { looks + 1 } else { 0 };
                 last = begun;
                 if looks == PATIENCE {
                     return hangs(shared.number.load(Ordering::Relaxed));
