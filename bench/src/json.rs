@@ -99,7 +99,7 @@ fn lines(items: &[impl Serialize]) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Lane, Machine, Traced};
+    use crate::record::{Lane, Machine, Totals, Traced};
     use crate::row::tests::row;
 
     fn text(record: &Record) -> String {
@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_read() {
-        let lane = Lane { name: "w0".into(), steals: vec![(1, 0, 2)], ..Lane::default() };
+        let totals = Totals { busy: 5, asleep: 4, steals: vec![(0, 1, 2)] };
+        let lane = Lane { name: "w0".into(), totals: Some(totals), ..Lane::default() };
         let record = Record {
             arguments: vec!["bench".into(), "a \"b\" \\ c\n".into()],
             machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },

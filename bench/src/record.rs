@@ -125,4 +125,74 @@ pub struct Lane {
     /// When it stole, from which thread (its place among the lanes), and how many tasks. Of very many, neighbours with one
     /// victim are one.
     pub steals: Vec<(u64, usize, usize)>,
+    /// What all of that was before neighbours became one, and `tasks` are of the same time. Older files have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub totals: Option<Totals>,
+}
+
+impl Lane {
+    /// Those that were counted; of an older file, what the pieces add up to, which is about as much.
+    pub fn totals(&self) -> Totals {
+        let pieces = || Totals::of(&self.busy, &self.asleep, &self.steals);
+        self.totals.clone().unwrap_or_else(pieces)
+    }
+}
+
+/// What a thread did, all in all.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Totals {
+    /// For how long it ran tasks, in nanoseconds.
+    pub busy: u64,
+    /// For how long it slept.
+    pub asleep: u64,
+    /// From which thread it stole, how often, and how many tasks.
+    pub steals: Vec<(usize, u64, u64)>,
+}
+
+impl Totals {
+    /// Of pieces as a [`Lane`] has them.
+    pub(crate) fn of(
+        busy: &[(u64, u64)],
+        asleep: &[(u64, u64)],
+        steals: &[(u64, usize, usize)],
+    ) -> Self {
+        let sum = |pieces: &[(u64, u64)]| {
+            let long = |&(from, to): &(u64, u64)| to.saturating_sub(from);
+            pieces.iter().map(long).fold(0, u64::saturating_add)
+        };
+        let mut from: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+        for &(_, victim, tasks) in steals {
+            let of = from.entry(victim).or_default();
+            *of = (of.0 + 1, of.1.saturating_add(tasks as u64));
+        }
+        let steals = from.into_iter().map(|(victim, (steals, tasks))| (victim, steals, tasks));
+        Self { busy: sum(busy), asleep: sum(asleep), steals: steals.collect() }
+    }
+
+    /// How often it stole.
+    pub fn stole(&self) -> u64 {
+        self.steals.iter().map(|&(_, steals, _)| steals).fold(0, u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_older_file_has_the_totals_of_its_pieces() {
+        let text = r#"{"name":"w","tasks":2,"lost":0,"busy":[[0,5],[7,9]],"asleep":[[5,6]],"steals":[[1,2,4],[3,2,1],[4,0,1]]}"#;
+        let lane: Lane = serde_json::from_str(text).unwrap();
+        let found = lane.totals();
+        assert_eq!((found.busy, found.asleep, found.stole()), (7, 1, 3));
+        assert_eq!(found.steals, [(0, 1, 1), (2, 2, 5)]);
+        assert_eq!(serde_json::to_string(&lane).unwrap(), text);
+    }
+
+    #[test]
+    fn totals_that_were_counted_are_those_of_a_lane() {
+        let totals = Totals { busy: 3, asleep: 2, steals: vec![(0, 9, 9)] };
+        let lane = Lane { busy: vec![(0, 5)], totals: Some(totals.clone()), ..Lane::default() };
+        assert_eq!(lane.totals(), totals);
+    }
 }

@@ -3,7 +3,7 @@
 use heist::trace::{Event, EventKind, ThreadTrace, Trace};
 
 use crate::histogram::buckets;
-use crate::record::{Lane, Traced};
+use crate::record::{Lane, Totals, Traced};
 
 /// The most pieces of one kind in a lane: more than a screen has columns.
 const MOST: usize = 1_500;
@@ -63,15 +63,17 @@ fn summary(threads: &[Thread]) -> Traced {
     let lane = |thread: &Thread| {
         let mut told = Told::of(thread, shown.1);
         times.append(&mut told.times);
+        let (busy, asleep) = (clipped(told.busy, shown), clipped(told.asleep, shown));
+        let steals = steals(thread, threads, shown);
         let least = (shown.1 - shown.0) / UNSEEN;
-        let spans = |spans: Vec<Span>| merged(clipped(spans, shown), least);
         Lane {
             name: thread.name.clone(),
             tasks: told.tasks,
             lost: thread.lost,
-            busy: spans(told.busy),
-            asleep: spans(told.asleep),
-            steals: thinned(&steals(thread, threads, shown)),
+            busy: merged(&busy, least),
+            asleep: merged(&asleep, least),
+            steals: thinned(&steals),
+            totals: Some(Totals::of(&busy, &asleep, &steals)),
         }
     };
     let lanes = threads.iter().map(lane).collect();
@@ -162,14 +164,13 @@ fn seated(threads: &[Thread], worker: usize, when: u64) -> Option<usize> {
 }
 
 /// What of the spans is shown, counted from there.
-fn clipped(spans: Vec<Span>, shown: Span) -> impl Iterator<Item = Span> {
-    let spans = spans.into_iter().filter(move |span| span.1 > shown.0);
-    spans.map(move |span| (span.0.saturating_sub(shown.0), span.1 - shown.0))
+fn clipped(spans: Vec<Span>, shown: Span) -> Vec<Span> {
+    let spans = spans.into_iter().filter(|span| span.1 > shown.0);
+    spans.map(|span| (span.0.saturating_sub(shown.0), span.1 - shown.0)).collect()
 }
 
 /// With the gaps closed that are not seen, and of the others the shortest, if there are too many.
-fn merged(spans: impl Iterator<Item = Span>, unseen: u64) -> Vec<Span> {
-    let spans: Vec<Span> = spans.collect();
+fn merged(spans: &[Span], unseen: u64) -> Vec<Span> {
     // By the place of the span that follows.
     let mut gaps: Vec<(u64, usize)> =
         spans.windows(2).zip(1..).map(|(pair, place)| (pair[1].0 - pair[0].1, place)).collect();
@@ -278,12 +279,28 @@ mod tests {
         assert!(lane.busy.is_sorted() && lane.busy[MOST - 1].1 == 39_991);
         assert!(lane.steals.len() <= 2 * MOST);
         assert_eq!(lane.steals.iter().map(|steal| steal.2).sum::<usize>(), 4_000);
+        let totals = lane.totals();
+        assert_eq!((totals.busy, totals.stole()), (4_000, 4_000));
+        assert_eq!(totals.steals, [(0, 2_000, 2_000), (1, 2_000, 2_000)]);
+    }
+
+    #[test]
+    fn gaps_that_are_not_seen_are_not_busy() {
+        let events: Vec<_> = (0..100)
+            .flat_map(|place| [(place * 1_000, Start), (place * 1_000 + 990, End)])
+            .chain([(200_000, Park), (300_000, Unpark)])
+            .collect();
+        let found = summary(&[thread("w", &events)]);
+        let lane = &found.lanes[0];
+        assert_eq!(lane.busy, [(0, 99_990)]);
+        assert_eq!((lane.totals().busy, lane.totals().asleep), (99_000, 100_000));
     }
 
     #[test]
     fn a_thread_that_did_nothing_has_an_empty_lane() {
         let found = summary(&[Thread::default()]);
-        assert_eq!((found.nanoseconds, found.lanes), (0, vec![Lane::default()]));
+        let empty = Lane { totals: Some(Totals::default()), ..Lane::default() };
+        assert_eq!((found.nanoseconds, found.lanes), (0, vec![empty]));
         assert_eq!(summary(&[]), Traced::default());
     }
 }

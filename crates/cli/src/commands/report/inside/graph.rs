@@ -89,11 +89,8 @@ fn ring(traced: &Traced, pairs: &[Stolen]) -> String {
     }
     for (thread, lane) in traced.lanes.iter().enumerate() {
         let (x, y) = place(thread, threads);
-        let words = format!(
-            "{}: {}",
-            lane_name(lane, thread),
-            units::of(lane.steals.len() as u64, "steal")
-        );
+        let steals = units::of(lane.totals().stole(), "steal");
+        let words = format!("{}: {steals}", lane_name(lane, thread));
         let (x, y, below) = (decimal(x), decimal(y), decimal(y + 5.0));
         let marks = format!(
             "<circle class=\"node\" cx=\"{x}\" cy=\"{y}\" r=\"{NODE}\"/><text class=\"in\" x=\"{x}\" y=\"{below}\" text-anchor=\"middle\">{}</text>",

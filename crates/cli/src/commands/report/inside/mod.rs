@@ -82,3 +82,36 @@ fn card(heading: &str, words: &str, body: &str) -> String {
         text(words)
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::Totals;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_that_were_counted_whatever_is_drawn() {
+        let totals = Totals { busy: 250, asleep: 100, steals: vec![(1, 4_000, 4_100)] };
+        let thief = Lane {
+            tasks: 7,
+            busy: vec![(0, 1_000)],
+            steals: vec![(5, 1, 4_100)],
+            totals: Some(totals),
+            ..Lane::default()
+        };
+        let lanes = vec![thief, Lane::default()];
+        let shown = of_trace(
+            &Traced { nanoseconds: 1_000, lanes, ..Traced::default() },
+            0,
+            Detail::for_lanes(2),
+        );
+        for part in [
+            "25 % busy · 7 tasks · 4,000 steals",
+            "<td>25 %</td><td>10 %</td><td>7</td><td>4,000</td>",
+            "thread 0 stole 4,000 times from thread 1: 4,100 tasks",
+            "thread 0: 4,000 steals",
+        ] {
+            assert!(shown.contains(part), "{part} is not in {shown}");
+        }
+    }
+}

@@ -16,13 +16,9 @@ pub(super) fn pairs(traced: &Traced) -> Vec<Stolen> {
     let lanes = traced.lanes.len();
     let mut pairs: Vec<Stolen> = Vec::new();
     for (thief, lane) in traced.lanes.iter().enumerate() {
-        let mut from = vec![(0_u64, 0_u64); lanes];
-        for &(_, victim, tasks) in lane.steals.iter().filter(|steal| steal.1 < lanes) {
-            from[victim].0 += 1;
-            from[victim].1 = from[victim].1.saturating_add(tasks as u64);
-        }
-        let from = from.into_iter().enumerate().filter(|(_, (steals, _))| *steals > 0);
-        pairs.extend(from.map(|(victim, (steals, tasks))| Stolen { thief, victim, steals, tasks }));
+        let known = |&(victim, steals, _): &(usize, u64, u64)| victim < lanes && steals > 0;
+        let from = lane.totals().steals.into_iter().filter(known);
+        pairs.extend(from.map(|(victim, steals, tasks)| Stolen { thief, victim, steals, tasks }));
     }
     pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.steals), pair.thief, pair.victim));
     pairs

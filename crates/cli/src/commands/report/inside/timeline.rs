@@ -143,17 +143,13 @@ fn axis(scale: &Scale, height: u32) -> String {
         .collect()
 }
 
-/// How long all of them are together.
-fn sum(slices: &[(u64, u64)]) -> f64 {
-    slices.iter().map(|(from, to)| to.saturating_sub(*from) as f64).sum()
-}
-
 fn words(lane: &Lane, nanoseconds: u64) -> String {
+    let totals = lane.totals();
     format!(
         "{} busy · {} · {}",
-        units::percent(sum(&lane.busy), nanoseconds as f64),
+        units::percent(totals.busy as f64, nanoseconds as f64),
         units::of(lane.tasks, "task"),
-        units::of(lane.steals.len() as u64, "steal"),
+        units::of(totals.stole(), "steal"),
     )
 }
 
@@ -173,12 +169,13 @@ fn table(traced: &Traced, scale: &Scale) -> Table {
         &["thread", "busy", "asleep", "tasks", "steals", "events lost"],
     );
     for (place, lane) in traced.lanes.iter().enumerate() {
+        let totals = lane.totals();
         table.rows.push(vec![
             lane_name(lane, place),
-            units::percent(sum(&lane.busy), scale.nanoseconds as f64),
-            units::percent(sum(&lane.asleep), scale.nanoseconds as f64),
+            units::percent(totals.busy as f64, scale.nanoseconds as f64),
+            units::percent(totals.asleep as f64, scale.nanoseconds as f64),
             units::count(lane.tasks),
-            units::count(lane.steals.len() as u64),
+            units::count(totals.stole()),
             units::count(lane.lost),
         ]);
     }
