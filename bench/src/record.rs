@@ -114,7 +114,7 @@ pub struct Traced {
 pub struct Lane {
     /// Its name.
     pub name: String,
-    /// Tasks that it ran, of those whose events were kept.
+    /// Tasks that ended on it in the time that is shown. In files without `totals`, in all that it has kept.
     pub tasks: u64,
     /// Events that were not kept, as newer ones took their place.
     pub lost: u64,
@@ -125,7 +125,7 @@ pub struct Lane {
     /// When it stole, from which thread (its place among the lanes), and how many tasks. Of very many, neighbours with one
     /// victim are one.
     pub steals: Vec<(u64, usize, usize)>,
-    /// What all of that was before neighbours became one, and `tasks` are of the same time. Older files have none.
+    /// What all of that was before neighbours became one. Older files have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
 }

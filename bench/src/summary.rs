@@ -61,7 +61,7 @@ fn summary(threads: &[Thread]) -> Traced {
     let shown = shown(threads);
     let mut times = Vec::new();
     let lane = |thread: &Thread| {
-        let mut told = Told::of(thread, shown.1);
+        let mut told = Told::of(thread, shown);
         times.append(&mut told.times);
         let (busy, asleep) = (clipped(told.busy, shown), clipped(told.asleep, shown));
         let steals = steals(thread, threads, shown);
@@ -94,15 +94,16 @@ fn shown(threads: &[Thread]) -> Span {
 /// What a thread's events say, by the clock of the trace.
 #[derive(Default)]
 struct Told {
+    /// Those that ended in what is shown: a thread that has kept more than others has not done more.
     tasks: u64,
-    /// How long each task took that began and ended, with those that ran on top of it.
+    /// How long each of them took, with those that ran on top of it, if it is known when it began.
     times: Vec<u64>,
     busy: Vec<Span>,
     asleep: Vec<Span>,
 }
 
 impl Told {
-    fn of(thread: &Thread, end: u64) -> Self {
+    fn of(thread: &Thread, shown: Span) -> Self {
         let mut told = Self::default();
         // When the tasks began that have not ended; since when it has been busy, or asleep.
         let mut open: Vec<u64> = Vec::new();
@@ -114,9 +115,12 @@ impl Told {
                     busy.get_or_insert(now);
                 }
                 EventKind::End => {
-                    told.tasks += 1;
-                    // None if it began before the first event that is kept.
-                    told.times.extend(open.pop().map(|begin| now - begin));
+                    let begin = open.pop();
+                    if now >= shown.0 {
+                        told.tasks += 1;
+                        // None if it began before the first event that is kept.
+                        told.times.extend(begin.map(|begin| now - begin));
+                    }
                     if open.is_empty() {
                         told.busy.extend(busy.take().map(|begin| (begin, now)));
                     }
@@ -133,8 +137,8 @@ impl Told {
                 _ => {}
             }
         }
-        told.busy.extend(busy.map(|begin| (begin, end)));
-        told.asleep.extend(asleep.map(|begin| (begin, end)));
+        told.busy.extend(busy.map(|begin| (begin, shown.1)));
+        told.asleep.extend(asleep.map(|begin| (begin, shown.1)));
         told
     }
 }
@@ -246,9 +250,29 @@ mod tests {
         let whole = thread("whole", &[(0, Start), (20, End), (30, Start), (80, End)]);
         let found = summary(&[cut, whole]);
         assert_eq!(found.nanoseconds, 30);
-        assert_eq!((found.lanes[0].tasks, found.lanes[0].lost), (2, 3));
+        let tasks: Vec<_> = found.lanes.iter().map(|lane| (lane.tasks, lane.lost)).collect();
+        assert_eq!(tasks, [(2, 3), (1, 0)]);
+        assert_eq!(found.task_times.iter().map(|&(_, count)| count).sum::<u64>(), 2);
         assert_eq!(found.lanes[0].busy, [(10, 20)]);
         assert_eq!(found.lanes[1].busy, [(0, 30)]);
+    }
+
+    /// Both keep as many events; the one with the shorter tasks keeps those of a shorter time.
+    #[test]
+    fn shares_are_those_of_the_time_that_all_have_kept() {
+        let ring = |name, long| {
+            let events = |place| {
+                let end = 10_000 - place * long;
+                [(end - long, Start), (end, End)]
+            };
+            let mut thread = thread(name, &(0..100).rev().flat_map(events).collect::<Vec<_>>());
+            thread.lost = 1;
+            thread
+        };
+        let found = summary(&[ring("quick", 10), ring("slow", 40)]);
+        assert_eq!(found.nanoseconds, 1_000);
+        assert_eq!((found.lanes[0].tasks, found.lanes[1].tasks), (100, 26));
+        assert_eq!(found.task_times.iter().map(|&(_, count)| count).sum::<u64>(), 126);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use heist_bench::record::Traced;
 
-use super::{card, lane_name};
+use super::{card, lane_name, part};
 use crate::commands::report::html::Table;
 use crate::commands::report::svg::{Chart, across, label, named, told};
 use crate::units;
@@ -19,6 +19,8 @@ pub(super) fn distribution(traced: &Traced, number: usize) -> String {
         return card(HEADING, "", "<p class=\"missing\">No task ended in this run.</p>\n");
     }
     let fair = all as f64 / traced.workers.max(1) as f64;
+    let tasks =
+        format!("{} {}", units::of(all, "task"), part(traced).unwrap_or_else(|| "in all".into()));
     // The line must be in the picture, even if some of those who shared the work have left.
     let end = fair.max(most as f64) * 1.02;
     let chart = Chart {
@@ -26,15 +28,14 @@ pub(super) fn distribution(traced: &Traced, number: usize) -> String {
         id: format!("distribution-{number}"),
         title: "How many tasks each thread ran".into(),
         description: format!(
-            "{} in all, a fair share is {}. The busiest thread ran {}.",
-            units::of(all, "task"),
+            "{tasks}; a fair share is {}. The busiest thread ran {}.",
             units::number(fair.round()),
             units::count(most),
         ),
         height: ROW * traced.lanes.len() as u32,
         marks: bars(traced, all, fair, end),
     };
-    let words = format!("{} in all; the dashed line is a fair share", units::of(all, "task"));
+    let words = format!("{tasks}; the dashed line is a fair share");
     card(HEADING, &words, &format!("{}{}", chart.wide(), table(traced, all).folded()))
 }
 

@@ -74,6 +74,24 @@ fn lane_name(lane: &Lane, place: usize) -> String {
     if lane.name.is_empty() { format!("thread {place}") } else { lane.name.clone() }
 }
 
+/// Which part of the run the tasks are from. `None`: all of it.
+fn part(traced: &Traced) -> Option<String> {
+    let known = traced.lanes.iter().all(|lane| lane.totals.is_some());
+    (lost(traced) > 0).then(|| match known {
+        true => format!(
+            "in the last {} of the run, before which events are lost",
+            units::time(traced.nanoseconds as f64)
+        ),
+        // Before there were totals, a thread that had kept more seemed to have done more.
+        false => "of which events are kept, not of the same time for every thread".into(),
+    })
+}
+
+/// Events that no thread has any more.
+fn lost(traced: &Traced) -> u64 {
+    traced.lanes.iter().fold(0, |sum, lane| sum.saturating_add(lane.lost))
+}
+
 /// A chart with its heading.
 fn card(heading: &str, words: &str, body: &str) -> String {
     format!(
@@ -113,5 +131,31 @@ mod tests {
         ] {
             assert!(shown.contains(part), "{part} is not in {shown}");
         }
+    }
+
+    #[test]
+    fn what_is_lost_is_said_where_tasks_are_counted() {
+        let traced = |lost, totals: Option<Totals>| {
+            let lane = Lane { tasks: 7, lost, totals, ..Lane::default() };
+            let task_times = vec![(10, 6)];
+            Traced { nanoseconds: 2_000, lanes: vec![lane], task_times, ..Traced::default() }
+        };
+        let shown = |traced| of_trace(&traced, 0, Detail::for_lanes(1));
+        let known = shown(traced(3, Some(Totals::default())));
+        for part in [
+            "from left to right, the last 2.00 µs",
+            "7 tasks in the last 2.00 µs of the run, before which events are lost; the dashed",
+            "6 tasks in the last 2.00 µs of the run, before which events are lost: p50",
+        ] {
+            assert!(known.contains(part), "{part} is not in {known}");
+        }
+        let old = shown(traced(3, None));
+        assert!(old.contains("7 tasks of which events are kept, not of the same time"), "{old}");
+        let all = shown(traced(0, Some(Totals::default())));
+        assert!(
+            all.contains("7 tasks in all; the dashed") && all.contains("6 tasks: p50"),
+            "{all}"
+        );
+        assert!(all.contains("from left to right, 2.00 µs"), "{all}");
     }
 }

@@ -2,7 +2,7 @@
 
 use heist_bench::record::Traced;
 
-use super::card;
+use super::{card, part};
 use crate::commands::report::histogram::{Axis, percentile, total};
 use crate::commands::report::html::Table;
 use crate::commands::report::svg::{Chart, across, told};
@@ -37,7 +37,9 @@ pub(super) fn task_times(traced: &Traced, number: usize) -> String {
         height: HEIGHT + 20,
         marks: columns(&axis, buckets),
     };
-    let words = format!("{}: p50 {}, p99 {}", units::of(total(buckets), "task"), at(0.5), at(0.99));
+    let part = part(traced).map(|part| format!(" {part}")).unwrap_or_default();
+    let tasks = units::of(total(buckets), "task");
+    let words = format!("{tasks}{part}: p50 {}, p99 {}", at(0.5), at(0.99));
     card(HEADING, &words, &format!("{}{}", chart.wide(), table(buckets).folded()))
 }
 

@@ -2,8 +2,8 @@
 
 use heist_bench::record::{Lane, Traced};
 
-use super::lane_name;
 use super::scale::{Detail, Scale};
+use super::{lane_name, lost};
 use crate::commands::report::html::Table;
 use crate::commands::report::svg::{Chart, across, anchor, label, named};
 use crate::units;
@@ -45,16 +45,17 @@ pub(super) fn timeline(traced: &Traced, number: usize, detail: Detail) -> String
         marks: marks(traced, &scale, &names, &words),
     };
     format!(
-        "<figure class=\"card whole\"><figcaption><h4>Timeline</h4><span class=\"quiet\">from left to right, {}</span></figcaption>\n{KEYS}\
+        "<figure class=\"card whole\"><figcaption><h4>Timeline</h4><span class=\"quiet\">from left to right, {}{}</span></figcaption>\n{KEYS}\
          <div class=\"timeline{}\" data-span=\"{}\" data-pitch=\"{PITCH}\" data-lines=\"{LINES}\" aria-describedby=\"hint-{number}\">\n{}</div>\n\
          <p class=\"zoom\" hidden><span id=\"hint-{number}\">Drag, pinch, or use the arrow keys: up and down to zoom, left and right to move, Home for all.</span>\
          <span class=\"buttons\"><button type=\"button\" data-zoom=\"in\" aria-label=\"Zoom in\">+</button>\
          <button type=\"button\" data-zoom=\"out\" aria-label=\"Zoom out\">−</button><button type=\"button\" data-zoom=\"all\">All</button><output></output></span></p>\n{}{}</figure>\n",
+        if lost(traced) > 0 { "the last " } else { "" },
         units::time(scale.nanoseconds as f64),
         if few { " close" } else { "" },
         scale.nanoseconds,
         chart.wide(),
-        lost(traced),
+        not_shown(traced),
         table(traced, &scale).folded(),
     )
 }
@@ -153,8 +154,8 @@ fn words(lane: &Lane, nanoseconds: u64) -> String {
     )
 }
 
-fn lost(traced: &Traced) -> String {
-    match traced.lanes.iter().fold(0_u64, |sum, lane| sum.saturating_add(lane.lost)) {
+fn not_shown(traced: &Traced) -> String {
+    match lost(traced) {
         0 => String::new(),
         lost => format!(
             "<p class=\"quiet\">Not shown: {}, of which newer ones took the place.</p>\n",
