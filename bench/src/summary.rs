@@ -55,6 +55,27 @@ impl Thread {
         let known = (self.lost == 0).then(|| Some(self.seats.first()?.1)).flatten();
         known.or_else(named).unwrap_or(usize::MAX)
     }
+
+    /// How many tasks ran already when the first event came that is kept: so many end and have not begun.
+    fn running(&self) -> usize {
+        let (mut open, mut before) = (0_usize, 0);
+        for (_, kind) in &self.events {
+            match kind {
+                EventKind::Start => open += 1,
+                EventKind::End if open > 0 => open -= 1,
+                EventKind::End => before += 1,
+                _ => {}
+            }
+        }
+        before
+    }
+
+    /// Did it sleep then? It wakes up and has not gone to sleep.
+    fn sleeping(&self) -> bool {
+        let mut kinds = self.events.iter().map(|&(_, kind)| kind);
+        let first = kinds.find(|kind| matches!(kind, EventKind::Park | EventKind::Unpark));
+        matches!(first, Some(EventKind::Unpark))
+    }
 }
 
 fn summary(threads: &[Thread]) -> Traced {
@@ -105,20 +126,21 @@ struct Told {
 impl Told {
     fn of(thread: &Thread, shown: Span) -> Self {
         let mut told = Self::default();
-        // When the tasks began that have not ended; since when it has been busy, or asleep.
-        let mut open: Vec<u64> = Vec::new();
-        let (mut busy, mut asleep): (Option<u64>, Option<u64>) = (None, None);
+        let first = thread.events.first().map(|&(when, _)| when);
+        // When the tasks began that have not ended; None if that is lost. Since when it has been busy, or asleep.
+        let mut open = vec![None; thread.running()];
+        let mut asleep = first.filter(|_| thread.sleeping());
+        let mut busy = first.filter(|_| !open.is_empty() && asleep.is_none());
         for &(now, kind) in &thread.events {
             match kind {
                 EventKind::Start => {
-                    open.push(now);
+                    open.push(Some(now));
                     busy.get_or_insert(now);
                 }
                 EventKind::End => {
-                    let begin = open.pop();
+                    let begin = open.pop().flatten();
                     if now >= shown.0 {
                         told.tasks += 1;
-                        // None if it began before the first event that is kept.
                         told.times.extend(begin.map(|begin| now - begin));
                     }
                     if open.is_empty() {
@@ -255,6 +277,17 @@ mod tests {
         assert_eq!(found.task_times.iter().map(|&(_, count)| count).sum::<u64>(), 2);
         assert_eq!(found.lanes[0].busy, [(10, 20)]);
         assert_eq!(found.lanes[1].busy, [(0, 30)]);
+    }
+
+    /// A task that others ran on top of, and whose begin is lost.
+    #[test]
+    fn a_task_goes_on_where_those_on_top_of_it_end() {
+        let events = [(10, Start), (20, End), (30, Park), (40, Unpark), (50, End), (60, Park)];
+        let lane = &summary(&[thread("w", &events)]).lanes[0];
+        assert_eq!(lane.busy, [(0, 20), (30, 40)]);
+        let woken = [(10, Steal { victim: 0, tasks: 1 }), (20, Unpark), (30, End)];
+        let lane = &summary(&[thread("w", &woken)]).lanes[0];
+        assert_eq!((&*lane.asleep, &*lane.busy), (&[(0, 10)][..], &[(10, 20)][..]));
     }
 
     /// Both keep as many events; the one with the shorter tasks keeps those of a shorter time.
