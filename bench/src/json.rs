@@ -52,6 +52,7 @@ fn series(row: &Row, entry: &Entry) -> Series {
         title: row.title.clone(),
         workers: row.workers,
         by: entry.name.into(),
+        sequential: entry.sequential,
         disturbed: entry.disturbed(),
         values: values.collect::<BTreeMap<_, _>>(),
     }
@@ -118,6 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn whoever_has_no_workers_is_said_to_be_sequential() {
+        let mut row = row("inside/1", &[("heist", [1.0; 3]), ("plain", [1.0; 3])]);
+        row.entries[1].sequential = true;
+        let text = text(&record(&[30.04], &[row]));
+        assert!(text.contains("\"by\":\"plain\",\"sequential\":true,\"disturbed\":0"), "{text}");
+        assert_eq!(text.matches("sequential").count(), 1, "{text}");
+    }
+
+    #[test]
     fn what_is_written_can_be_read() {
         let totals = Totals { busy: 5, asleep: 4, steals: vec![(0, 1, 2)] };
         let lane = Lane { name: "w0".into(), totals: Some(totals), ..Lane::default() };
@@ -132,6 +142,7 @@ mod tests {
             samples: vec![Series {
                 item: Some("u64".into()),
                 workers: Some(2),
+                sequential: true,
                 values: [("nanoseconds".into(), vec![1.25])].into(),
                 ..Series::default()
             }],

@@ -64,6 +64,9 @@ pub struct Series {
     /// Who.
     #[serde(alias = "queue", alias = "pool")]
     pub by: String,
+    /// It runs on one thread, whatever the number of workers. Older files do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sequential: bool,
     /// How many of the values were disturbed.
     #[serde(default)]
     pub disturbed: usize,

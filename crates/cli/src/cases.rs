@@ -31,6 +31,8 @@ pub(crate) struct Entry<'r> {
     pub(crate) values: &'r [f64],
     pub(crate) middle: Interval,
     pub(crate) disturbed: usize,
+    /// It has no workers.
+    sequential: bool,
 }
 
 /// All cases that have values, in the order of the record.
@@ -82,6 +84,7 @@ impl<'r> Case<'r> {
                 values,
                 middle: interval(values.iter().copied()),
                 disturbed: series.disturbed,
+                sequential: series.sequential,
             };
             match self.metrics.iter_mut().find(|metric| metric.key == key) {
                 Some(metric) => metric.entries.push(entry),
@@ -170,13 +173,23 @@ pub(crate) fn is_ours(by: &str) -> bool {
     by.starts_with("heist")
 }
 
-/// How much faster somebody is in a case with many workers than in one with one, round by round.
+/// How much faster somebody is in a case with many workers than in one with one, round by round. `None` for whoever has no
+/// workers, and where more workers would not be quicker: an answer comes from one.
 pub(crate) fn speed_up(one: &Case<'_>, many: &Case<'_>, by: &str) -> Option<Interval> {
     let (one, many) = (one.main(), many.main());
-    if one.key != many.key || !one.is_time() {
+    if one.key != many.key || !["nanoseconds", "total_nanoseconds"].contains(&one.key) {
         return None;
     }
-    one.entry(by)?.over(many.entry(by)?)
+    let (one, many) = (one.entry(by)?, many.entry(by)?);
+    if one.sequential || many.sequential {
+        return None;
+    }
+    one.over(many)
+}
+
+/// How much faster than one so many workers can be at best: more than there are cores share them. No cores: nobody knows.
+pub(crate) fn ideal(workers: usize, cores: usize) -> usize {
+    if cores == 0 { workers } else { workers.min(cores) }
 }
 
 /// What can be said of a ratio of times.
@@ -260,6 +273,27 @@ mod tests {
         // That of the medians is 1.
         assert_eq!(speed_up(&cases[0], &cases[1], "heist").unwrap().median, 2.0);
         assert_eq!(speed_up(&cases[0], &cases[1], "rayon"), None);
+    }
+
+    #[test]
+    fn who_has_no_workers_and_what_one_answers_has_no_speed_up() {
+        let pair = |key: &str, sequential| {
+            let of = |case, workers| Series {
+                values: [(key.to_owned(), vec![2.0])].into(),
+                sequential,
+                ..series(case, Some(workers), "plain", &[])
+            };
+            let record = record(vec![of("a/1", 1), of("a/2", 2)]);
+            let cases = cases(&record);
+            speed_up(&cases[0], &cases[1], "plain").is_some()
+        };
+        assert!(pair("nanoseconds", false) && pair("total_nanoseconds", false));
+        assert!(!pair("nanoseconds", true) && !pair("p50_nanoseconds", false));
+    }
+
+    #[test]
+    fn workers_share_the_cores() {
+        assert_eq!([ideal(2, 4), ideal(8, 4), ideal(8, 0)], [2, 4, 8]);
     }
 
     #[test]

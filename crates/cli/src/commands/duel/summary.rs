@@ -101,6 +101,7 @@ mod tests {
     use super::super::fixture::triumph;
     use super::super::watch::Stop;
     use super::*;
+    use crate::commands::report;
     use crate::style;
 
     const FINE: Circumstances =
@@ -122,6 +123,23 @@ mod tests {
         for width in [60, 80, 100] {
             let found = all(width);
             assert!(found.lines().all(|line| line.chars().count() <= width), "{found}");
+        }
+    }
+
+    /// The page has them as `2.00×`.
+    #[test]
+    fn speed_ups_are_those_of_the_page() {
+        let record = triumph();
+        let page = report::page(&record);
+        let line = scaling(&Results::of(&record)).unwrap();
+        let list = line.trim_end_matches('.').rsplit(": ").next().unwrap();
+        for (workload, times) in list.split(", ").filter_map(|part| part.split_once(' ')) {
+            let figure = page.split("<figure").find(|figure| {
+                figure.contains("data-chart=\"scaling\"")
+                    && figure.contains(&format!("duel/{workload}<"))
+            });
+            let figure = figure.unwrap_or_else(|| panic!("no scaling of {workload}"));
+            assert!(figure.contains(&format!("heist <b>{times}×</b>")), "{times}: {figure}");
         }
     }
 

@@ -5,7 +5,7 @@ use heist_bench::record::Record;
 use super::html::{Table, missing, section, text};
 use super::palette::Palette;
 use super::svg::{Chart, PLANE, across, anchor, decimal, label, plane, told};
-use crate::cases::{Case, cases, speed_up};
+use crate::cases::{Case, cases, ideal, speed_up};
 use crate::units;
 
 /// Of the plot, without the numbers of workers below it.
@@ -45,7 +45,7 @@ pub(super) fn scaling(record: &Record, palette: &Palette<'_>) -> String {
 
 fn scalings<'c>(cases: &'c [Case<'c>]) -> Vec<Scaling<'c>> {
     let mut families: Vec<&str> = Vec::new();
-    for case in cases.iter().filter(|case| case.workers == Some(1) && case.main().is_time()) {
+    for case in cases.iter().filter(|case| case.workers == Some(1)) {
         if !families.contains(&&*case.family) {
             families.push(&case.family);
         }
@@ -99,7 +99,7 @@ fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_
          {}<ul class=\"keys\">{keys}</ul>\n{}</figure>\n",
         text(scaling.family),
         chart.wide(),
-        table(scaling).folded(),
+        table(scaling, cores).folded(),
     )
 }
 
@@ -124,16 +124,16 @@ impl Places {
 }
 
 fn marks(scaling: &Scaling<'_>, cores: usize, palette: &Palette<'_>) -> String {
-    let ideal_end = if cores == 0 { scaling.workers } else { cores.min(scaling.workers) } as f64;
+    let ideal_end = ideal(scaling.workers, cores) as f64;
     let measured = scaling.lines.iter().flat_map(|(_, points)| points).map(|&(_, times)| times);
     let top = measured.fold(ideal_end, f64::max) * 1.12;
     let places = Places { workers: scaling.workers as f64, top };
     let mut out = grid(&places);
-    let mut ideal = format!("M{}L{}", places.point(1.0, 1.0), places.point(ideal_end, ideal_end));
+    let mut best = format!("M{}L{}", places.point(1.0, 1.0), places.point(ideal_end, ideal_end));
     if ideal_end < places.workers {
-        ideal.push_str(&format!("L{}", places.point(places.workers, ideal_end)));
+        best.push_str(&format!("L{}", places.point(places.workers, ideal_end)));
     }
-    let mut lines = format!("<path class=\"ideal\" d=\"{ideal}\"/>");
+    let mut lines = format!("<path class=\"ideal\" d=\"{best}\"/>");
     let mut signs = String::new();
     // The first one is ours: it is drawn last, over the others.
     for (by, points) in scaling.lines.iter().rev() {
@@ -202,14 +202,14 @@ fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
     shown
 }
 
-fn table(scaling: &Scaling<'_>) -> Table {
+fn table(scaling: &Scaling<'_>, cores: usize) -> Table {
     let mut table = Table::new(
         format!("speed-up in {}", scaling.family),
         &["who", "workers", "speed-up", "part of ideal"],
     );
     for (by, points) in &scaling.lines {
         for &(workers, times) in points {
-            let part = units::percent(times, workers as f64);
+            let part = units::percent(times, ideal(workers, cores) as f64);
             table.rows.push(vec![by.to_string(), workers.to_string(), format!("{times:.2}"), part]);
         }
     }
@@ -252,6 +252,31 @@ mod tests {
             scalings[0].lines,
             [("heist", vec![(1, 1.0), (2, 2.0), (4, 4.0)]), ("rayon", vec![(1, 1.0), (2, 1.0)])]
         );
+    }
+
+    #[test]
+    fn who_has_no_workers_is_not_drawn() {
+        let mut samples = Vec::new();
+        for workers in [1, 2] {
+            samples.push(series(workers, "heist", 4.0 / workers as f64));
+            samples.push(Series { sequential: true, ..series(workers, "plain", 4.0) });
+        }
+        let record = Record { samples, ..Record::default() };
+        let found = scaling(&record, &Palette::new([]));
+        assert!(found.contains("heist is 2.00 times as fast with 2."), "{found}");
+        assert!(!found.contains("plain"), "{found}");
+    }
+
+    #[test]
+    fn what_is_ideal_ends_at_the_cores() {
+        let samples = vec![series(1, "heist", 4.0), series(4, "heist", 2.0)];
+        let mut record = Record { samples, ..Record::default() };
+        for (cores, part) in [(2, "100 %"), (8, "50 %"), (0, "50 %")] {
+            record.machine.cores = cores;
+            let found = scaling(&record, &Palette::new([]));
+            let row = format!("<td>4</td><td>2.00</td><td>{part}</td>");
+            assert!(found.contains(&row), "{cores}: {found}");
+        }
     }
 
     #[test]
