@@ -192,23 +192,6 @@ pub(crate) fn ideal(workers: usize, cores: usize) -> usize {
     if cores == 0 { workers } else { workers.min(cores) }
 }
 
-/// What can be said of a ratio of times.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    Faster,
-    Slower,
-    Same,
-}
-
-/// Is all of an interval on one side of 1?
-pub(crate) fn verdict(ratio: &Interval) -> Verdict {
-    match ratio {
-        faster if faster.high < 1.0 => Verdict::Faster,
-        slower if slower.low > 1.0 => Verdict::Slower,
-        _ => Verdict::Same,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,14 +298,5 @@ mod tests {
         assert_eq!(title("nanoseconds"), "time per operation");
         assert_eq!(title("p50_nanoseconds"), "p50 time");
         assert_eq!(title("wake_ups_per_1000"), "wake ups per 1000");
-    }
-
-    #[test]
-    fn an_interval_around_one_says_nothing() {
-        let of = |low, high| verdict(&Interval { low, high, ..interval([1.0]) });
-        assert_eq!(
-            [of(0.8, 0.9), of(0.9, 1.1), of(1.1, 1.2)],
-            [Verdict::Faster, Verdict::Same, Verdict::Slower]
-        );
     }
 }

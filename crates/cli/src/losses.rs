@@ -2,7 +2,8 @@
 
 use heist_bench::stats::Interval;
 
-use crate::cases::{Case, Verdict, verdict};
+use crate::cases::Case;
+use crate::verdict::{self, Verdict};
 
 /// Ours beside somebody else, by one of the times of a case.
 pub(crate) struct Comparison<'c> {
@@ -16,7 +17,16 @@ pub(crate) struct Comparison<'c> {
 impl Comparison<'_> {
     /// We are slower, beyond the noise.
     pub(crate) fn is_lost(&self) -> bool {
-        verdict(&self.ratio) == Verdict::Slower
+        self.verdict() == Verdict::More
+    }
+
+    /// It may be so or not.
+    pub(crate) fn is_open(&self) -> bool {
+        self.verdict() == Verdict::TooFew
+    }
+
+    fn verdict(&self) -> Verdict {
+        verdict::of_ratio(&self.ratio)
     }
 }
 

@@ -11,6 +11,7 @@ mod losses;
 mod out;
 mod style;
 mod units;
+mod verdict;
 
 use std::env;
 use std::process::ExitCode;

@@ -63,6 +63,12 @@ pub(crate) fn plain() -> Paint {
     Paint { on: false }
 }
 
+/// The same, with colours.
+#[cfg(test)]
+pub(crate) fn painted() -> Paint {
+    Paint { on: true }
+}
+
 impl Paint {
     /// For those who do their own painting.
     pub(crate) fn is_on(self) -> bool {

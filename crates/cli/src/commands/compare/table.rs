@@ -4,6 +4,8 @@ use heist_bench::metric::{self, Better};
 use heist_bench::record::{Record, Series};
 use heist_bench::stats::{Ends, Interval, interval};
 
+use crate::verdict::{self, Verdict};
+
 /// The table, what only one of them has, and how to read it.
 pub(super) fn markdown(before: &Record, after: &Record) -> String {
     let mut out = String::new();
@@ -46,21 +48,6 @@ fn head(lines: &[Line<'_>]) -> String {
     )
 }
 
-/// What is said of a difference.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Finding {
-    /// The intervals overlap.
-    Same,
-    /// One of the two has too few values.
-    TooFew,
-    /// The second is the better one.
-    Better,
-    /// The second is the worse one.
-    Worse,
-    /// They differ in something that is neither good nor bad.
-    Different,
-}
-
 /// Something that both records have.
 struct Line<'r> {
     series: &'r Series,
@@ -70,20 +57,6 @@ struct Line<'r> {
 }
 
 impl Line<'_> {
-    fn finding(&self) -> Finding {
-        if self.a.overlaps(&self.b) {
-            return Finding::Same;
-        }
-        if self.has_extremes() {
-            return Finding::TooFew;
-        }
-        match (metric::named(self.key).map(|metric| metric.better), self.b.median < self.a.median) {
-            (None, _) => Finding::Different,
-            (Some(Better::Less), true) | (Some(Better::More), false) => Finding::Better,
-            _ => Finding::Worse,
-        }
-    }
-
     fn has_extremes(&self) -> bool {
         [self.a.ends, self.b.ends].contains(&Ends::Extremes)
     }
@@ -108,15 +81,17 @@ impl Line<'_> {
     }
 
     fn verdict(&self) -> &'static str {
-        let is_time = metric::named(self.key).is_some_and(|metric| metric.is_time());
-        match self.finding() {
-            Finding::TooFew => "too few rounds to tell",
-            Finding::Same => "no difference seen",
-            Finding::Better if is_time => "faster",
-            Finding::Worse if is_time => "slower",
-            Finding::Better => "better",
-            Finding::Worse => "worse",
-            Finding::Different => "different",
+        let metric = metric::named(self.key);
+        let is_time = metric.is_some_and(metric::Metric::is_time);
+        match (verdict::beside(&self.b, &self.a), metric.map(|metric| metric.better)) {
+            (Verdict::TooFew, _) => "too few rounds to tell",
+            (Verdict::Same, _) => "no difference seen",
+            // Whether that is good, nobody knows.
+            (_, None) => "different",
+            (Verdict::Less, _) if is_time => "faster",
+            (Verdict::More, _) if is_time => "slower",
+            (Verdict::Less, Some(Better::Less)) | (Verdict::More, Some(Better::More)) => "better",
+            _ => "worse",
         }
     }
 }
@@ -219,11 +194,11 @@ mod tests {
     #[test]
     fn a_few_rounds_tell_nothing() {
         let record = |value| record(vec![series("x", "heist", "nanoseconds", &[value; 5])]);
-        let text = markdown(&record(1.0), &record(9.0));
-        assert!(text.contains("too few rounds to tell"), "{text}");
-        assert!(text.contains("--rounds 6 or more"), "{text}");
-        let text = markdown(&record(1.0), &record(1.0));
-        assert!(text.contains("no difference seen"), "{text}");
+        for other in [1.0, 9.0] {
+            let text = markdown(&record(1.0), &record(other));
+            assert!(text.contains("| too few rounds to tell |"), "{text}");
+            assert!(text.contains("--rounds 6 or more"), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Why not to trust the numbers, as far as that can be seen.
 
-use super::results::{Case, FEW, Results};
+use heist_bench::stats::{Ends, ends_of};
+
+use super::results::{Case, Results};
 use super::text;
 use super::watch::Stop;
 use crate::units;
@@ -43,11 +45,12 @@ fn ended_early(results: &Results<'_>, circumstances: Circumstances) -> Option<St
     } else {
         format!("after {rounds}")
     };
+    let few = ends_of(results.rounds) == Ends::Extremes;
+    let unsure =
+        if few { ": too few rounds for a 95 % interval, so nothing here is sure" } else { "" };
     match stop {
-        Stop::Interrupted => Some(format!("interrupted {when}.")),
-        Stop::Enough if results.rounds < FEW => {
-            Some(format!("the time was up {when}: too little to be sure of anything."))
-        }
+        Stop::Interrupted => Some(format!("interrupted {when}{unsure}.")),
+        Stop::Enough if few => Some(format!("the time was up {when}{unsure}.")),
         Stop::Enough => None,
     }
 }
@@ -97,11 +100,15 @@ mod tests {
 
     #[test]
     fn few_rounds_are_told() {
-        let record = record(vec![series("skewed/2", "heist", &[1.0])]);
-        let found = doubts(&Results::of(&record), FINE);
-        assert_eq!(found, ["the time was up after 1 round: too little to be sure of anything."]);
-        let more = Circumstances { cases: 7, ..FINE };
-        let found = doubts(&Results::of(&record), more);
+        let of = |rounds| record(vec![series("skewed/2", "heist", &vec![1.0; rounds])]);
+        let told = |rounds, circumstances| doubts(&Results::of(&of(rounds)), circumstances);
+        let unsure = "too few rounds for a 95 % interval, so nothing here is sure.";
+        assert_eq!(told(1, FINE), [format!("the time was up after 1 round: {unsure}")]);
+        assert_eq!(told(5, FINE), [format!("the time was up after 5 rounds: {unsure}")]);
+        assert_eq!(told(6, FINE), [""; 0]);
+        let interrupted = Circumstances { stop: Stop::Interrupted, ..FINE };
+        assert_eq!(told(5, interrupted), [format!("interrupted after 5 rounds: {unsure}")]);
+        let found = told(1, Circumstances { cases: 7, ..FINE });
         assert!(found[0].contains("in the first round, with 1 of 7 cases measured"), "{found:?}");
     }
 

@@ -2,7 +2,7 @@
 
 use heist_bench::stats::{Ends, Interval};
 
-use super::results::{FEW, Results, without_family};
+use super::results::{Results, without_family};
 use super::text::{self, RAYON};
 use crate::losses::{Comparison, comparisons};
 use crate::units;
@@ -15,12 +15,12 @@ pub(super) fn honest_line(results: &Results<'_>) -> String {
     };
     let mut lost = all.iter().filter(|comparison| comparison.is_lost());
     let line = match lost.next() {
-        _ if results.rounds < FEW => {
-            format!("too few rounds to tell. The worst so far: {}.", in_words(worst))
-        }
         Some(loss) => {
             let total = units::of(all.len() as u64, "comparison");
             format!("{}. Slower in {} of {total}.", in_words(loss), 1 + lost.count())
+        }
+        None if all.iter().any(Comparison::is_open) => {
+            format!("too few rounds to tell. The worst so far: {}.", in_words(worst))
         }
         None => format!("nowhere beyond the noise, here. The closest call: {}.", in_words(worst)),
     };
@@ -112,16 +112,15 @@ mod tests {
 
     #[test]
     fn few_rounds_have_no_confidence() {
-        let found = line(vec![
-            series("skewed/2", "heist", &[12.0; 4]),
-            series("skewed/2", "rayon", &[10.0; 4]),
-        ]);
-        assert!(found.ends_with("(in single rounds 1.20 to 1.20). Slower in 1 of 1 comparison."));
-        let found = line(vec![
-            series("skewed/2", "heist", &[12.0; 2]),
-            series("skewed/2", "rayon", &[10.0; 2]),
-        ]);
-        assert!(found.starts_with("too few rounds to tell. The worst so far: skewed"), "{found}");
+        for rounds in 1..6 {
+            let found = line(vec![
+                series("skewed/2", "heist", &vec![12.0; rounds]),
+                series("skewed/2", "rayon", &vec![10.0; rounds]),
+            ]);
+            let expected = "too few rounds to tell. The worst so far: skewed with 2 workers takes 1.20 times as long \
+                            as rayon (in single rounds 1.20 to 1.20).";
+            assert_eq!(found, expected);
+        }
         let found = line(vec![
             series("skewed/2", "heist", &[1.0, 39.0]),
             series("skewed/2", "rayon", &[10.0; 2]),

@@ -9,9 +9,6 @@ use crate::cases::{self, Entry, cases, speed_up};
 /// The family of all cases of a duel.
 pub(super) const FAMILY: &str = "duel";
 
-/// A median of fewer rounds is little more than a guess.
-pub(super) const FEW: usize = 3;
-
 /// The case that is about answers, not about work.
 const LATENCY: &str = "latency";
 

@@ -6,6 +6,7 @@ use super::results::{Case, Metric, Score};
 use super::text;
 use crate::style::Paint;
 use crate::units;
+use crate::verdict::{self, Verdict};
 
 /// Two columns of space, the name, the median, the interval and two ratios.
 const WITHOUT_BARS: usize = 58;
@@ -94,12 +95,10 @@ fn name(score: &Score, paint: Paint) -> String {
 fn ratio(ratio: Option<Interval>, paint: Paint, width: usize) -> String {
     let Some(ratio) = ratio else { return format!("{:>width$}", "") };
     let shown = format!("{:>width$.2}", ratio.median);
-    if ratio.high < 1.0 {
-        paint.good(shown).to_string()
-    } else if ratio.low > 1.0 {
-        paint.bad(shown).to_string()
-    } else {
-        shown
+    match verdict::of_ratio(&ratio) {
+        Verdict::Less => paint.good(shown).to_string(),
+        Verdict::More => paint.bad(shown).to_string(),
+        Verdict::Same | Verdict::TooFew => shown,
     }
 }
 
@@ -109,6 +108,7 @@ mod tests {
     use super::super::results::Results;
     use super::*;
     use crate::style;
+    use heist_bench::stats::interval;
 
     fn tables(width: usize) -> String {
         let record = triumph();
@@ -143,6 +143,14 @@ mod tests {
         let found = tables(60);
         let rayon = found.lines().find(|line| line.contains("rayon  ")).unwrap();
         assert_eq!(rayon.split_whitespace().last(), Some("0.50"), "{rayon}");
+    }
+
+    #[test]
+    fn colours_are_for_what_is_sure() {
+        let of =
+            |value: f64, rounds| ratio(Some(interval(vec![value; rounds])), style::painted(), 4);
+        assert_eq!([of(0.5, 5), of(2.0, 5), of(1.0, 6)], ["0.50", "2.00", "1.00"]);
+        assert_ne!([of(0.5, 6), of(2.0, 6)], ["0.50", "2.00"]);
     }
 
     #[test]

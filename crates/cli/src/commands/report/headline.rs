@@ -3,9 +3,10 @@
 use heist_bench::stats::{Ends, Interval};
 
 use super::html::text;
-use crate::cases::{Case, Entry, Verdict, is_ours, verdict};
+use crate::cases::{Case, Entry, is_ours};
 use crate::losses::{Comparison, comparisons};
 use crate::units;
+use crate::verdict::{self, Verdict};
 
 /// More tiles than this are not looked at.
 const TILES: usize = 8;
@@ -77,18 +78,32 @@ fn result(ratios: &[Ratio<'_>]) -> String {
     if same_sides && ratios.len() <= NAMED {
         return named(ratios, first.ours, first.theirs);
     }
-    let how_many = |wanted| ratios.iter().filter(|ratio| verdict(&ratio.ratio) == wanted).count();
-    let than = if same_sides {
-        first.theirs
+    let (ours, theirs) = if same_sides {
+        (first.ours, first.theirs)
     } else {
-        "rayon, or the best of the others where it did not take part,"
+        ("heist", "rayon, or the best of the others where it did not take part,")
+    };
+    counted(ratios, ours, theirs)
+}
+
+/// In how many of the cases what can be said.
+fn counted(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
+    let is = |wanted| move |ratio: &&Ratio<'_>| verdict::of_ratio(&ratio.ratio) == wanted;
+    let how_many = |wanted| ratios.iter().filter(is(wanted)).count();
+    let cases = units::of(ratios.len() as u64, "case");
+    let open = match how_many(Verdict::TooFew) {
+        0 => String::new(),
+        all if all == ratios.len() => {
+            return format!(
+                "There are too few rounds to tell whether {ours} is faster than {theirs} in any of {cases}."
+            );
+        }
+        some => format!("; {some} had too few rounds to tell"),
     };
     format!(
-        "Of {}, {} is faster than {than} in {} and slower in {}; no difference was seen in {}.",
-        units::of(ratios.len() as u64, "case"),
-        if same_sides { first.ours } else { "heist" },
-        how_many(Verdict::Faster),
-        how_many(Verdict::Slower),
+        "Of {cases}, {ours} is faster than {theirs} in {} and slower in {}; no difference was seen in {}{open}.",
+        how_many(Verdict::Less),
+        how_many(Verdict::More),
         how_many(Verdict::Same),
     )
 }
@@ -124,7 +139,7 @@ fn of(ratio: f64) -> &'static str {
     if ratio < 1.0 { "of" } else { "times" }
 }
 
-/// Where we are surely slower than anyone at all, the worst first.
+/// Where we are surely slower than anyone at all, the worst first; if there is too little to be sure, how it looks.
 fn losses(cases: &[Case<'_>]) -> String {
     let all = comparisons(cases);
     let lost: Vec<_> = all.iter().filter(|comparison| comparison.is_lost()).collect();
@@ -133,13 +148,17 @@ fn losses(cases: &[Case<'_>]) -> String {
     let named = (0..lost.len()).filter(|&place| first(place)).take(LOSSES);
     let named: Vec<String> = named.map(|place| loss_in_words(lost[place])).collect();
     let most = if lost.len() > named.len() { ", most of all" } else { ":" };
-    match all.len() {
-        0 => String::new(),
+    match &all[..] {
+        [] => String::new(),
+        [worst, ..] if lost.is_empty() && all.iter().any(Comparison::is_open) => {
+            let worst = loss_in_words(worst);
+            format!("Where it loses takes more rounds to tell; the worst so far: {worst}.")
+        }
         _ if lost.is_empty() => "It loses nowhere beyond the noise.".into(),
-        total => format!(
+        _ => format!(
             "It loses in {} of {}{most} on {}.",
             lost.len(),
-            units::of(total as u64, "comparison"),
+            units::of(all.len() as u64, "comparison"),
             units::list(&named)
         ),
     }
@@ -148,7 +167,8 @@ fn losses(cases: &[Case<'_>]) -> String {
 /// `duel/skewed with 2 workers (1.90 times rayon’s time)`.
 fn loss_in_words(loss: &Comparison<'_>) -> String {
     let own = if is_ours(loss.than) { "our own " } else { "" };
-    format!("{} ({:.2} times {own}{}’s time)", loss.what, loss.ratio.median, loss.than)
+    let median = loss.ratio.median;
+    format!("{} ({median:.2} {} {own}{}’s time)", loss.what, of(median), loss.than)
 }
 
 /// What to know before believing it.
@@ -162,10 +182,11 @@ fn few_rounds(ratios: &[Ratio<'_>]) -> &'static str {
 
 fn tile(ratio: &Ratio<'_>) -> String {
     let Interval { median, low, high, ends } = ratio.ratio;
-    let (class, said) = match verdict(&ratio.ratio) {
-        Verdict::Faster => ("faster", "faster"),
-        Verdict::Slower => ("slower", "slower"),
+    let (class, said) = match verdict::of_ratio(&ratio.ratio) {
+        Verdict::Less => ("faster", "faster"),
+        Verdict::More => ("slower", "slower"),
         Verdict::Same => ("same", "no difference seen"),
+        Verdict::TooFew => ("same", "too few rounds to tell"),
     };
     format!(
         "<li class=\"tile {class}\"><span class=\"case\">{}</span><span class=\"big\">{median:.2}</span>\
@@ -254,11 +275,41 @@ mod tests {
 
     #[test]
     fn few_rounds_are_a_reason_to_doubt() {
-        let mut samples = vec![series("a", 2, "heist", 1.0), series("a", 2, "rayon", 2.0)];
-        for series in &mut samples {
-            series.values.values_mut().for_each(|values| values.truncate(1));
+        for rounds in 1..6 {
+            let mut samples = vec![series("a", 2, "heist", 3.0), series("a", 2, "rayon", 2.0)];
+            few(&mut samples, rounds);
+            let expected = "With 2 workers, heist takes 1.50 times rayon’s time on duel/a. Where it loses takes more rounds to tell; \
+                            the worst so far: duel/a with 2 workers (1.50 times rayon’s time). \
+                            With fewer than six rounds there is no 95 % interval: none of this is sure.";
+            assert_eq!(said(samples), expected);
         }
-        assert!(said(samples).ends_with("none of this is sure."));
+    }
+
+    fn few(samples: &mut [Series], rounds: usize) {
+        let values = samples.iter_mut().flat_map(|series| series.values.values_mut());
+        values.for_each(|values| values.truncate(rounds));
+    }
+
+    #[test]
+    fn cases_with_few_rounds_are_counted_as_such() {
+        let pair = |case: &&str| [series(case, 2, "heist", 1.0), series(case, 2, "rayon", 2.0)];
+        let mut samples: Vec<Series> = ["a", "b", "c", "d", "e"].iter().flat_map(pair).collect();
+        few(&mut samples[..2], 5);
+        let some =
+            "in 4 and slower in 0; no difference was seen in 0; 1 had too few rounds to tell. ";
+        assert!(said(samples.clone()).contains(some), "{}", said(samples));
+        few(&mut samples, 5);
+        let all = "There are too few rounds to tell whether heist is faster than rayon in any of 5 cases. Where";
+        assert!(said(samples.clone()).starts_with(all), "{}", said(samples));
+    }
+
+    #[test]
+    fn a_tile_of_few_rounds_has_no_verdict() {
+        let mut samples = vec![series("a", 2, "heist", 1.0), series("a", 2, "rayon", 2.0)];
+        few(&mut samples, 5);
+        let record = Record { samples, ..Record::default() };
+        let shown = headline(&cases(&record), 2);
+        assert!(shown.contains("tile same") && shown.contains("too few rounds to tell"), "{shown}");
     }
 
     #[test]
