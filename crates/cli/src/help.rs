@@ -56,7 +56,10 @@ pub(crate) const COMPARE: &str = "\
 Examples:
   heist bench fib --json before.json    measure,
   heist bench fib --json after.json     change something, and measure again,
-  heist compare before.json after.json  see whether that made a difference";
+  heist compare before.json after.json  see whether that made a difference
+
+Intervals are those of the rounds of one process each. Processes differ as well:
+repeat each side before you believe a small difference.";
 
 pub(crate) const REPORT: &str = "\
 Examples:

@@ -62,6 +62,12 @@ fn no_line_of_an_example_is_too_wide() {
 }
 
 #[test]
+fn what_a_comparison_does_not_know_is_said() {
+    let (help, _) = expect(&["compare", "--help"], 0);
+    assert!(help.contains("Processes differ as well"), "{help}");
+}
+
+#[test]
 fn there_is_a_version() {
     let (version, _) = expect(&["--version"], 0);
     assert_eq!(version.trim(), concat!("heist ", env!("CARGO_PKG_VERSION")));

@@ -21,7 +21,8 @@ pub(super) fn markdown(before: &Record, after: &Record) -> String {
     if !lines.is_empty() {
         out.push_str(
             "\nA ratio's interval is what the two medians' intervals leave possible. Where these overlap, \
-             no difference is seen.\n",
+             no difference is seen. The intervals are those of the rounds of one process each, and processes \
+             differ as well: repeat each side before you believe a small difference.\n",
         );
     }
     if lines.iter().any(Line::has_extremes) {
@@ -189,6 +190,14 @@ mod tests {
         let expected = "| spawn/x | heist | ns per operation | 10.00 (9.00–11.00) | 20.00 (19.00–21.00) | \
                         2.000 (1.727–2.333) | slower |";
         assert!(text.contains(expected), "{text}");
+    }
+
+    #[test]
+    fn what_the_intervals_do_not_know_is_said_if_there_are_any() {
+        let said = "the rounds of one process each, and processes differ as well: repeat each side";
+        let record = |case| record(vec![series(case, "heist", "nanoseconds", &around(10.0))]);
+        assert!(markdown(&record("x"), &record("x")).contains(said));
+        assert!(!markdown(&record("x"), &record("y")).contains(said));
     }
 
     #[test]
