@@ -1,4 +1,4 @@
-//! How many of many times lie where: buckets that are about six per cent wide.
+//! How many of many times lie where: buckets of single nanoseconds up to 32, and then three to six per cent wide.
 
 use hdrhistogram::Histogram;
 
@@ -28,6 +28,20 @@ mod tests {
         assert_eq!(counts, [1, 2, 2, 1]);
         assert_eq!((found[0].0, found[1].0), (0, 7));
         assert!((1_010_000..1_100_000).contains(&found[2].0), "{found:?}");
+    }
+
+    /// As the page says.
+    #[test]
+    fn a_bucket_is_three_to_six_per_cent_wide() {
+        for time in (1..32).chain((32..100_000).step_by(7)) {
+            let end = buckets([time])[0].0;
+            assert!(end >= time, "{time}: {end}");
+            // The next time is in the next bucket.
+            let wide = buckets([end + 1])[0].0 - end;
+            let part = wide as f64 / end as f64;
+            assert!(wide == 1 || (0.031..0.0646).contains(&part), "{time}: {wide}");
+            assert!(time >= 32 || end == time, "{time}: {end}");
+        }
     }
 
     #[test]
