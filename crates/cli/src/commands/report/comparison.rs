@@ -7,6 +7,7 @@ use crate::cases::{Case, Entry, Metric, cases};
 use crate::units;
 
 use heist_bench::record::Record;
+use heist_bench::stats::Ends;
 
 /// One of the bars, with its words.
 const ROW: u32 = 46;
@@ -141,6 +142,20 @@ fn ratio(metric: &Metric<'_>, entry: &Entry<'_>) -> Option<f64> {
     Some(entry.over(reference)?.median)
 }
 
+/// What the two ends beside a median are.
+fn brackets(family: &[Case<'_>]) -> &'static str {
+    let metrics = family.iter().flat_map(|case| &case.metrics);
+    let mut ends = metrics.flat_map(|metric| &metric.entries).map(|entry| entry.middle.ends);
+    match (
+        ends.clone().any(|ends| ends == Ends::Confident),
+        ends.any(|ends| ends == Ends::Extremes),
+    ) {
+        (true, true) => "95 % interval; below 6 rounds, smallest to largest",
+        (_, false) => "95 % interval",
+        (false, true) => "smallest to largest",
+    }
+}
+
 /// All that was measured in the cases, not only what they are about.
 fn table(family: &[Case<'_>]) -> Table {
     let head = [
@@ -148,7 +163,7 @@ fn table(family: &[Case<'_>]) -> Table {
         "what",
         "who",
         "median",
-        "95 % interval",
+        brackets(family),
         "ratio to the reference",
         "rounds",
         "disturbed",
@@ -175,4 +190,26 @@ fn table(family: &[Case<'_>]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use heist_bench::record::Series;
+
+    use super::*;
+
+    #[test]
+    fn few_rounds_have_no_interval() {
+        let series = |case: &str, rounds| Series {
+            case: case.into(),
+            values: [("nanoseconds".into(), vec![1.0; rounds])].into(),
+            ..Series::default()
+        };
+        let head =
+            |samples| table(&cases(&Record { samples, ..Record::default() })).head[4].clone();
+        assert_eq!(head(vec![series("a", 5), series("b", 1)]), "smallest to largest");
+        assert_eq!(head(vec![series("a", 6), series("b", 9)]), "95 % interval");
+        let mixed = head(vec![series("a", 6), series("b", 5)]);
+        assert_eq!(mixed, "95 % interval; below 6 rounds, smallest to largest");
+    }
 }
