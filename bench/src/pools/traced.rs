@@ -7,8 +7,8 @@ use heist::trace::Trace;
 use super::Pool;
 use crate::threads::Finally;
 
-/// Of each thread. What was before them is lost.
-pub(crate) const EVENTS: usize = 1 << 16;
+/// Of each thread. What was before them is lost. A ring has a slot more, and as many as a power of two.
+pub(crate) const EVENTS: usize = (1 << 16) - 1;
 
 thread_local! {
     static WISH: Cell<Wish> = const { Cell::new(Wish::None) };
@@ -49,6 +49,9 @@ pub(super) fn pool<P: Pool>(workers: usize) -> Option<&'static P> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // One more than a ring of some size holds would make it twice as large.
+    const _: () = assert!((EVENTS + 1).is_power_of_two());
     use crate::pools::{heist, kept, rayon};
 
     #[test]
