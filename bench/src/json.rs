@@ -1,12 +1,13 @@
-//! From what was measured to a record, and from that to JSON: a line for every series, so that two files can be
-//! compared by eye.
+//! From what was measured to a record, and from that to JSON.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Serializer;
 
 use crate::histogram::buckets;
+use crate::lines::Lines;
 use crate::machine;
 use crate::metric::round;
 use crate::record::{Latencies, Record, Series};
@@ -64,37 +65,9 @@ impl Record {
     /// # Errors
     ///
     /// Those of the writer.
-    pub fn write(&self, mut out: impl Write) -> io::Result<()> {
-        let mut first = true;
-        let mut field = |name: &str, value: String| {
-            let comma = if std::mem::take(&mut first) { "{" } else { "," };
-            write!(out, "{comma}\n  \"{name}\": {value}")
-        };
-        field("arguments", value(&self.arguments)?)?;
-        field("machine", value(&self.machine)?)?;
-        field("commit", value(&self.commit)?)?;
-        field("peers", value(&self.peers)?)?;
-        field("rounds", value(&self.rounds)?)?;
-        field("hand_off_nanoseconds", value(&self.hand_off_nanoseconds)?)?;
-        field("unit", value(&self.unit)?)?;
-        field("samples", lines(&self.samples)?)?;
-        field("latencies", lines(&self.latencies)?)?;
-        field("traces", lines(&self.traces)?)?;
-        writeln!(out, "\n}}")
+    pub fn write(&self, out: impl Write) -> io::Result<()> {
+        Ok(self.serialize(&mut Serializer::with_formatter(out, Lines::default()))?)
     }
-}
-
-fn value(value: &impl Serialize) -> io::Result<String> {
-    Ok(serde_json::to_string(value)?)
-}
-
-/// A list with its items on lines of their own.
-fn lines(items: &[impl Serialize]) -> io::Result<String> {
-    if items.is_empty() {
-        return Ok("[]".into());
-    }
-    let items: Vec<_> = items.iter().map(value).collect::<Result<_, _>>()?;
-    Ok(format!("[\n    {}\n  ]", items.join(",\n    ")))
 }
 
 #[cfg(test)]
@@ -116,6 +89,33 @@ mod tests {
              \"disturbed\":0,\"nanoseconds\":[1.0,2.0,3.0]}\n  ],";
         assert!(text.contains(expected), "{text}");
         assert!(text.contains("\"hand_off_nanoseconds\": [30.0]"), "{text}");
+    }
+
+    #[test]
+    fn a_field_is_a_line() {
+        let samples = ["a", "b"].map(|by| Series { by: by.into(), ..Series::default() }).into();
+        let traced = Traced { lanes: vec![Lane::default()], ..Traced::default() };
+        let arguments = vec!["bench".into(), "fib".into()];
+        let record = Record { arguments, samples, traces: vec![traced], ..Record::default() };
+        let expected = r#"{
+  "arguments": ["bench","fib"],
+  "machine": {"cpu":"","cores":0,"kernel":"","rustc":""},
+  "commit": "",
+  "peers": {},
+  "rounds": 0,
+  "hand_off_nanoseconds": [],
+  "unit": "",
+  "samples": [
+    {"workload":"","case":"","by":"a","disturbed":0},
+    {"workload":"","case":"","by":"b","disturbed":0}
+  ],
+  "latencies": [],
+  "traces": [
+    {"case":"","by":"","workers":0,"nanoseconds":0,"lanes":[{"name":"","tasks":0,"lost":0,"busy":[],"asleep":[],"steals":[]}],"task_times":[]}
+  ]
+}
+"#;
+        assert_eq!(text(&record), expected);
     }
 
     #[test]
@@ -157,8 +157,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_is_written_as_it_was() {
+        for recorded in [
+            include_str!("../record/duel.json"),
+            include_str!("../record/fork.json"),
+            include_str!("../record/pool.json"),
+        ] {
+            let record: Record = serde_json::from_str(recorded).unwrap();
+            assert!(text(&record) == recorded);
+        }
+    }
+
+    #[test]
     fn recorded_runs_can_be_read() {
         let files = [
+            (include_str!("../record/duel.json"), "duel", "rayon"),
             (include_str!("../record/fork.json"), "fib", "plain"),
             (include_str!("../record/pool.json"), "spawn", "heist"),
             (include_str!("../record/deque.json"), "deque", "crossbeam"),

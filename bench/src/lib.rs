@@ -16,6 +16,7 @@ mod injector;
 mod item;
 mod json;
 mod latency;
+mod lines;
 mod machine;
 mod measure;
 pub mod metric;

@@ -25,10 +25,10 @@ pub struct Record {
     /// One for everyone that took part in a case.
     pub samples: Vec<Series>,
     /// How long it took until a thread outside had its answer, in cases where that was asked.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub latencies: Vec<Latencies>,
     /// What the workers did in one more run, which was not measured.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub traces: Vec<Traced>,
 }
 

@@ -72,6 +72,28 @@ fn files_that_are_no_record_are_refused() {
     refuses(&file(&folder, "nothing.json", nothing), &output, "it has no samples");
 }
 
+/// Those of `bench/record/` that `heist bench` has written, whichever version of it.
+#[test]
+fn recorded_runs_can_be_shown_and_compared() {
+    let folder = Directory::new("report-recorded");
+    let output = folder.0.join("page.html");
+    for name in ["deque", "duel", "fork", "pipeline", "pool"] {
+        let recorded = format!("../../bench/record/{name}.json");
+        let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join(recorded);
+        assert_eq!(report(&recorded, &output).status.code(), Some(0), "{name}");
+        assert!(fs::read_to_string(&output).unwrap().contains("data-chart=\"comparison\""));
+        let path = recorded.to_str().unwrap();
+        let (table, doubts) = common::expect(&["compare", path, path], 0);
+        let lines = table.lines().filter(|line| line.ends_with("| no difference seen |")).count();
+        assert_eq!(
+            lines,
+            table.lines().filter(|line| line.starts_with("| ")).count() - 1,
+            "{name}"
+        );
+        assert!(lines > 1 && doubts.is_empty(), "{name}: {doubts}");
+    }
+}
+
 #[test]
 fn places_where_nothing_can_be_written_are_refused() {
     let folder = Directory::new("report-places");
