@@ -138,7 +138,7 @@ impl Bench {
         let (alone, crowd): (Vec<_>, Vec<_>) =
             self.rows.iter().partition(|row| row.workers == Some(1));
         let trace = |row: &Row| {
-            let entry = row.entries.iter().find(|entry| entry.name.starts_with("heist"))?;
+            let entry = row.entries.iter().find(|entry| crate::is_ours(entry.name))?;
             Some(Traced::of(&entry.trace()?, &row.id(), entry.name))
         };
         // A queue has no pool.

@@ -37,10 +37,15 @@ pub fn named(key: &str) -> Option<&'static Metric> {
     ALL.into_iter().find(|metric| metric.key == key)
 }
 
+/// Is it how long something took, by its name in the JSON? Of that, less is better.
+pub fn is_time(key: &str) -> bool {
+    key.ends_with("nanoseconds")
+}
+
 impl Metric {
     /// Is it how long something took?
     pub fn is_time(&self) -> bool {
-        self.key.ends_with("nanoseconds")
+        is_time(self.key)
     }
 
     /// As the tables have it.

@@ -2,6 +2,7 @@
 
 use heist_bench::record::{Record, Series};
 use heist_bench::stats::{Interval, interval, ratios};
+use heist_bench::{is_ours, metric};
 
 use crate::units;
 
@@ -133,7 +134,7 @@ impl<'r> Metric<'r> {
 
     /// Is it a time, of which less is better?
     pub(crate) fn is_time(&self) -> bool {
-        self.key.ends_with("nanoseconds")
+        metric::is_time(self.key)
     }
 
     pub(crate) fn show(&self, value: f64) -> String {
@@ -166,11 +167,6 @@ impl Entry<'_> {
         }
         Some(interval(ratios(self.values.iter().copied(), other.values.iter().copied())))
     }
-}
-
-/// Is it one of heist's own?
-pub(crate) fn is_ours(by: &str) -> bool {
-    by.starts_with("heist")
 }
 
 /// How much faster somebody is in a case with many workers than in one with one, round by round. `None` for whoever has no

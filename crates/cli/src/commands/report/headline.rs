@@ -1,9 +1,10 @@
 //! What came out, in a sentence or three, and the ratios behind it.
 
+use heist_bench::is_ours;
 use heist_bench::stats::{Ends, Interval};
 
 use super::html::text;
-use crate::cases::{Case, Entry, is_ours};
+use crate::cases::{Case, Entry};
 use crate::losses::{Comparison, comparisons};
 use crate::units;
 use crate::verdict::{self, Verdict};

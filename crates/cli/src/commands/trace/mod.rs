@@ -1,7 +1,7 @@
 //! `heist trace`.
 
 use heist::trace::Trace;
-use heist_bench::{Case, Selection, cases};
+use heist_bench::{Case, Selection, cases, is_ours};
 
 use crate::args::{self, Common};
 use crate::commands::bench::unknown;
@@ -36,8 +36,8 @@ fn choices(found: &[Case]) -> Vec<(&str, &'static str)> {
     let mut cases: Vec<&Case> = found.iter().collect();
     cases.sort_by_key(|case| std::cmp::Reverse(case.workers));
     let ours = |case: &&Case| {
-        let is_ours = |by: &&&str| by.starts_with("heist") || **by == "traced";
-        case.peers.iter().find(is_ours).copied()
+        // The one that keeps a trace in any case is ours as well.
+        case.peers.iter().find(|by| is_ours(by) || **by == "traced").copied()
     };
     cases.into_iter().filter_map(|case| Some((case.id.as_str(), ours(&case)?))).collect()
 }
