@@ -35,6 +35,7 @@ fn a_full_record_has_all_charts() {
     ];
     assert_eq!(charts(&page), expected);
     assert!(page.contains("heist bench duel --workers 1,2,4 --rounds 21 --json duel.json"));
+    assert!(page.contains("in the last 5.30 ms of the run, before which events are lost"));
     assert!(!page.contains("NaN"));
 }
 
