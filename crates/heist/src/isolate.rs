@@ -9,7 +9,8 @@ use crate::job;
 /// example. If it holds a lock, such a part may want the same lock, and would wait for the thread that it
 /// runs on; or it waits for something else that this thread would do next. Inside `isolate` only what descends from the closure is run; if there is nothing of that kind, and
 /// something else is to be done, another thread takes this one's place in the pool. The same
-/// holds in everything that is forked inside, on whichever thread.
+/// holds in everything that is forked inside, on whichever thread. Where the system refuses that other thread, and no other worker
+/// is up, this one runs what there is all the same: nothing would go on otherwise.
 ///
 /// ```
 /// use std::sync::Mutex;

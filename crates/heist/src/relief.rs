@@ -84,11 +84,14 @@ impl<Q: Queues> Relief<Q> {
         lock(&self.0).extra >= MANY
     }
 
-    /// The thread that was to be started could not be: the seat is kept.
-    pub(crate) fn not_started(&self) {
+    /// The thread that was to be started could not be. Is the seat kept, then? Not if it is the last one in use: whoever has
+    /// that must not sleep.
+    pub(crate) fn not_started(&self, workers: usize) -> bool {
         let mut spares = lock(&self.0);
         spares.extra -= 1;
-        spares.kept += 1;
+        let is_kept = spares.kept + 1 < workers;
+        spares.kept += usize::from(is_kept);
+        is_kept
     }
 
     /// A seat that was kept is in use again.

@@ -7,6 +7,9 @@
 //! and whoever waits at the top waits for a task that is running: no wait waits for ever that would
 //! not on threads of their own.
 //!
+//! Only where the system refuses threads the last worker that is up runs what there is on top of what
+//! waits, whatever it is: then a wait may wait for what lies beneath it, but nothing would run otherwise.
+//!
 //! A stack is kept from growing without bound in the same way: a thread that has used a good part
 //! of it does not run the task itself but lets the next thread do it, on a stack of its own.
 
@@ -24,6 +27,7 @@ use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
 use crate::task::{Awaited, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
+use crate::worker::Refused;
 
 /// A task is run on top of the one that waits for it while the stack is used up to one part in
 /// this many. The rest is for the task.
@@ -48,6 +52,9 @@ pub(crate) const YIELDS: u32 = 4;
 /// Likewise.
 #[cfg(shuttle)]
 pub(crate) const YIELDS: u32 = 1;
+
+/// How long one waits for the system to have room for another thread; a guess.
+const LATER: Duration = Duration::from_millis(10);
 
 /// After so many claimed tasks their husks are looked for; a guess.
 const HUSKS: usize = 64;
@@ -188,6 +195,8 @@ enum Waited {
     Unseated,
     /// There is something to do that may be done here.
     Found(Started),
+    /// There is something to do, and nobody else to do it.
+    Pressed(Task),
 }
 
 impl<Q: Queues> Member<Q> {
@@ -225,6 +234,11 @@ impl<Q: Queues> Member<Q> {
         self.stack_used() < self.core.config.stack_size / STACK_SHARE
     }
 
+    /// Likewise, when nobody else could run it?
+    fn has_room(&self) -> bool {
+        self.stack_used() < self.core.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
+    }
+
     /// Sleeps, most of the time, until it is done.
     pub(crate) fn wait_long(&self, awaited: &dyn Awaited, helps: bool) {
         while !awaited.is_done() {
@@ -241,6 +255,10 @@ impl<Q: Queues> Member<Q> {
                     self.restock();
                     self.run_started(job);
                 }
+                Waited::Pressed(task) => {
+                    self.core.idle.step_back();
+                    self.run(task);
+                }
             }
         }
     }
@@ -254,9 +272,15 @@ impl<Q: Queues> Member<Q> {
         self.core.idle.step_aside();
         match self.give_seat(task) {
             Ok(()) => self.sleep_until(awaited),
-            Err(task) => {
+            Err(refused) => {
                 // Nobody has more stack.
-                self.core.relief.resume();
+                let task = match refused {
+                    Refused::Kept(task) => {
+                        self.core.relief.resume();
+                        task
+                    }
+                    Refused::Last(task) => task,
+                };
                 self.core.idle.step_back();
                 self.run(task);
             }
@@ -316,10 +340,14 @@ impl<Q: Queues> Member<Q> {
                     self.put_back(task);
                     return Waited::Found(job);
                 }
-                return match self.give_seat(task) {
-                    Ok(()) => Waited::Unseated,
-                    Err(task) => self.keep_seat(task, awaited, helps),
-                };
+                match self.give_seat(task) {
+                    Ok(()) => return Waited::Unseated,
+                    Err(Refused::Kept(task)) => return self.keep_seat(task, awaited, helps),
+                    Err(Refused::Last(task)) => match self.press(task, helps) {
+                        Some(found) => return found,
+                        None => continue,
+                    },
+                }
             }
             let rise = self.sleep(searching, index, || awaited.is_done());
             debug_assert!(
@@ -356,6 +384,27 @@ impl<Q: Queues> Member<Q> {
         self.sleep_until(awaited);
         self.core.relief.resume();
         Waited::Done
+    }
+
+    /// Nobody can take the seat, and it is the last one in use: what was found is run here, if there is enough of the stack left.
+    /// If not, it waits for a while: a thread may end somewhere, and leave room for one of ours.
+    #[cold]
+    fn press(&self, found: Task, helps: bool) -> Option<Waited> {
+        let task = match self.judge(found, helps) {
+            Verdict::Husk => return None,
+            Verdict::Ours(job) => return Some(Waited::Found(job)),
+            Verdict::NotOurs(task) => task,
+        };
+        if helps && let Some(job) = self.seek_ours() {
+            self.put_back(task);
+            return Some(Waited::Found(job));
+        }
+        if self.has_room() {
+            return Some(Waited::Pressed(task));
+        }
+        self.put_back(task);
+        self.listener.berth().park_for(LATER);
+        None
     }
 
     pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {

@@ -38,6 +38,14 @@ enum Next {
     Unseated,
 }
 
+/// Nobody can take a seat, and the task is still to be run.
+pub(crate) enum Refused {
+    /// The seat is kept, until `Relief::resume`: others are in use.
+    Kept(Task),
+    /// No other is in use.
+    Last(Task),
+}
+
 /// Starts a thread, number `number` of the pool, for a shift. If the system refuses, the shift
 /// comes back.
 pub(crate) fn start<Q: Queues>(
@@ -233,26 +241,21 @@ impl<Q: Queues> Member<Q> {
         if searching { None } else { seat.raid(core) }
     }
 
-    /// Gives the seat away, with a task to run first. If nobody can take it, it is kept (until
-    /// `Relief::resume`), and the task comes back.
-    pub(crate) fn give_seat(&self, first: Task) -> Result<(), Task> {
+    /// Gives the seat away, with a task to run first. If nobody can take it, the task comes back.
+    pub(crate) fn give_seat(&self, first: Task) -> Result<(), Refused> {
+        let (relief, workers) = (&self.core.relief, self.core.config.workers);
         let seat = self.stand_up().expect("called with a seat");
         let shift = Shift { seat, first: Some(first) };
-        let refused = match self.core.relief.hand_over(shift, self.core.config.workers) {
+        let (shift, is_kept) = match relief.hand_over(shift, workers) {
             Taken::Waiting => return Ok(()),
-            Taken::Start(shift, born) => {
-                let number = self.core.config.workers + born - 1;
-                match start(&self.core, number, shift) {
-                    Ok(()) => return Ok(()),
-                    Err((shift, _)) => {
-                        self.core.relief.not_started();
-                        shift
-                    }
-                }
-            }
-            Taken::Refused(shift) => shift,
+            Taken::Start(shift, born) => match start(&self.core, workers + born - 1, shift) {
+                Ok(()) => return Ok(()),
+                Err((shift, _)) => (shift, relief.not_started(workers)),
+            },
+            Taken::Refused(shift) => (shift, true),
         };
-        self.sit_down(refused.seat);
-        Err(refused.first.expect("given along"))
+        self.sit_down(shift.seat);
+        let task = shift.first.expect("given along");
+        Err(if is_kept { Refused::Kept(task) } else { Refused::Last(task) })
     }
 }

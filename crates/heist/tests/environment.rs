@@ -146,6 +146,7 @@ mod refused {
     for_every_strategy! {
         some_threads,
         threads_that_step_in,
+        waits_for_many,
     }
 
     const STACK: usize = 256 << 20;
@@ -222,6 +223,33 @@ mod refused {
                 pool.stop();
                 assert_balanced(&pool.stats());
                 crew.assert_gone();
+                unlimit_memory();
+            }
+        });
+    }
+
+    /// Nobody can run all that a task waits for in its place, and nobody can be found for its place:
+    /// the last worker that is up does so all the same.
+    fn waits_for_many<S: Kind>() {
+        in_child("refused", &[], || {
+            for workers in [1, 2, 4] {
+                let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
+                let pool = Arc::new(pool);
+                pool.spawn(|| ()).join().expect("a result");
+                limit_memory(STACK / 2);
+                assert!(S::builder(1).stack_size(STACK).build().is_err(), "room for one more");
+                let tasks: Vec<_> = (0..20)
+                    .map(|_| {
+                        let here = Arc::clone(&pool);
+                        pool.spawn(move || here.spawn_batch((0..50).map(|n| move || n)).join())
+                    })
+                    .collect();
+                for task in tasks {
+                    let results = task.join().expect("a result").expect("results");
+                    assert!(results.into_iter().eq(0..50));
+                }
+                pool.stop();
+                assert_balanced(&pool.stats());
                 unlimit_memory();
             }
         });

@@ -19,7 +19,7 @@ use shuttle::thread;
 mod scenarios;
 use scenarios::{exact, pool, scenarios};
 
-scenarios! { joins bursts tree overflow chain_of_spawns chain_of_handles stop_race stop_now_race future batch }
+scenarios! { joins bursts tree overflow chain_of_spawns chain_of_handles stop_race stop_now_race future batch refused_threads }
 
 /// Two threads outside spawn and wait.
 fn joins(strategy: Strategy) {
@@ -171,6 +171,21 @@ fn batch(strategy: Strategy) {
     let pool = pool(strategy, 2);
     let squares = pool.spawn_batch((0..5).map(|n| move || n * n));
     assert_eq!(squares.join().unwrap(), [0, 1, 4, 9, 16]);
+    pool.stop();
+    exact(&pool);
+}
+
+/// Nobody can be found for the place of a task that waits for many, on a system that refuses threads: the last worker that is up runs them.
+fn refused_threads(strategy: Strategy) {
+    let name = |index| if index < 2 { "worker".to_owned() } else { "refused".to_owned() };
+    let pool = Pool::builder().workers(2).strategy(strategy).thread_name(name).build();
+    let pool = Arc::new(pool.expect("a small pool"));
+    let waits = [2, 3].map(|count| {
+        let here = Arc::clone(&pool);
+        pool.spawn(move || here.spawn_batch((0..count).map(|n| move || n)).join().unwrap().len())
+    });
+    let counts = waits.map(|wait| wait.join().unwrap());
+    assert_eq!(counts, [2, 3]);
     pool.stop();
     exact(&pool);
 }

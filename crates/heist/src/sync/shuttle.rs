@@ -2,7 +2,7 @@
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
-pub(crate) use shuttle::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
+pub(crate) use shuttle::thread::{JoinHandle as ThreadHandle, yield_now};
 pub(crate) use shuttle::thread_local;
 pub(crate) use std::alloc::{alloc, dealloc};
 pub(crate) use std::sync::Arc;
@@ -15,6 +15,36 @@ macro_rules! per_thread {
     };
 }
 pub(crate) use per_thread;
+
+/// Starts threads, but for those that are called `refused`.
+pub(crate) struct ThreadBuilder {
+    builder: shuttle::thread::Builder,
+    is_refused: bool,
+}
+
+impl ThreadBuilder {
+    pub(crate) fn new() -> Self {
+        Self { builder: shuttle::thread::Builder::new(), is_refused: false }
+    }
+
+    pub(crate) fn name(self, name: String) -> Self {
+        Self { is_refused: name == "refused", builder: self.builder.name(name) }
+    }
+
+    pub(crate) fn stack_size(self, bytes: usize) -> Self {
+        Self { builder: self.builder.stack_size(bytes), ..self }
+    }
+
+    pub(crate) fn spawn<T: Send + 'static>(
+        self,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> std::io::Result<ThreadHandle<T>> {
+        if self.is_refused {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        self.builder.spawn(f)
+    }
+}
 
 /// So many, all zero.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
