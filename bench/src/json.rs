@@ -136,7 +136,9 @@ mod tests {
             machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },
             commit: "abc".into(),
             peers: [("rayon".into(), "1".into())].into(),
+            optimized: Some(true),
             rounds: 2,
+            complete: Some(false),
             hand_off_nanoseconds: vec![1.5, 2.0],
             unit: "ns".into(),
             samples: vec![Series {

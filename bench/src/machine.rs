@@ -34,6 +34,7 @@ pub(crate) fn look() -> Record {
             rustc: env!("HEIST_BENCH_RUSTC").into(),
         },
         commit: env!("HEIST_BENCH_COMMIT").into(),
+        optimized: Some(!cfg!(debug_assertions)),
         peers: peers.map(|(name, version)| (name.into(), version)).collect(),
         ..Record::default()
     }

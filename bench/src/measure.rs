@@ -12,6 +12,8 @@ pub struct Bench {
     rows: Vec<Row>,
     /// What a hand-off between the cores took, one a round.
     hand_offs: Vec<f64>,
+    /// The watcher has ended it.
+    cut_short: bool,
 }
 
 /// One measurement.
@@ -50,7 +52,7 @@ impl Bench {
     ///
     /// A name that no case, or nobody in these cases, has.
     pub fn new(selection: &Selection) -> Result<Self, UnknownName> {
-        Ok(Self { rows: selection.of(crate::all_rows())?, hand_offs: Vec::new() })
+        Ok(Self { rows: selection.of(crate::all_rows())?, hand_offs: Vec::new(), cut_short: false })
     }
 
     /// The cases, in the order in which they run.
@@ -80,6 +82,7 @@ impl Bench {
             self.hand_offs.push(handoff::measure());
             if self.round(round, watcher).is_break() {
                 self.drop_partial(round);
+                self.cut_short = true;
                 break;
             }
         }
@@ -125,7 +128,8 @@ impl Bench {
 
     /// What was measured so far.
     pub fn record(&self) -> Record {
-        json::record(&self.hand_offs, self.measured())
+        let complete = Some(!self.cut_short);
+        Record { complete, ..json::record(&self.hand_offs, self.measured()) }
     }
 
     fn measured(&self) -> &[Row] {
@@ -200,7 +204,7 @@ mod tests {
             ["a", "b"].into_iter().for_each(|by| case.enter(by, || Sample::of([1.0])));
             case
         };
-        Bench { rows: vec![case("x"), case("y")], hand_offs: Vec::new() }
+        Bench { rows: vec![case("x"), case("y")], hand_offs: Vec::new(), cut_short: false }
     }
 
     /// The numbers of samples that are left.
@@ -235,6 +239,15 @@ mod tests {
         assert_eq!(ended(7), (1, vec![1; 4]));
         assert_eq!(ended(3), (1, vec![1; 2]));
         assert_eq!(ended(1), (0, vec![]));
+    }
+
+    #[test]
+    fn a_record_says_whether_the_run_was_complete() {
+        for (end, complete) in [(usize::MAX, true), (9, false), (3, false)] {
+            let mut bench = bench();
+            bench.run(3, &mut Until { end, seen: Vec::new() });
+            assert_eq!(bench.record().complete, Some(complete), "{end}");
+        }
     }
 
     #[test]

@@ -13,10 +13,16 @@ pub struct Record {
     pub machine: Machine,
     /// Of the sources that the program was built from, with `-dirty` if they had changes. Unknown is empty.
     pub commit: String,
+    /// The program was built with optimization. Older files do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optimized: Option<bool>,
     /// The names and versions of the peers that could take part.
     pub peers: BTreeMap<String, String>,
     /// How often everything was measured.
     pub rounds: usize,
+    /// Nobody has ended the run before all of it was measured. Older files do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub complete: Option<bool>,
     /// What a cache line took from core to core, one a round.
     pub hand_off_nanoseconds: Vec<f64>,
     /// What the values are, in words.
@@ -30,6 +36,21 @@ pub struct Record {
     /// What the workers did in one more run, which was not measured.
     #[serde(default)]
     pub traces: Vec<Traced>,
+}
+
+impl Record {
+    /// Why not to trust it, as far as it says so itself, each to be said of a file: `is of a run that was cut short`.
+    pub fn caveats(&self) -> Vec<&'static str> {
+        let debug = self.optimized == Some(false);
+        let cut_short = self.complete == Some(false);
+        [
+            debug.then_some("is of a debug build, whose times say nothing"),
+            cut_short.then_some("is of a run that was cut short"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
 }
 
 /// What the machine says of itself. Unknown is empty.
@@ -190,6 +211,16 @@ mod tests {
         assert_eq!((found.busy, found.asleep, found.stole()), (7, 1, 3));
         assert_eq!(found.steals, [(0, 1, 1), (2, 2, 5)]);
         assert_eq!(serde_json::to_string(&lane).unwrap(), text);
+    }
+
+    #[test]
+    fn what_a_file_does_not_say_is_not_held_against_it() {
+        let of = |optimized, complete| Record { optimized, complete, ..Record::default() };
+        for trusted in [of(None, None), of(Some(true), Some(true))] {
+            assert_eq!(trusted.caveats(), [""; 0]);
+        }
+        let found = of(Some(false), Some(false)).caveats();
+        assert!(found[0].contains("debug build") && found[1].contains("cut short"), "{found:?}");
     }
 
     #[test]

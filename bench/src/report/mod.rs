@@ -64,9 +64,13 @@ fn head(out: &mut String, record: &Record) -> fmt::Result {
     }
     write!(out, "- rounds: {}", record.rounds)?;
     match ends_of(record.rounds) {
-        Ends::Confident => writeln!(out),
-        Ends::Extremes => writeln!(out, " (fewer than 6 rounds have no 95 % confidence interval)"),
+        Ends::Confident => writeln!(out)?,
+        Ends::Extremes => writeln!(out, " (fewer than 6 rounds have no 95 % confidence interval)")?,
     }
+    for caveat in record.caveats() {
+        writeln!(out, "- beware: this {caveat}")?;
+    }
+    Ok(())
 }
 
 /// As it was fixed: two digits, or three where it takes them.
@@ -123,6 +127,18 @@ mod tests {
         let machine = Machine { cores: 2, ..Machine::default() };
         let hand_off_nanoseconds = vec![30.0; 3];
         markdown(&Record { machine, rounds: 3, hand_off_nanoseconds, ..Record::default() }, rows)
+    }
+
+    #[test]
+    fn what_to_doubt_is_with_the_machine() {
+        let record = Record { optimized: Some(false), rounds: 6, ..Record::default() };
+        let found = markdown(&record, &[]);
+        assert!(
+            found.ends_with(
+                "- rounds: 6\n- beware: this is of a debug build, whose times say nothing\n"
+            ),
+            "{found}"
+        );
     }
 
     #[test]

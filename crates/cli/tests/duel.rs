@@ -134,5 +134,9 @@ fn an_interrupted_duel_ends_with_what_it_has() {
     assert_eq!(output.status.code(), Some(130));
     let stdout = text(&output.stdout);
     assert!(stdout.contains("interrupted after"), "{stdout}");
-    assert!(directory.record().rounds >= 1);
+    let record = directory.record();
+    assert!(record.rounds >= 1 && record.complete == Some(false));
+    let page = fs::read_to_string(directory.0.join("target/heist/report.html")).unwrap();
+    assert!(page.contains("is of a run that was cut short"));
+    assert_eq!(page.contains("debug build"), record.optimized == Some(false));
 }

@@ -36,6 +36,10 @@ fn named(name: &str, path: &Path, record: &Record) -> String {
 fn doubts(before: &Record, after: &Record) -> Vec<String> {
     let (a, b) = (&before.machine, &after.machine);
     let mut doubts = Vec::new();
+    for (which, record) in [("first", before), ("second", after)] {
+        let caveats = record.caveats().into_iter();
+        doubts.extend(caveats.map(|caveat| format!("the {which} file {caveat}")));
+    }
     let mut differs = |what: &str, a: String, b: String| {
         if a != b {
             doubts.push(format!("{what}: {a} in the first file, {b} in the second"));
@@ -60,6 +64,17 @@ mod tests {
         assert_eq!(named("A", path, &record), "- A is b.json: commit abc-dirty, 1 round\n");
         let found = named("B", path, &Record::default());
         assert_eq!(found, "- B is b.json: an unknown commit, 0 rounds\n");
+    }
+
+    #[test]
+    fn what_a_file_says_against_itself_is_a_reason_to_doubt() {
+        let debug = Record { optimized: Some(false), ..Record::default() };
+        let short = Record { complete: Some(false), ..Record::default() };
+        let expected = [
+            "the first file is of a debug build, whose times say nothing",
+            "the second file is of a run that was cut short",
+        ];
+        assert_eq!(doubts(&debug, &short), expected);
     }
 
     #[test]

@@ -62,6 +62,8 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
         return Ok(Exit::Interrupted);
     }
     let trace = traces(&mut record, &watch, budget, start);
+    // That the time was up is how a duel ends; that cases are missing is not.
+    record.complete = Some(!interrupt::seen() && bench.cases().len() == cases.len());
     let written = files::write(&record, trace.as_ref())?;
     let circumstances = Circumstances {
         stop: if interrupt::seen() { Stop::Interrupted } else { Stop::Enough },

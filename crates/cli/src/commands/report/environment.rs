@@ -24,13 +24,20 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         |value: &str| if value.is_empty() { "unknown".to_owned() } else { value.to_owned() };
     let machine = &record.machine;
     let cores = if machine.cores == 0 { String::new() } else { machine.cores.to_string() };
+    let said = |fact: Option<bool>, yes: &str, no: &str| {
+        fact.map_or("unknown", |fact| if fact { yes } else { no }).to_owned()
+    };
+    let build = said(record.optimized, "with optimization", "debug, without optimization");
+    let run = said(record.complete, "complete", "cut short");
     let mut facts = vec![
         ("Processor".to_owned(), known(&machine.cpu)),
         ("Cores in use".to_owned(), known(&cores)),
         ("Kernel".to_owned(), known(&machine.kernel)),
         ("Compiler".to_owned(), known(&machine.rustc)),
+        ("Build".to_owned(), build),
         ("Commit".to_owned(), known(&record.commit)),
         ("Rounds".to_owned(), record.rounds.to_string()),
+        ("Run".to_owned(), run),
     ];
     if !record.hand_off_nanoseconds.is_empty() {
         let middle = interval(record.hand_off_nanoseconds.iter().copied());
@@ -125,6 +132,16 @@ mod tests {
     #[test]
     fn what_is_unknown_is_said_to_be() {
         let facts = facts(&Record::default());
-        assert_eq!(facts[1], ("Cores in use".into(), "unknown".into()));
+        for name in ["Cores in use", "Build", "Run"] {
+            assert!(facts.contains(&(name.into(), "unknown".into())), "{facts:?}");
+        }
+    }
+
+    #[test]
+    fn a_debug_build_and_a_run_that_was_cut_short_are_facts() {
+        let (optimized, complete) = (Some(false), Some(false));
+        let facts = facts(&Record { optimized, complete, ..Record::default() });
+        assert!(facts.contains(&("Build".into(), "debug, without optimization".into())));
+        assert!(facts.contains(&("Run".into(), "cut short".into())));
     }
 }

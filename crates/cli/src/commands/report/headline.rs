@@ -1,10 +1,11 @@
 //! What came out, in a sentence or three, and the ratios behind it.
 
 use heist_bench::is_ours;
+use heist_bench::record::Record;
 use heist_bench::stats::{Ends, Interval};
 
 use super::html::text;
-use crate::cases::{Case, Entry};
+use crate::cases::{Case, Entry, cases};
 use crate::losses::{Comparison, comparisons};
 use crate::units;
 use crate::verdict::{self, Verdict};
@@ -25,9 +26,10 @@ struct Ratio<'c> {
 }
 
 /// The top of the page.
-pub(super) fn headline(cases: &[Case<'_>], cores: usize) -> String {
-    let mut ratios = to_reference(cases, cores);
-    let sentence = [result(&ratios), losses(cases), few_rounds(&ratios).into()].join(" ");
+pub(super) fn headline(record: &Record) -> String {
+    let cases = cases(record);
+    let mut ratios = to_reference(&cases, record.machine.cores);
+    let sentence = [result(&ratios), losses(&cases), few_rounds(&ratios).into()].join(" ");
     ratios.sort_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
     if ratios.len() > TILES {
         // The best and the worst.
@@ -36,7 +38,17 @@ pub(super) fn headline(cases: &[Case<'_>], cores: usize) -> String {
     let tiles: String = ratios.iter().map(tile).collect();
     let tiles =
         if tiles.is_empty() { tiles } else { format!("<ul class=\"tiles\">{tiles}</ul>\n") };
-    format!("<p class=\"headline\">{}</p>\n{tiles}", text(sentence.trim()))
+    format!("{}<p class=\"headline\">{}</p>\n{tiles}", beware(record), text(sentence.trim()))
+}
+
+/// Why not to believe any of it. Nothing, of most files.
+fn beware(record: &Record) -> String {
+    let said = |caveat: &str| format!("This file {caveat}.");
+    let said: Vec<String> = record.caveats().into_iter().map(said).collect();
+    if said.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"beware\">{}</p>\n", text(&said.join(" ")))
 }
 
 /// One for each case that has a reference: with as many workers as there are cores, or as near as was measured.
@@ -202,10 +214,9 @@ fn tile(ratio: &Ratio<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use heist_bench::record::{Record, Series};
+    use heist_bench::record::{Machine, Series};
 
     use super::*;
-    use crate::cases::cases;
 
     /// With as many rounds as it takes to be sure.
     fn series(case: &str, workers: usize, by: &str, time: f64) -> Series {
@@ -220,8 +231,8 @@ mod tests {
     }
 
     fn said(samples: Vec<Series>) -> String {
-        let record = Record { samples, ..Record::default() };
-        let shown = headline(&cases(&record), 4);
+        let machine = Machine { cores: 4, ..Machine::default() };
+        let shown = headline(&Record { samples, machine, ..Record::default() });
         let sentence = shown.strip_prefix("<p class=\"headline\">").unwrap();
         sentence.split_once("</p>").unwrap().0.to_owned()
     }
@@ -308,9 +319,17 @@ mod tests {
     fn a_tile_of_few_rounds_has_no_verdict() {
         let mut samples = vec![series("a", 2, "heist", 1.0), series("a", 2, "rayon", 2.0)];
         few(&mut samples, 5);
-        let record = Record { samples, ..Record::default() };
-        let shown = headline(&cases(&record), 2);
+        let shown = headline(&Record { samples, ..Record::default() });
         assert!(shown.contains("tile same") && shown.contains("too few rounds to tell"), "{shown}");
+    }
+
+    #[test]
+    fn what_a_file_says_against_itself_comes_first() {
+        let (optimized, complete) = (Some(false), Some(false));
+        let shown = headline(&Record { optimized, complete, ..Record::default() });
+        let expected = "<p class=\"beware\">This file is of a debug build, whose times say nothing. \
+                        This file is of a run that was cut short.</p>\n<p class=\"headline\">";
+        assert!(shown.starts_with(expected), "{shown}");
     }
 
     #[test]

@@ -19,7 +19,7 @@ use heist_bench::record::Record;
 
 use crate::args::{Common, Report};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::{cases, file, out, units};
+use crate::{file, out, units};
 use html::text;
 use palette::Palette;
 
@@ -109,7 +109,7 @@ fn header(record: &Record) -> String {
     format!(
         "<header>\n<h1>{LOGO}heist <span>report</span></h1>\n<p class=\"place\">{}</p>\n{}<nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n",
         text(&place.join(" · ")),
-        headline::headline(&cases::cases(record), machine.cores),
+        headline::headline(record),
     )
 }
 
