@@ -43,9 +43,14 @@ impl Record {
     pub fn caveats(&self) -> Vec<&'static str> {
         let debug = self.optimized == Some(false);
         let cut_short = self.complete == Some(false);
+        let mut lists = self.samples.iter().flat_map(|series| series.values.values());
+        let odd = lists.any(|values| !values.is_empty() && !usable(values));
         [
             debug.then_some("is of a debug build, whose times say nothing"),
             cut_short.then_some("is of a run that was cut short"),
+            odd.then_some(
+                "has values that no measurement gives, which are left out with their series",
+            ),
         ]
         .into_iter()
         .flatten()
@@ -102,6 +107,20 @@ impl Series {
         let item = self.item.iter().map(|item| format!("{item}/")).collect::<String>();
         format!("{}/{item}{}", self.workload, self.case)
     }
+
+    /// The values, as far as they are [`usable`].
+    pub fn measured(&self) -> impl Iterator<Item = (&str, &[f64])> {
+        let lists = self.values.iter().map(|(key, values)| (key.as_str(), values.as_slice()));
+        lists.filter(|(_, values)| usable(values))
+    }
+}
+
+/// Are there values, and could all of them have been measured? A file may have any number, but none that is negative is a time or
+/// a count, and a page of such as 1e300 has infinities.
+pub fn usable(values: &[f64]) -> bool {
+    // As nanoseconds: a millionth of one, and eleven days.
+    let measured = |value: &f64| *value == 0.0 || (1e-6..=1e15).contains(value);
+    !values.is_empty() && values.iter().all(measured)
 }
 
 /// How many answers came within which time.
@@ -221,6 +240,24 @@ mod tests {
         }
         let found = of(Some(false), Some(false)).caveats();
         assert!(found[0].contains("debug build") && found[1].contains("cut short"), "{found:?}");
+    }
+
+    #[test]
+    fn numbers_that_nobody_has_measured_are_not_used() {
+        for values in [&[0.0][..], &[1e-3, 5e14]] {
+            assert!(usable(values), "{values:?}");
+        }
+        for values in [&[][..], &[1.0, -1.0], &[1e306], &[1e-300], &[f64::NAN], &[f64::INFINITY]] {
+            assert!(!usable(values), "{values:?}");
+        }
+        let with = |value| {
+            let values = [("a".into(), vec![1.0, value]), ("b".into(), vec![])].into();
+            let samples = vec![Series { values, ..Series::default() }];
+            Record { samples, ..Record::default() }
+        };
+        let keys = |record: &Record| record.samples[0].measured().count();
+        assert_eq!((keys(&with(2.0)), with(2.0).caveats()), (1, vec![]));
+        assert_eq!((keys(&with(-2.0)), with(-2.0).caveats().len()), (0, 1));
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn family(series: &Series) -> String {
 
 impl<'r> Case<'r> {
     fn enter(&mut self, series: &'r Series) {
-        for (key, values) in series.values.iter().filter(|(_, values)| !values.is_empty()) {
+        for (key, values) in series.measured() {
             let entry = Entry {
                 by: &series.by,
                 values,
@@ -230,7 +230,10 @@ mod tests {
 
     #[test]
     fn series_without_values_are_not_there() {
-        assert!(cases(&record(vec![series("skewed", None, "heist", &[])])).is_empty());
+        for values in [&[][..], &[-1.0, -2.0], &[1e306]] {
+            let record = record(vec![series("skewed", None, "heist", values)]);
+            assert!(cases(&record).is_empty(), "{values:?}");
+        }
     }
 
     #[test]

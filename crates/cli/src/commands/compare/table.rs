@@ -112,12 +112,12 @@ fn ratio(of: &Interval, to: &Interval) -> String {
 /// One for each kind of value that the other record has, too.
 fn lines<'r>(a: &'r Series, after: &'r Record) -> Vec<Line<'r>> {
     let Some(b) = find(a, after) else { return Vec::new() };
-    let line = |(key, values): (&'r String, &'r Vec<f64>)| {
-        let others = b.values.get(key).filter(|others| !others.is_empty())?;
+    let line = |(key, values): (&'r str, &'r [f64])| {
+        let (_, others) = b.measured().find(|(other, _)| *other == key)?;
         let of = |values: &[f64]| interval(values.iter().copied());
-        (!values.is_empty()).then(|| Line { series: a, key, a: of(values), b: of(others) })
+        Some(Line { series: a, key, a: of(values), b: of(others) })
     };
-    a.values.iter().filter_map(line).collect()
+    a.measured().filter_map(line).collect()
 }
 
 fn find<'r>(series: &Series, record: &'r Record) -> Option<&'r Series> {
@@ -236,6 +236,17 @@ mod tests {
         }
         let text = markdown(&some, &record(&[0.0; 6]));
         assert!(text.contains("| 0.000 (0.000–0.000) |"), "{text}");
+    }
+
+    #[test]
+    fn numbers_that_nobody_has_measured_are_left_out() {
+        let record = |value| record(vec![series("x", "heist", "nanoseconds", &[value; 6])]);
+        for odd in [-1.0, 1e-306, 1e306] {
+            for text in [markdown(&record(1.0), &record(odd)), markdown(&record(odd), &record(1.0))]
+            {
+                assert!(text.starts_with("The two files have no case in common."), "{text}");
+            }
+        }
     }
 
     #[test]

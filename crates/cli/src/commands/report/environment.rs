@@ -1,6 +1,6 @@
 //! Where, with what, and how to do it again.
 
-use heist_bench::record::Record;
+use heist_bench::record::{Record, usable};
 use heist_bench::stats::interval;
 
 use super::html::{section, text};
@@ -39,7 +39,7 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("Rounds".to_owned(), record.rounds.to_string()),
         ("Run".to_owned(), run),
     ];
-    if !record.hand_off_nanoseconds.is_empty() {
+    if usable(&record.hand_off_nanoseconds) {
         let middle = interval(record.hand_off_nanoseconds.iter().copied());
         facts.push(("A cache line from core to core".to_owned(), units::time(middle.median)));
     }

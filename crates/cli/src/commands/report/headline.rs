@@ -72,9 +72,9 @@ fn to_reference<'c>(cases: &'c [Case<'c>], cores: usize) -> Vec<Ratio<'c>> {
 }
 
 /// More is better, but not more than there are cores.
-fn nearness(case: &Case<'_>, cores: usize) -> isize {
+fn nearness(case: &Case<'_>, cores: usize) -> i128 {
     let workers = case.workers.unwrap_or_default();
-    if workers <= cores { workers.cast_signed() } else { -workers.cast_signed() }
+    if workers <= cores { workers as i128 } else { -(workers as i128) }
 }
 
 fn ratio<'c>(case: &'c Case<'c>, ours: &'c Entry<'_>, theirs: &'c Entry<'_>) -> Option<Ratio<'c>> {

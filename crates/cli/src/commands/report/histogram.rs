@@ -48,7 +48,7 @@ impl Axis {
 
     /// The part of all that is in each bin.
     pub(super) fn bins(&self, buckets: &[(u64, u64)]) -> Vec<f64> {
-        let total = total(buckets) as f64;
+        let total: f64 = buckets.iter().map(|&(_, count)| count as f64).sum();
         let place = |time| self.place(time) * self.bins as f64;
         let mut bins = vec![0.0; self.bins];
         for (from, to, count) in parts(buckets) {
@@ -122,17 +122,19 @@ pub(super) fn steps(bins: &[f64], most: f64, height: u32) -> String {
 
 /// How many times there are.
 pub(super) fn total(buckets: &[(u64, u64)]) -> u64 {
-    buckets.iter().map(|&(_, count)| count).sum()
+    buckets.iter().map(|&(_, count)| count).fold(0, u64::saturating_add)
 }
 
 /// The upper end of the bucket that this fraction of all times are not above. `None` of nothing.
 pub(super) fn percentile(buckets: &[(u64, u64)], fraction: f64) -> Option<u64> {
-    let wanted = (fraction * total(buckets) as f64).ceil().max(1.0) as u64;
+    let total: u128 = buckets.iter().map(|&(_, count)| u128::from(count)).sum();
+    // A float may be above a large number that it stands for.
+    let wanted = ((fraction * total as f64).ceil() as u128).clamp(1, total.max(1));
     let mut sorted = buckets.to_vec();
     sorted.sort_unstable();
     let mut seen = 0;
     sorted.into_iter().find_map(|(upper, count)| {
-        seen += count;
+        seen += u128::from(count);
         (seen >= wanted).then_some(upper)
     })
 }
@@ -178,6 +180,7 @@ mod tests {
             &DOUBLING[..],
             &[(7, 3)],
             &[(0, 1), (u64::MAX, 1)],
+            &[(5, u64::MAX), (9, u64::MAX)],
             &[(5, 1), (5, 2)],
             &[(3, 0), (9, 4)],
         ] {
@@ -206,6 +209,9 @@ mod tests {
         assert_eq!(percentile(&DOUBLING, 0.5), Some(400));
         assert_eq!(percentile(&DOUBLING, 0.99), Some(800));
         assert_eq!(percentile(&DOUBLING, 0.0), Some(100));
+        // As a float, the number of all is one that is larger.
+        assert_eq!(percentile(&[(7, (1 << 53) + 3)], 1.0), Some(7));
+        assert_eq!(percentile(&[(7, u64::MAX), (9, u64::MAX)], 1.0), Some(9));
     }
 
     #[test]

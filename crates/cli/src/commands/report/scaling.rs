@@ -57,7 +57,7 @@ fn of_family<'c>(cases: &'c [Case<'c>], family: &'c str) -> Option<Scaling<'c>> 
     let mut members: Vec<(usize, &Case<'_>)> = cases
         .iter()
         .filter(|case| case.family == family)
-        .filter_map(|case| Some((case.workers?, case)))
+        .filter_map(|case| Some((case.workers.filter(|&workers| workers > 0)?, case)))
         .collect();
     members.sort_by_key(|&(workers, _)| workers);
     let alone = members.iter().find(|&&(workers, _)| workers == 1)?.1;
@@ -69,7 +69,7 @@ fn of_family<'c>(cases: &'c [Case<'c>], family: &'c str) -> Option<Scaling<'c>> 
     };
     let lines: Vec<_> = alone.main().entries.iter().filter_map(|entry| line(entry.by)).collect();
     let workers = lines.iter().filter_map(|(_, points)| Some(points.last()?.0)).max()?;
-    Some(Scaling { family, lines, workers })
+    (workers > 1).then_some(Scaling { family, lines, workers })
 }
 
 fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_>) -> String {

@@ -45,13 +45,12 @@ impl Chart {
 
 /// A fraction of the way across, as an attribute has it. What is outside is at the edge.
 pub(super) fn across(fraction: f64) -> String {
-    // Of no number as well: a chart must not break over one.
-    let fraction = if fraction.is_nan() { 0.0 } else { fraction.clamp(0.0, 1.0) };
-    format!("{}%", decimal(100.0 * fraction))
+    format!("{}%", decimal(100.0 * fraction.clamp(0.0, 1.0)))
 }
 
-/// Two digits after the point, if it takes them.
+/// Two digits after the point, if it takes them. Of no number, zero: a chart must not break over one.
 pub(super) fn decimal(value: f64) -> String {
+    let value = if value.is_finite() { value } else { 0.0 };
     let long = format!("{value:.2}");
     long.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -101,6 +100,12 @@ mod tests {
     fn nothing_is_outside_of_a_chart() {
         let shown = [-1.0, 0.0, 0.1234567, 1.0, 7.0, f64::NAN, f64::INFINITY].map(across);
         assert_eq!(shown, ["0%", "0%", "12.35%", "100%", "100%", "0%", "100%"]);
+    }
+
+    #[test]
+    fn what_is_no_number_is_zero() {
+        let shown = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -2.0].map(decimal);
+        assert_eq!(shown, ["0", "0", "0", "1.5", "-2"]);
     }
 
     #[test]

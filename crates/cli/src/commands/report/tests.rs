@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use heist_bench::record::{Lane, Latencies, Record, Series, Traced};
+use heist_bench::record::{Lane, Latencies, Machine, Record, Series, Totals, Traced};
 
 use super::page;
 
@@ -120,6 +120,95 @@ fn nothing_but_zeros_is_a_page() {
     assert!(!page.contains("NaN") && !page.contains("inf%"), "{page}");
     assert!(page.contains("Nobody stole"));
     assert!(page.contains("No task ended"));
+}
+
+/// All attributes of the page, but for those of its head.
+fn attributes(page: &str) -> impl Iterator<Item = &str> {
+    let shown = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
+    shown.split("=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0)
+}
+
+/// Of one case, for each number of workers.
+fn series(by: &str, workers: &[usize], values: &[f64]) -> Vec<Series> {
+    let series = |&workers: &usize| Series {
+        workload: "w".into(),
+        case: format!("c/{workers}"),
+        workers: Some(workers),
+        by: by.into(),
+        values: [("nanoseconds".into(), values.to_vec())].into(),
+        ..Series::default()
+    };
+    workers.iter().map(series).collect()
+}
+
+/// Samples of heist and of rayon, on as many cores as can be said.
+fn samples(workers: &[usize], heist: &[f64], rayon: &[f64]) -> Record {
+    Record {
+        samples: [series("heist", workers, heist), series("rayon", workers, rayon)].concat(),
+        machine: Machine { cores: usize::MAX, ..Machine::default() },
+        hand_off_nanoseconds: heist.to_vec(),
+        rounds: usize::MAX,
+        ..Record::default()
+    }
+}
+
+/// The largest numbers that a trace can have.
+fn endless() -> Traced {
+    const MOST: u64 = u64::MAX;
+    let lane = |victim| Lane {
+        tasks: MOST,
+        lost: MOST,
+        busy: vec![(0, MOST), (MOST, 0)],
+        asleep: vec![(MOST, MOST)],
+        steals: vec![(MOST, victim, usize::MAX), (0, usize::MAX, 0)],
+        totals: Some(Totals { busy: MOST, asleep: MOST, steals: vec![(victim, MOST, MOST); 2] }),
+        ..Lane::default()
+    };
+    Traced {
+        workers: usize::MAX,
+        nanoseconds: MOST,
+        lanes: vec![lane(1), lane(0)],
+        task_times: vec![(0, MOST), (MOST, MOST)],
+        ..Traced::default()
+    }
+}
+
+#[test]
+fn no_number_breaks_a_page() {
+    let latencies = |buckets: &[(u64, u64)]| Latencies {
+        by: "heist".into(),
+        buckets: buckets.to_vec(),
+        ..Latencies::default()
+    };
+    let most = latencies(&[(1, u64::MAX), (u64::MAX, u64::MAX)]);
+    let without_totals = Lane { totals: None, ..endless().lanes[0].clone() };
+    let mut twice = samples(&[1, 2], &[1.0], &[1.0]);
+    twice.samples.iter_mut().for_each(|series| series.workers = Some(1));
+    let records = [
+        samples(&[1, 2], &[-5.0, -1e300], &[-1.0]),
+        samples(&[1, 2], &[1e306; 7], &[1e-306; 7]),
+        samples(&[1, 2], &[1e15; 7], &[1e-6; 7]),
+        samples(&[1, 2], &[1.0, -1.0], &[0.0]),
+        samples(&[1, 2], &[f64::NAN], &[f64::INFINITY]),
+        samples(&[0, 1], &[1.0; 7], &[2.0; 7]),
+        samples(&[1, 1 << 63, usize::MAX], &[1.0; 7], &[2.0; 7]),
+        samples(&[1], &[1.0], &[1.0]),
+        twice,
+        Record { latencies: vec![most, latencies(&[(5, 1)])], ..Record::default() },
+        Record { traces: vec![endless()], ..Record::default() },
+        Record {
+            traces: vec![Traced { lanes: vec![without_totals; 14], ..endless() }],
+            ..Record::default()
+        },
+    ];
+    for (place, record) in records.iter().enumerate() {
+        let page = page(record);
+        for attribute in attributes(&page) {
+            for broken in ["NaN", "inf", "undefined"] {
+                assert!(!attribute.contains(broken), "{place}: {attribute}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -30,14 +30,14 @@ pub(super) fn graph(traced: &Traced, number: usize) -> String {
         return card(HEADING, "", why);
     };
     let name = |place: usize| lane_name(&traced.lanes[place], place);
-    let steals: u64 = pairs.iter().map(|pair| pair.steals).sum();
+    let steals = pairs.iter().map(|pair| pair.steals).fold(0, u64::saturating_add);
     let chart = Chart {
         kind: "steals",
         id: format!("steals-{number}"),
         title: format!("{}, from whom to whom", units::of(steals, "steal")),
         description: format!(
             "{} of {} threads stole. Most went from {} to {}: {}.",
-            traced.lanes.iter().filter(|lane| !lane.steals.is_empty()).count(),
+            traced.lanes.iter().filter(|lane| lane.totals().stole() > 0).count(),
             traced.lanes.len(),
             name(busiest.victim),
             name(busiest.thief),
@@ -79,7 +79,7 @@ fn ring(traced: &Traced, pairs: &[Stolen]) -> String {
     let most = pairs[0].steals as f64;
     let mut out = String::new();
     // The busiest are drawn last, over the others.
-    for pair in pairs.iter().rev().filter(|pair| pair.thief != pair.victim) {
+    for pair in pairs.iter().rev() {
         let part = (pair.steals as f64 / most).sqrt();
         let arrow =
             arrow(place(pair.victim, threads), place(pair.thief, threads), 1.5 + 5.0 * part);

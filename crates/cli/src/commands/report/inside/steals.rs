@@ -11,12 +11,14 @@ pub(super) struct Stolen {
     pub(super) tasks: u64,
 }
 
-/// All pairs that had anything to do with each other, the busiest first. Both are places among the lanes.
+/// All pairs that had anything to do with each other, the busiest first. Both are places among the lanes; nobody steals from itself.
 pub(super) fn pairs(traced: &Traced) -> Vec<Stolen> {
     let lanes = traced.lanes.len();
     let mut pairs: Vec<Stolen> = Vec::new();
     for (thief, lane) in traced.lanes.iter().enumerate() {
-        let known = |&(victim, steals, _): &(usize, u64, u64)| victim < lanes && steals > 0;
+        let known = |&(victim, steals, _): &(usize, u64, u64)| {
+            victim < lanes && victim != thief && steals > 0
+        };
         let from = lane.totals().steals.into_iter().filter(known);
         pairs.extend(from.map(|(victim, steals, tasks)| Stolen { thief, victim, steals, tasks }));
     }
@@ -34,7 +36,7 @@ mod tests {
     fn steals_of_a_pair_are_together_and_strangers_are_left_out() {
         let lane =
             |steals: &[(u64, usize, usize)]| Lane { steals: steals.to_vec(), ..Lane::default() };
-        let lanes = vec![lane(&[(5, 1, 2)]), lane(&[(1, 0, 1), (2, 0, 4), (3, 7, 1)])];
+        let lanes = vec![lane(&[(5, 1, 2)]), lane(&[(1, 0, 1), (2, 0, 4), (3, 7, 1), (4, 1, 1)])];
         let found = pairs(&Traced { lanes, ..Traced::default() });
         let pair = |thief, victim, steals, tasks| Stolen { thief, victim, steals, tasks };
         assert_eq!(found, [pair(1, 0, 2, 5), pair(0, 1, 1, 2)]);

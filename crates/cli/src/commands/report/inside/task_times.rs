@@ -70,7 +70,7 @@ fn table(buckets: &[(u64, u64)]) -> Table {
     // Neighbours together, if there are too many.
     for group in filled.chunks(filled.len().div_ceil(ROWS).max(1)) {
         let upper = group.iter().map(|(upper, _)| *upper).max().unwrap_or_default();
-        let count = group.iter().map(|(_, count)| *count).sum();
+        let count = group.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         table.rows.push(vec![units::time(upper as f64), units::count(count)]);
     }
     table
