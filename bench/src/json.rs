@@ -132,6 +132,7 @@ mod tests {
         let totals = Totals { busy: 5, asleep: 4, steals: vec![(0, 1, 2)] };
         let lane = Lane { name: "w0".into(), totals: Some(totals), ..Lane::default() };
         let record = Record {
+            version: Some(2),
             arguments: vec!["bench".into(), "a \"b\" \\ c\n".into()],
             machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },
             commit: "abc".into(),

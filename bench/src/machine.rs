@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::record::{Machine, Record};
+use crate::record::{Machine, Record, VERSION};
 
 /// The peers that this program was built with.
 const PEERS: &[&str] = if cfg!(feature = "peers") {
@@ -25,6 +25,7 @@ pub(crate) fn look() -> Record {
     let peer = |name| (name, locked_version(LOCK, name).unwrap_or_default());
     let peers = PEERS.iter().copied().map(peer).chain(tbb());
     Record {
+        version: Some(VERSION),
         arguments: std::env::args_os().skip(1).map(|word| typed(&word.to_string_lossy())).collect(),
         machine: Machine {
             cpu: cpu_model(&read("/proc/cpuinfo")).into(),

@@ -2,11 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
 
-/// A run of the benchmark. Files of older versions have fewer fields.
+/// The version of the records that this program writes. One that only has more fields is no other version.
+pub const VERSION: u64 = 2;
+
+/// A run of the benchmark. Files of older versions have fewer fields, those of newer ones may have more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
+    /// See [`VERSION`]. The first had none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
     /// What was typed after the program's name; of absolute paths, the name of the file.
     pub arguments: Vec<String>,
     /// Where.
@@ -41,11 +48,13 @@ pub struct Record {
 impl Record {
     /// Why not to trust it, as far as it says so itself, each to be said of a file: `is of a run that was cut short`.
     pub fn caveats(&self) -> Vec<&'static str> {
+        let newer = self.version > Some(VERSION);
         let debug = self.optimized == Some(false);
         let cut_short = self.complete == Some(false);
         let mut lists = self.samples.iter().flat_map(|series| series.values.values());
         let odd = lists.any(|values| !values.is_empty() && !usable(values));
         [
+            newer.then_some("was written by a newer heist, which may mean something else by it"),
             debug.then_some("is of a debug build, whose times say nothing"),
             cut_short.then_some("is of a run that was cut short"),
             odd.then_some(
@@ -97,7 +106,7 @@ pub struct Series {
     #[serde(default)]
     pub disturbed: usize,
     /// By the key of a metric, one value a round. `nanoseconds` are per operation.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "lists")]
     pub values: BTreeMap<String, Vec<f64>>,
 }
 
@@ -113,6 +122,31 @@ impl Series {
         let lists = self.values.iter().map(|(key, values)| (key.as_str(), values.as_slice()));
         lists.filter(|(_, values)| usable(values))
     }
+}
+
+/// Fields that are lists of numbers. Others may come with a newer version, and are nothing that we could show.
+fn lists<'de, D: Deserializer<'de>>(fields: D) -> Result<BTreeMap<String, Vec<f64>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Field {
+        Values(Vec<f64>),
+        Other(IgnoredAny),
+    }
+    let values = |(key, field)| match field {
+        Field::Values(values) => Some((key, values)),
+        Field::Other(IgnoredAny) => None,
+    };
+    let fields = BTreeMap::<String, Field>::deserialize(fields)?;
+    Ok(fields.into_iter().filter_map(values).collect())
+}
+
+/// Does a file say that it is of a newer [`VERSION`], whatever else is in it?
+pub fn is_newer(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        version: u64,
+    }
+    serde_json::from_slice::<Head>(json).is_ok_and(|head| head.version > VERSION)
 }
 
 /// Are there values, and could all of them have been measured? A file may have any number, but none that is negative is a time or
@@ -258,6 +292,27 @@ mod tests {
         let keys = |record: &Record| record.samples[0].measured().count();
         assert_eq!((keys(&with(2.0)), with(2.0).caveats()), (1, vec![]));
         assert_eq!((keys(&with(-2.0)), with(-2.0).caveats().len()), (0, 1));
+    }
+
+    #[test]
+    fn what_a_newer_version_adds_to_a_series_is_ignored() {
+        let text = r#"{"workload":"w","case":"c","by":"b","warmup":3,"why":{"a":[1]},"names":["x"],"gap":[1,null],
+            "nanoseconds":[1,2.5]}"#;
+        let series: Series = serde_json::from_str(text).unwrap();
+        assert_eq!(series.values, [("nanoseconds".into(), vec![1.0, 2.5])].into());
+    }
+
+    #[test]
+    fn newer_versions_are_known_as_such() {
+        let of = |version| Record { version, ..Record::default() };
+        for version in [None, Some(1), Some(VERSION)] {
+            assert_eq!(of(version).caveats(), [""; 0]);
+        }
+        assert!(of(Some(VERSION + 1)).caveats()[0].contains("by a newer heist"));
+        assert!(is_newer(format!(r#"{{"version":{},"machine":7}}"#, VERSION + 1).as_bytes()));
+        for text in [r#"{"version":1}"#, r#"{"version":"x"}"#, "{}", "[]", ""] {
+            assert!(!is_newer(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use heist_bench::record::Record;
+use heist_bench::record::{Record, is_newer};
 use serde_json::error::Category;
 
 use crate::exit::{Exit, Failure};
@@ -20,6 +20,10 @@ pub(crate) fn read_record(path: &Path) -> Result<Record, Failure> {
     };
     let bytes = fs::read(path).map_err(|error| failure(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
+        Category::Data if is_newer(&bytes) => Failure {
+            advice: "Read it with that one, or measure again with this one.".into(),
+            ..failure(format!("it was written by a newer heist: {error}"))
+        },
         Category::Data => failure(format!("it is JSON, but no record of a run: {error}")),
         _ => failure(format!("it is not JSON: {error}")),
     })

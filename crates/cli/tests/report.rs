@@ -72,6 +72,23 @@ fn files_that_are_no_record_are_refused() {
     refuses(&file(&folder, "nothing.json", nothing), &output, "it has no samples");
 }
 
+#[test]
+fn files_of_a_newer_heist_are_said_to_be() {
+    let folder = Directory::new("report-newer");
+    let output = folder.0.join("page.html");
+    let text = fs::read_to_string(made_up()).unwrap().replacen('{', r#"{"version": 99,"#, 1);
+    let path = file(&folder, "newer.json", &text);
+    assert_eq!(report(&path, &output).status.code(), Some(0));
+    let said = "was written by a newer heist";
+    assert!(fs::read_to_string(&output).unwrap().contains(said));
+    let path = path.to_str().unwrap();
+    let (_, doubts) = common::expect(&["compare", path, made_up().to_str().unwrap()], 0);
+    assert!(doubts.contains(&format!("the first file {said}")), "{doubts}");
+    fs::remove_file(&output).unwrap();
+    let other = text.replace(r#""samples": ["#, r#""samples": [7,"#);
+    refuses(&file(&folder, "other.json", &other), &output, &format!("it {said}"));
+}
+
 /// Those of `bench/record/` that `heist bench` has written, whichever version of it.
 #[test]
 fn recorded_runs_can_be_shown_and_compared() {

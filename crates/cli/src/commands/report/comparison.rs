@@ -20,7 +20,10 @@ const UNFOLDED: usize = 12;
 pub(super) fn comparison(record: &Record, palette: &Palette<'_>) -> String {
     let cases = cases(record);
     let body = if cases.is_empty() {
-        missing("This file has no samples that could be shown. To measure some:", "heist bench --json FILE")
+        missing(
+            "This file has no samples that could be shown. To measure some:",
+            "heist bench --json FILE",
+        )
     } else {
         families(&cases, palette)
     };
