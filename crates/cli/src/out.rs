@@ -21,6 +21,12 @@ pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
+/// Text of a file, which may be anybody's, as a terminal and a table can have it: no control characters, and no end of a cell.
+pub(crate) fn harmless(text: &str) -> String {
+    let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+    text.chars().map(printable).collect::<String>().replace('|', r"\|")
+}
+
 /// What to say of text that stdout does not take.
 pub(crate) fn refused(error: &io::Error) -> Failure {
     // Windows calls a pipe that nobody reads any more closed, not broken.
@@ -41,6 +47,11 @@ mod tests {
     #[test]
     fn a_pipe_that_nobody_reads_is_no_failure() {
         assert_eq!(refused(&ErrorKind::BrokenPipe.into()).exit, Exit::Done);
+    }
+
+    #[test]
+    fn text_of_a_file_cannot_leave_its_cell() {
+        assert_eq!(harmless("a\x1b[31m\0b\nc|d\u{9b}é"), r"a�[31m�b�c\|d�é");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use heist_bench::record::Record;
 use crate::args::{self, Common};
 use crate::exit::{Exit, Outcome};
 use crate::file::read_record;
-use crate::{out, units};
+use crate::out::{self, harmless};
+use crate::units;
 
 pub(crate) fn run(asked: &args::Compare, common: &Common) -> Outcome {
     let before = read_record(&asked.before)?;
@@ -26,10 +27,11 @@ pub(crate) fn run(asked: &args::Compare, common: &Common) -> Outcome {
 fn named(name: &str, path: &Path, record: &Record) -> String {
     let commit = match record.commit.as_str() {
         "" => "an unknown commit".to_owned(),
-        commit => format!("commit {commit}"),
+        commit => format!("commit {}", harmless(commit)),
     };
     let rounds = units::of(record.rounds as u64, "round");
-    format!("- {name} is {}: {commit}, {rounds}\n", path.display())
+    let path = harmless(&path.display().to_string());
+    format!("- {name} is {path}: {commit}, {rounds}\n")
 }
 
 /// Why a difference may have another reason than the one that is looked for.
@@ -40,15 +42,18 @@ fn doubts(before: &Record, after: &Record) -> Vec<String> {
         let caveats = record.caveats().into_iter();
         doubts.extend(caveats.map(|caveat| format!("the {which} file {caveat}")));
     }
-    let mut differs = |what: &str, a: String, b: String| {
+    let shown = |text: &str| if text.is_empty() { "unknown".into() } else { harmless(text) };
+    let mut differs = |what: &str, a: &str, b: &str| {
         if a != b {
+            let (a, b) = (shown(a), shown(b));
             doubts.push(format!("{what}: {a} in the first file, {b} in the second"));
         }
     };
-    differs("not the same processor", a.cpu.clone(), b.cpu.clone());
-    differs("not as many cores", a.cores.to_string(), b.cores.to_string());
-    differs("not the same kernel", a.kernel.clone(), b.kernel.clone());
-    differs("not the same compiler", a.rustc.clone(), b.rustc.clone());
+    differs("not the same processor", &a.cpu, &b.cpu);
+    differs("not as many cores", &a.cores.to_string(), &b.cores.to_string());
+    differs("not the same kernel", &a.kernel, &b.kernel);
+    differs("not the same compiler", &a.rustc, &b.rustc);
+    differs("values that do not mean the same", &before.unit, &after.unit);
     doubts
 }
 
@@ -64,6 +69,15 @@ mod tests {
         assert_eq!(named("A", path, &record), "- A is b.json: commit abc-dirty, 1 round\n");
         let found = named("B", path, &Record::default());
         assert_eq!(found, "- B is b.json: an unknown commit, 0 rounds\n");
+    }
+
+    #[test]
+    fn another_unit_is_a_reason_to_doubt() {
+        let of = |unit: &str| Record { unit: unit.into(), ..Record::default() };
+        assert!(doubts(&of("ns"), &of("ns")).is_empty());
+        let expected =
+            "values that do not mean the same: ns in the first file, unknown in the second";
+        assert_eq!(doubts(&of("ns"), &of("")), [expected]);
     }
 
     #[test]

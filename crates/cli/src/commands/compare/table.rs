@@ -4,6 +4,7 @@ use heist_bench::metric::{self, Better};
 use heist_bench::record::{Record, Series};
 use heist_bench::stats::{Ends, Interval, interval};
 
+use crate::out::harmless;
 use crate::verdict::{self, Verdict};
 
 /// The table, what only one of them has, and how to read it.
@@ -71,9 +72,9 @@ impl Line<'_> {
             |of: &Interval| format!("{} ({}–{})", show(of.median), show(of.low), show(of.high));
         format!(
             "| {} | {} | {} | {} | {} | {} | {} |\n",
-            series.id(),
-            series.by,
-            metric.map_or(self.key, |metric| metric.title),
+            harmless(&series.id()),
+            harmless(&series.by),
+            metric.map_or_else(|| harmless(self.key), |metric| metric.title.to_owned()),
             spread(a),
             spread(b),
             ratio(b, a),
@@ -134,7 +135,8 @@ fn only(out: &mut String, name: &str, one: &Record, other: &Record) {
     out.push_str(&format!("\nOnly in {name}:\n\n"));
     for case in missing.chunk_by(|a, b| a.id() == b.id()) {
         let by: Vec<&str> = case.iter().map(|series| series.by.as_str()).collect();
-        out.push_str(&format!("- {}: {}\n", case[0].id(), by.join(", ")));
+        let (case, by) = (harmless(&case[0].id()), harmless(&by.join(", ")));
+        out.push_str(&format!("- {case}: {by}\n"));
     }
 }
 
