@@ -134,6 +134,7 @@ mod tests {
         let record = Record {
             version: Some(2),
             arguments: vec!["bench".into(), "a \"b\" \\ c\n".into()],
+            by_cargo: true,
             machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },
             commit: "abc".into(),
             peers: [("rayon".into(), "1".into())].into(),

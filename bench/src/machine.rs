@@ -27,6 +27,7 @@ pub(crate) fn look() -> Record {
     Record {
         version: Some(VERSION),
         arguments: std::env::args_os().skip(1).map(|word| typed(&word.to_string_lossy())).collect(),
+        by_cargo: std::env::var_os("CARGO_MANIFEST_DIR").is_some(),
         machine: Machine {
             cpu: cpu_model(&read("/proc/cpuinfo")).into(),
             cores: std::thread::available_parallelism().map_or(0, Into::into),

@@ -16,6 +16,9 @@ pub struct Record {
     pub version: Option<u64>,
     /// What was typed after the program's name; of absolute paths, the name of the file.
     pub arguments: Vec<String>,
+    /// Cargo has started the program, so that it need not be installed. Older files do not say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_cargo: bool,
     /// Where.
     pub machine: Machine,
     /// Of the sources that the program was built from, with `-dirty` if they had changes. Unknown is empty.
@@ -46,6 +49,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// What to type to start the program again.
+    pub fn program(&self) -> &'static str {
+        if self.by_cargo { "cargo run --release --" } else { "heist" }
+    }
+
     /// Why not to trust it, as far as it says so itself, each to be said of a file: `is of a run that was cut short`.
     pub fn caveats(&self) -> Vec<&'static str> {
         let newer = self.version > Some(VERSION);

@@ -74,7 +74,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let paint = style::out();
     let results = Results::of(&record);
     let result = summary::of_results(&results, circumstances, width(), paint);
-    let files = summary::of_files(&written, &invocation(), width(), paint);
+    let files = summary::of_files(&written, record.program(), width(), paint);
     out::print(&format!("{head}{result}\n{files}"))?;
     Ok(if interrupt::seen() { Exit::Interrupted } else { Exit::Done })
 }
@@ -133,12 +133,6 @@ fn width() -> usize {
     let terminal = io::stdout().is_terminal().then(|| terminal::size().ok()).flatten();
     let columns = terminal.map(|(columns, _)| usize::from(columns));
     columns.filter(|&columns| columns > 0).map_or(WIDTH, |columns| columns.min(WIDEST))
-}
-
-/// How this command was called, so that others can be called so.
-fn invocation() -> String {
-    let by_cargo = std::env::var_os("CARGO_MANIFEST_DIR").is_some();
-    if by_cargo { "cargo run --release --".to_owned() } else { "heist".to_owned() }
 }
 
 #[cfg(test)]

@@ -20,10 +20,8 @@ const UNFOLDED: usize = 12;
 pub(super) fn comparison(record: &Record, palette: &Palette<'_>) -> String {
     let cases = cases(record);
     let body = if cases.is_empty() {
-        missing(
-            "This file has no samples that could be shown. To measure some:",
-            "heist bench --json FILE",
-        )
+        let command = format!("{} bench --json FILE", record.program());
+        missing("This file has no samples that could be shown. To measure some:", &command)
     } else {
         families(&cases, palette)
     };

@@ -93,7 +93,7 @@ fn command(record: &Record) -> String {
 fn program(record: &Record) -> String {
     let mut peers = record.peers.keys().filter(|name| *name != "rayon").peekable();
     if peers.peek().is_none() {
-        return "heist".to_owned();
+        return record.program().to_owned();
     }
     let features = if peers.any(|name| name == "oneTBB") { "peers,tbb" } else { "peers" };
     format!("cargo run --release --features {features} --")
@@ -118,6 +118,12 @@ mod tests {
         assert_eq!(with(&["rayon", "tokio"]), peers);
         let all = "cargo run --release --features peers,tbb -- bench fib";
         assert_eq!(with(&["oneTBB", "tokio"]), all);
+    }
+
+    #[test]
+    fn whoever_came_by_cargo_goes_by_cargo() {
+        let record = Record { by_cargo: true, ..record(&["--seconds", "5"], &["rayon"]) };
+        assert_eq!(command(&record), "cargo run --release -- --seconds 5");
     }
 
     #[test]

@@ -26,10 +26,8 @@ fn body(record: &Record, palette: &Palette<'_>) -> String {
     let all: Vec<&Latencies> =
         record.latencies.iter().filter(|latencies| total(&latencies.buckets) > 0).collect();
     if all.is_empty() {
-        return missing(
-            "This file has no latencies. To measure them:",
-            "heist bench duel --json FILE",
-        );
+        let command = format!("{} bench duel --json FILE", record.program());
+        return missing("This file has no latencies. To measure them:", &command);
     }
     let cases = all.chunk_by(|a, b| a.case == b.case).enumerate();
     cases.map(|(number, case)| figure(case, number, palette)).collect()

@@ -32,15 +32,26 @@ pub(super) fn scaling(record: &Record, palette: &Palette<'_>) -> String {
         .map(|(number, scaling)| card(scaling, number, cores, palette))
         .collect();
     let body = if cards.is_empty() {
-        let what = "No case of this file was measured both with one worker and with more. To measure the duel with \
-                    one and with two:";
-        missing(what, "heist bench duel --workers 1,2 --json FILE")
+        nothing_to_show(record)
     } else {
         format!("<div class=\"cards\">\n{cards}</div>\n")
     };
     let lead = "Everyone against itself with one worker: twice is as good as two workers can be. The speed-up is the median of those of the rounds. The dashed line is that ideal; it ends at \
                 the number of cores, since more workers have to share them.";
     section("scaling", "Scaling against ideal", lead, &body)
+}
+
+/// On one core there is no case with more than one worker that could be asked for.
+fn nothing_to_show(record: &Record) -> String {
+    let what = "No case of this file was measured both with one worker and with more";
+    if record.machine.cores == 1 {
+        return format!(
+            "<p class=\"missing\">{what}: there was one core, which they would have had to share.</p>\n"
+        );
+    }
+    let what =
+        format!("{what}. To measure the duel with one, and with more up to the number of cores:");
+    missing(&what, &format!("{} bench duel --json FILE", record.program()))
 }
 
 fn scalings<'c>(cases: &'c [Case<'c>]) -> Vec<Scaling<'c>> {
@@ -282,10 +293,14 @@ mod tests {
     #[test]
     fn one_number_of_workers_is_no_scaling() {
         for workers in [1, 2] {
-            let record =
-                Record { samples: vec![series(workers, "heist", 1.0)], ..Record::default() };
+            let samples = vec![series(workers, "heist", 1.0)];
+            let mut record = Record { samples, by_cargo: true, ..Record::default() };
             assert!(scalings(&cases(&record)).is_empty());
-            assert!(scaling(&record, &Palette::new([])).contains("--workers 1,2"));
+            let advice = "<code>cargo run --release -- bench duel --json FILE</code>";
+            assert!(scaling(&record, &Palette::new([])).contains(advice));
+            record.machine.cores = 1;
+            let found = scaling(&record, &Palette::new([]));
+            assert!(found.contains("there was one core") && !found.contains("<code>"), "{found}");
         }
     }
 

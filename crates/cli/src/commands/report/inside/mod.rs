@@ -29,7 +29,7 @@ fn body(record: &Record) -> String {
     if all.is_empty() {
         let what = "This file has no trace of a run, so there is no timeline, no steal graph, no distribution of tasks and no task times. \
                     To record some:";
-        return missing(what, "heist bench duel --json FILE");
+        return missing(what, &format!("{} bench duel --json FILE", record.program()));
     }
     let shown = &all[..all.len().min(TRACES)];
     let detail = Detail::for_lanes(shown.iter().map(|traced| traced.lanes.len()).sum());
