@@ -106,7 +106,7 @@ fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_
         marks: marks(scaling, cores, palette),
     };
     format!(
-        "<figure class=\"card\"><figcaption><strong>{}</strong><span class=\"quiet\">times as fast as one worker</span></figcaption>\n\
+        "<figure class=\"card\"><figcaption><strong>{}</strong><span class=\"quiet\">times as fast as one worker, by the number of workers</span></figcaption>\n\
          {}<ul class=\"keys\">{keys}</ul>\n{}</figure>\n",
         text(scaling.family),
         chart.wide(),
@@ -170,14 +170,7 @@ fn marks(scaling: &Scaling<'_>, cores: usize, palette: &Palette<'_>) -> String {
     out.push_str(&signs);
     for workers in numbers(scaling) {
         let x = places.x(workers as f64);
-        let words = if workers == 1 { "1 worker".into() } else { workers.to_string() };
-        out.push_str(&label(
-            "axis",
-            &across(if workers == 1 { 0.0 } else { x }),
-            HEIGHT + 17,
-            if workers == 1 { "start" } else { anchor(x) },
-            &words,
-        ));
+        out.push_str(&label("axis", &across(x), HEIGHT + 17, anchor(x), &workers.to_string()));
     }
     out
 }
@@ -197,7 +190,7 @@ fn grid(places: &Places) -> String {
         .collect()
 }
 
-/// The numbers of workers that were measured; of many, some.
+/// The numbers of workers that were measured; of many, some, and the largest.
 fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
     let mut all: Vec<usize> =
         scaling.lines.iter().flat_map(|(_, points)| points).map(|&(workers, _)| workers).collect();
@@ -206,9 +199,13 @@ fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
     let apart = scaling.workers.div_ceil(10);
     let mut shown: Vec<usize> = Vec::new();
     for workers in all {
-        if shown.last().is_none_or(|last| workers - last >= apart) {
-            shown.push(workers);
+        if shown.last().is_some_and(|last| workers - last < apart) {
+            if workers < scaling.workers {
+                continue;
+            }
+            shown.pop();
         }
+        shown.push(workers);
     }
     shown
 }
@@ -302,6 +299,18 @@ mod tests {
             let found = scaling(&record, &Palette::new([]));
             assert!(found.contains("there was one core") && !found.contains("<code>"), "{found}");
         }
+    }
+
+    #[test]
+    fn numbers_of_workers_have_room_on_the_axis() {
+        let shown = |workers: &[usize]| {
+            let lines = vec![("heist", workers.iter().map(|&workers| (workers, 1.0)).collect())];
+            numbers(&Scaling { family: "a", lines, workers: *workers.last().unwrap() })
+        };
+        assert_eq!(shown(&[1, 2, 4, 8]), [1, 2, 4, 8]);
+        assert_eq!(shown(&[1, 4, 8, 60, 64]), [1, 8, 64]);
+        assert_eq!(shown(&[1, 4, 16, 24]), [1, 4, 16, 24]);
+        assert_eq!(shown(&(1..=64).collect::<Vec<_>>()), [1, 8, 15, 22, 29, 36, 43, 50, 57, 64]);
     }
 
     #[test]
