@@ -39,7 +39,8 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("Rounds".to_owned(), record.rounds.to_string()),
         ("Run".to_owned(), run),
     ];
-    if usable(&record.hand_off_nanoseconds) {
+    // One core has nobody to hand it to: that would be the scheduler's time.
+    if machine.cores != 1 && usable(&record.hand_off_nanoseconds) {
         let middle = interval(record.hand_off_nanoseconds.iter().copied());
         facts.push(("A cache line from core to core".to_owned(), units::time(middle.median)));
     }
@@ -141,6 +142,15 @@ mod tests {
         for name in ["Cores in use", "Build", "Run"] {
             assert!(facts.contains(&(name.into(), "unknown".into())), "{facts:?}");
         }
+    }
+
+    #[test]
+    fn one_core_hands_nothing_over() {
+        let mut record = Record { hand_off_nanoseconds: vec![50.0], ..Record::default() };
+        let told = |record: &Record| facts(record).iter().any(|(_, value)| value == "50.0 ns");
+        assert!(told(&record));
+        record.machine.cores = 1;
+        assert!(!told(&record));
     }
 
     #[test]
