@@ -2,20 +2,35 @@
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::exit::{Exit, Failure};
 
 static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// What is to be undone before the process ends on the spot.
+static UNDO: Mutex<Option<Undo>> = Mutex::new(None);
+
+type Undo = Box<dyn FnOnce() + Send>;
+
+/// Signals that come so soon after the first are the same request: `timeout` sends one to the process and one to its group, and
+/// fingers are slow to leave a key.
+const ONE: Duration = Duration::from_millis(500);
 
 /// From now on Ctrl-C, and a request to terminate, only set a flag. Whatever runs for longer looks at it, shows what it has, and
 /// ends with [`Exit::Interrupted`]. A second one ends the process on the spot. What whoever started us wants ignored (`nohup`, and
 /// the background jobs of scripts) stays so.
 pub(crate) fn watch() -> Result<(), Failure> {
     let ignored = ignored::signals();
-    ctrlc::set_handler(|| {
-        if SEEN.swap(true, Ordering::Relaxed) {
-            process::exit(Exit::Interrupted as i32);
+    let mut first = None;
+    ctrlc::set_handler(move || {
+        let now = Instant::now();
+        if is_order(*first.get_or_insert(now), now) {
+            end();
         }
+        SEEN.store(true, Ordering::Relaxed);
     })
     .map_err(|error| Failure {
         exit: Exit::System,
@@ -30,6 +45,50 @@ pub(crate) fn watch() -> Result<(), Failure> {
 /// Whether the user wants it to end.
 pub(crate) fn seen() -> bool {
     SEEN.load(Ordering::Relaxed)
+}
+
+/// Of a command that has done what it could.
+pub(crate) fn exit() -> Exit {
+    if seen() { Exit::Interrupted } else { Exit::Done }
+}
+
+/// Has that called if the process ends on the spot; or dropped, with what this returns. There is one at a time.
+#[must_use = "it ends when this is dropped"]
+pub(crate) fn undo(undo: impl FnOnce() + Send + 'static) -> Until {
+    *to_undo() = Some(Box::new(undo));
+    Until(())
+}
+
+/// See [`undo`].
+pub(crate) struct Until(());
+
+impl Drop for Until {
+    fn drop(&mut self) {
+        to_undo().take();
+    }
+}
+
+fn to_undo() -> MutexGuard<'static, Option<Undo>> {
+    UNDO.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_order(first: Instant, now: Instant) -> bool {
+    now.duration_since(first) > ONE
+}
+
+fn end() -> ! {
+    if let Some(undo) = to_undo().take() {
+        // On a thread of its own: a terminal that takes nothing any more must not keep the process.
+        let (done, ended) = mpsc::channel::<()>();
+        let thread = thread::Builder::new().spawn(move || {
+            undo();
+            drop(done);
+        });
+        if thread.is_ok() {
+            let _ = ended.recv_timeout(ONE);
+        }
+    }
+    process::exit(Exit::Interrupted as i32)
 }
 
 /// Signals that the process was started to ignore.
@@ -71,4 +130,31 @@ mod ignored {
     }
 
     pub(super) fn ignore((): ()) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn signals_that_come_together_are_one_request() {
+        let first = Instant::now();
+        assert!(!is_order(first, first));
+        assert!(!is_order(first, first + Duration::from_millis(10)));
+        assert!(is_order(first, first + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn what_need_not_be_undone_any_more_is_dropped() {
+        let kept = Arc::new(());
+        let until = undo({
+            let kept = Arc::clone(&kept);
+            move || drop(kept)
+        });
+        assert!(to_undo().is_some());
+        drop(until);
+        assert!(to_undo().is_none() && Arc::strong_count(&kept) == 1);
+    }
 }

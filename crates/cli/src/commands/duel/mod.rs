@@ -76,7 +76,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let result = summary::of_results(&results, circumstances, width(), paint);
     let files = summary::of_files(&written, record.program(), width(), paint);
     out::print(&format!("{head}{result}\n{files}"))?;
-    Ok(if interrupt::seen() { Exit::Interrupted } else { Exit::Done })
+    Ok(interrupt::exit())
 }
 
 /// Says where it runs: at once on a terminal. What goes through a pipe may come to the terminal while something is drawn there; it is

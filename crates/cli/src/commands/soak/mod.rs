@@ -85,7 +85,7 @@ pub(crate) fn run(asked: &Soak, common: &Common) -> Outcome {
         progress.show(&counts, start.elapsed());
     }
     drop((watch, progress));
-    let exit = if interrupt::seen() { Exit::Interrupted } else { Exit::Done };
+    let exit = interrupt::exit();
     out::print(&counts.summary(exit, common.quiet, start.elapsed(), seed, style::out()))?;
     Ok(exit)
 }

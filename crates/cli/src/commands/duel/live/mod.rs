@@ -19,7 +19,8 @@ use ratatui::layout::Rect;
 use self::echo::Silence;
 use self::strip::Strip;
 use super::board::Board;
-use crate::{interrupt, style};
+use crate::interrupt::{self, Until};
+use crate::style;
 
 /// From one look at the counters to the next.
 const LOOK: Duration = Duration::from_millis(40);
@@ -72,13 +73,20 @@ struct Artist {
     board: Arc<Mutex<Board>>,
     /// A frame is one write.
     strip: Strip<BufWriter<Stderr>>,
-    _silence: Silence,
+    /// After the strip: what it leaves is as it was before.
+    _terminal: Until,
 }
 
 impl Artist {
     fn new(board: Arc<Mutex<Board>>) -> Self {
         let strip = Strip::new(BufWriter::with_capacity(FRAME, io::stderr()), style::err().is_on());
-        Self { board, strip, _silence: Silence::begin() }
+        let silence = Silence::begin();
+        let terminal = interrupt::undo(move || {
+            drop(silence);
+            // If the terminal is gone, there is nothing to clear.
+            let _ = strip::erase(&mut io::stderr());
+        });
+        Self { board, strip, _terminal: terminal }
     }
 
     /// Ends when it is told to, at Ctrl-C, and when the terminal is gone.

@@ -86,17 +86,18 @@ impl<W: Write> Strip<W> {
         }
         Ok(())
     }
+}
 
-    fn erase(&mut self) -> io::Result<()> {
-        queue!(self.out, MoveToColumn(0), Clear(ClearType::FromCursorDown), Show)?;
-        self.out.flush()
-    }
+/// Clears it, and shows the cursor again.
+pub(super) fn erase(out: &mut impl Write) -> io::Result<()> {
+    queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown), Show)?;
+    out.flush()
 }
 
 impl<W: Write> Drop for Strip<W> {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to clear.
-        let _ = self.erase();
+        let _ = erase(&mut self.out);
     }
 }
 
