@@ -35,7 +35,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Outcome {
-    interrupt::watch()?;
+    // The others would never look whether somebody wants them to end: they end as any program does.
+    if args.measures() || matches!(args.command, Some(Command::Soak(_))) {
+        interrupt::watch()?;
+    }
     match &args.command {
         None => commands::duel::run(&args.duel, &args.common),
         Some(Command::Bench(asked)) => commands::bench::run(asked, &args.common),

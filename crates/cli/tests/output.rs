@@ -86,6 +86,25 @@ fn a_full_disk_is_told() {
     }
 }
 
+/// A command that does not measure has nothing to show for it.
+#[cfg(unix)]
+#[test]
+fn what_waits_for_a_file_ends_when_it_is_told_to() {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::Command;
+
+    let directory = common::Directory::new("output-signal");
+    let pipe = directory.0.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut child = heist(&["report", "pipe"]).current_dir(&directory.0).spawn().unwrap();
+    // It reads once this is open.
+    let writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
+    assert!(kill.success());
+    drop(writer);
+    assert_eq!(child.wait().unwrap().signal(), Some(15));
+}
+
 #[test]
 fn completions_for_every_shell() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
