@@ -68,6 +68,35 @@ fn a_folder_that_cannot_be_made_is_said_before_anything_is_measured() {
 }
 
 #[test]
+fn so_is_a_file_that_cannot_be_written() {
+    for name in ["report.html", "trace.json", "duel.json"] {
+        let directory = Directory::new("duel-occupied");
+        fs::create_dir_all(directory.0.join("target/heist").join(name)).unwrap();
+        let output = directory.run(&[]);
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!((output.status.code(), stdout.as_str()), (Some(3), ""), "{stderr}");
+        assert!(stderr.contains(&format!("{name}: it is a folder")), "{stderr}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_tables_are_shown_also_if_a_file_cannot_be_written() {
+    let directory = Directory::new("duel-full");
+    fs::create_dir_all(directory.0.join("target/heist")).unwrap();
+    std::os::unix::fs::symlink("/dev/full", directory.0.join("target/heist/report.html")).unwrap();
+    let output = directory.run(&["--seconds", "0.1", "--quiet"]);
+    let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{stdout}{stderr}");
+    assert!(stderr.contains("cannot write target/heist/report.html"), "{stderr}");
+    for part in ["uniform, ", "Losses ", "\nSamples ", "Show me more"] {
+        assert!(stdout.contains(part), "{part} is not in:\n{stdout}");
+    }
+    assert!(!stdout.contains("\nPage "), "{stdout}");
+    assert_eq!(directory.record().rounds, 1);
+}
+
+#[test]
 fn an_environment_that_makes_no_sense_is_refused() {
     let directory = Directory::new("duel-environment");
     let output = directory.heist(&[]).env("HEIST_NUM_THREADS", "many").output().unwrap();

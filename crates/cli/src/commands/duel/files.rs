@@ -12,17 +12,21 @@ use crate::file;
 
 const FOLDER: &str = "target/heist";
 
-/// Where everything is.
+const PAGE: &str = "report.html";
+const TRACE: &str = "trace.json";
+const SAMPLES: &str = "duel.json";
+
+/// Where everything is that was written.
 pub(super) struct Files {
-    pub(super) page: PathBuf,
+    pub(super) page: Option<PathBuf>,
     pub(super) trace: Option<PathBuf>,
-    pub(super) samples: PathBuf,
+    pub(super) samples: Option<PathBuf>,
 }
 
 /// Folders that were made for the files, the innermost first. Those that are empty in the end go again.
 pub(super) struct Folder(Vec<&'static Path>);
 
-/// Makes the folder, before anything is measured: who cannot write there should know at once.
+/// Makes the folder, and looks whether the files can be written, before anything is measured: who cannot should know at once.
 pub(super) fn prepare() -> Result<Folder, Failure> {
     let path = Path::new(FOLDER);
     let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
@@ -35,6 +39,7 @@ pub(super) fn prepare() -> Result<Folder, Failure> {
             "Start heist in a folder in which you may write: its files go to target/heist there."
                 .to_owned(),
     })?;
+    [PAGE, TRACE, SAMPLES].iter().try_for_each(|name| file::check(&path.join(name)))?;
     Ok(folder)
 }
 
@@ -47,11 +52,18 @@ impl Drop for Folder {
     }
 }
 
-/// Writes the page, the trace if there is one, and the samples.
-pub(super) fn write(record: &Record, trace: Option<&Trace>) -> Result<Files, Failure> {
-    let file = |name: &str, bytes: &[u8]| {
+/// Writes the page, the trace if there is one, and the samples: all that can be, and the first failure.
+pub(super) fn write(record: &Record, trace: Option<&Trace>) -> (Files, Result<(), Failure>) {
+    let mut first = None;
+    let mut file = |name: &str, bytes: &[u8]| {
         let path = Path::new(FOLDER).join(name);
-        file::write(&path, bytes).map(|()| path)
+        match file::write(&path, bytes) {
+            Ok(()) => Some(path),
+            Err(failure) => {
+                first.get_or_insert(failure);
+                None
+            }
+        }
     };
     let mut samples = Vec::new();
     record.write(&mut samples).expect("a vector takes everything");
@@ -61,10 +73,11 @@ pub(super) fn write(record: &Record, trace: Option<&Trace>) -> Result<Files, Fai
         bytes
     });
     // One of an earlier duel would be taken for one of this.
-    let _ = fs::remove_file(Path::new(FOLDER).join("trace.json"));
-    Ok(Files {
-        samples: file("duel.json", &samples)?,
-        trace: chrome.map(|bytes| file("trace.json", &bytes)).transpose()?,
-        page: file("report.html", report::page(record).as_bytes())?,
-    })
+    let _ = fs::remove_file(Path::new(FOLDER).join(TRACE));
+    let files = Files {
+        samples: file(SAMPLES, &samples),
+        trace: chrome.and_then(|bytes| file(TRACE, &bytes)),
+        page: file(PAGE, report::page(record).as_bytes()),
+    };
+    (files, first.map_or(Ok(()), Err))
 }

@@ -64,7 +64,6 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let trace = traces(&mut record, &watch, budget, start);
     // That the time was up is how a duel ends; that cases are missing is not.
     record.complete = Some(!interrupt::seen() && bench.cases().len() == cases.len());
-    let written = files::write(&record, trace.as_ref())?;
     let circumstances = Circumstances {
         stop: if interrupt::seen() { Stop::Interrupted } else { Stop::Enough },
         cases: cases.len(),
@@ -74,8 +73,12 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let paint = style::out();
     let results = Results::of(&record);
     let result = summary::of_results(&results, circumstances, width(), paint);
+    let shown = out::print(&format!("{head}{result}\n"));
+    // Also if nobody reads the tables any more.
+    let (written, outcome) = files::write(&record, trace.as_ref());
     let files = summary::of_files(&written, record.program(), width(), paint);
-    out::print(&format!("{head}{result}\n{files}"))?;
+    let shown = shown.and_then(|()| out::print(&files));
+    outcome.and(shown)?;
     Ok(interrupt::exit())
 }
 

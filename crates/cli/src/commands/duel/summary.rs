@@ -74,11 +74,15 @@ pub(super) fn of_files(files: &Files, heist: &str, width: usize, paint: Paint) -
     } else {
         "xdg-open"
     };
-    file("Page", &files.page, &format!("{open} {}", files.page.display()));
+    if let Some(page) = &files.page {
+        file("Page", page, &format!("{open} {}", page.display()));
+    }
     if let Some(trace) = &files.trace {
         file("Trace", trace, "drop it on https://ui.perfetto.dev");
     }
-    file("Samples", &files.samples, "every one of them, with the machine");
+    if let Some(samples) = &files.samples {
+        file("Samples", samples, "every one of them, with the machine");
+    }
     out += &format!("\n{}\n", paint.bold("Show me more"));
     for (command, what) in NEXT {
         let command =
@@ -110,9 +114,9 @@ mod tests {
     fn all(width: usize) -> String {
         let record = triumph();
         let written = Files {
-            page: "target/heist/report.html".into(),
+            page: Some("target/heist/report.html".into()),
             trace: Some("target/heist/trace.json".into()),
-            samples: "target/heist/duel.json".into(),
+            samples: Some("target/heist/duel.json".into()),
         };
         of_results(&Results::of(&record), FINE, width, style::plain())
             + &of_files(&written, "heist", width, style::plain())
