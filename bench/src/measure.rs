@@ -137,8 +137,8 @@ impl Bench {
     }
 
     /// Runs a few of the cases once more, not measured, with a pool of ours that keeps a trace: at most so many, rather those
-    /// with several workers than those with one.
-    pub fn traces(&self, most: usize) -> Vec<Traced> {
+    /// with several workers than those with one, and none once it is to stop.
+    pub fn traces(&self, most: usize, stop: impl Fn() -> bool) -> Vec<Traced> {
         let (alone, crowd): (Vec<_>, Vec<_>) =
             self.rows.iter().partition(|row| row.workers == Some(1));
         let trace = |row: &Row| {
@@ -147,7 +147,7 @@ impl Bench {
         };
         // A queue has no pool.
         let rows = crowd.into_iter().chain(alone).filter(|row| row.item.is_none());
-        let traces = rows.filter_map(trace).take(most).collect();
+        let traces = rows.take_while(|_| !stop()).filter_map(trace).take(most).collect();
         pools::live::set(None);
         traces
     }
@@ -165,6 +165,8 @@ fn in_turn(round: usize, count: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::row::{Sample, tests::row};
 
@@ -256,15 +258,25 @@ mod tests {
         let families =
             ["spawn/", "strategies/", "fib/", "ignition/", "latency/", "pipeline/", "duel/"];
         for family in families {
-            let traces = Bench::new(&case(family)).unwrap().traces(1);
+            let traces = Bench::new(&case(family)).unwrap().traces(1, || false);
             let [trace] = &traces[..] else { panic!("{family} has {} traces", traces.len()) };
             assert!(trace.case.starts_with(family), "{}", trace.case);
             assert!(trace.lanes.iter().map(|lane| lane.tasks).sum::<u64>() > 0, "{family}");
         }
-        assert!(Bench::new(&case("deque/u64")).unwrap().traces(1).is_empty());
+        assert!(Bench::new(&case("deque/u64")).unwrap().traces(1, || false).is_empty());
         assert!(crate::trace("duel/tree/1", "heist-global").is_some());
         assert!(crate::trace("duel/tree/1", "rayon").is_none());
         assert!(crate::trace("duel/tree/none", "heist").is_none());
+    }
+
+    #[test]
+    fn no_trace_is_begun_once_it_is_to_stop() {
+        let cases = vec!["duel/".into()];
+        let bench = Bench::new(&Selection { cases, ..Selection::default() }).unwrap();
+        assert!(bench.rows.len() > 1);
+        assert!(bench.traces(9, || true).is_empty());
+        let looks = Cell::new(0);
+        assert_eq!(bench.traces(9, || looks.replace(looks.get() + 1) == 1).len(), 1);
     }
 
     /// The loops check what comes out; here with the sizes that tests use.

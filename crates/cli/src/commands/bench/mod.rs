@@ -55,14 +55,13 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
     }
     if interrupt::seen() {
         out::note("heist: interrupted; this is what was complete by then");
-        return Ok(Exit::Interrupted);
     }
-    Ok(Exit::Done)
+    Ok(interrupt::exit())
 }
 
 /// Keeps what was measured, and what the workers did in one more run.
 fn keep(bench: &Bench, path: &Path) -> Result<(), Failure> {
-    let traces = if interrupt::seen() { Ok(Vec::new()) } else { guarded(|| bench.traces(TRACES)) };
+    let traces = guarded(|| bench.traces(TRACES, interrupt::seen));
     let mut record = bench.record();
     let wrong = traces.map(|traces| record.traces = traces);
     let mut bytes = Vec::new();

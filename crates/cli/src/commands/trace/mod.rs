@@ -15,10 +15,11 @@ pub(crate) fn run(asked: &args::Trace, common: &Common) -> Outcome {
     file::check(&asked.output)?;
     let choices = choices(&found);
     let traced = guarded(|| choices.iter().take_while(|_| !interrupt::seen()).find_map(traced))?;
-    if interrupt::seen() {
-        out::note("heist: interrupted before the run had ended; nothing was written");
+    if traced.is_none() && interrupt::seen() {
+        out::note("heist: interrupted before there was a trace; nothing was written");
         return Ok(Exit::Interrupted);
     }
+    // A run cannot be cut short: one that has ended is shown, also if somebody has lost patience meanwhile.
     let (case, by, trace) = traced.ok_or_else(|| nothing(&asked.workload))?;
     if found.len() > 1 && !common.quiet {
         out::note(&format!("heist: {} cases match; this is {case}", found.len()));
@@ -28,7 +29,7 @@ pub(crate) fn run(asked: &args::Trace, common: &Common) -> Outcome {
     file::write(&asked.output, &bytes)?;
     let told = told(&trace, case, by, &asked.output.display().to_string());
     file::print_beside(&asked.output, &told, common.quiet)?;
-    Ok(Exit::Done)
+    Ok(interrupt::exit())
 }
 
 /// Who might have a trace, the best first: ours, in the case with most workers.
