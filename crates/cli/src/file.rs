@@ -1,8 +1,10 @@
 //! Files that commands read and write: all of one, or an error that says what to do.
 
 use std::fs::{self, OpenOptions, Permissions};
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::process;
 
 use heist_bench::record::{Record, is_newer};
 use serde_json::error::Category;
@@ -34,6 +36,12 @@ pub(crate) fn is_stdout(path: &Path) -> bool {
     [Path::new("-"), Path::new("/dev/stdout")].contains(&path)
 }
 
+/// Would writing the second replace the first?
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    let own = |path: &Path| path.canonicalize().ok();
+    !is_stdout(other) && own(one).is_some_and(|one| own(other) == Some(one))
+}
+
 /// Prints what there is to say besides a file. If that has taken stdout, it goes to stderr, unless that is to be quiet.
 pub(crate) fn print_beside(path: &Path, text: &str, quiet: bool) -> Result<(), Failure> {
     if !is_stdout(path) {
@@ -49,7 +57,7 @@ pub(crate) fn print_beside(path: &Path, text: &str, quiet: bool) -> Result<(), F
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     let Place::File { path: file, .. } = place(path)? else { return Ok(()) };
     let beside = beside(&file);
-    let created = fs::File::create(&beside).and_then(|_| fs::remove_file(&beside));
+    let created = fs::File::create_new(&beside).and_then(|_| fs::remove_file(&beside));
     created.map_err(|error| refused(path, &error))
 }
 
@@ -68,7 +76,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 /// What a path is the name of.
 enum Place {
     Stdout,
-    /// What no other file can take the place of: a device, a pipe, a link to something that is not there.
+    /// What no other file can take the place of: a device, a pipe.
     Other,
     /// A file, or nothing yet: its own name, whatever links lead to it, and its permissions.
     File {
@@ -79,11 +87,13 @@ enum Place {
 
 /// Looks. The error says why nothing can be written there.
 fn place(path: &Path) -> Result<Place, Failure> {
-    if is_stdout(path) {
-        return Ok(Place::Stdout);
-    }
-    let Ok(found) = fs::metadata(path) else {
-        return if path.is_symlink() { Ok(Place::Other) } else { new(path) };
+    if is_stdout(path) { Ok(Place::Stdout) } else { not_stdout(path) }
+}
+
+fn not_stdout(path: &Path) -> Result<Place, Failure> {
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) => return missing(path, &error),
     };
     if found.is_dir() {
         return Err(failure(path, "it is a folder", "Name a file in it."));
@@ -103,8 +113,23 @@ fn place(path: &Path) -> Result<Place, Failure> {
     Ok(Place::File { path: own, before: Some(found.permissions()) })
 }
 
+/// What is not there, or not to be seen. A link names what it leads to; one that leads to itself is another error.
+fn missing(path: &Path, error: &io::Error) -> Result<Place, Failure> {
+    let absent = error.kind() == io::ErrorKind::NotFound;
+    if absent && let Ok(target) = fs::read_link(path) {
+        return not_stdout(&path.parent().unwrap_or(path).join(target));
+    }
+    let place = new(path)?;
+    if absent { Ok(place) } else { Err(refused(path, error)) }
+}
+
 /// A file that is not there.
 fn new(path: &Path) -> Result<Place, Failure> {
+    // The name of a file is what a path ends with: no slash, no dots.
+    let whole = path.as_os_str().as_encoded_bytes();
+    if !path.file_name().is_some_and(|name| whole.ends_with(name.as_encoded_bytes())) {
+        return Err(failure(path, "that is no name of a file", "Name a file, as in a/b.json."));
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
@@ -129,11 +154,10 @@ fn failure(path: &Path, why: &str, advice: &str) -> Failure {
     }
 }
 
-/// In the same folder, so that it can be renamed.
+/// In the same folder, so that it can be renamed. Nobody can foresee the name, and no name is too long for it.
 fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
+    let number = RandomState::new().hash_one(process::id());
+    path.with_file_name(format!(".heist-{number:x}.part"))
 }
 
 fn replace(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result<()> {
@@ -144,15 +168,15 @@ fn replace(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result
 }
 
 fn fill(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
+    let mut file = fs::File::create_new(path)?;
     file.write_all(bytes)?;
     before.map_or(Ok(()), |before| file.set_permissions(before))?;
     file.sync_all()
 }
 
-/// A link to nothing makes what it names; nothing else is made.
+/// Makes nothing.
 fn pour(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(!path.exists()).open(path)?;
+    let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(bytes)?;
     file.flush()
 }

@@ -112,6 +112,17 @@ fn recorded_runs_can_be_shown_and_compared() {
 }
 
 #[test]
+fn samples_are_not_replaced_by_their_page() {
+    let folder = Directory::new("report-same");
+    let samples = file(&folder, "a.json", &fs::read_to_string(made_up()).unwrap());
+    let result = report(&samples, &folder.0.join(".").join("a.json"));
+    let stderr = String::from_utf8(result.stderr).unwrap();
+    assert_eq!(result.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("the file of the samples"), "{stderr}");
+    assert_eq!(fs::read(&samples).unwrap(), fs::read(made_up()).unwrap());
+}
+
+#[test]
 fn places_where_nothing_can_be_written_are_refused() {
     let folder = Directory::new("report-places");
     refuses(&made_up(), &folder.0.join("none/page.html"), "there is no folder");

@@ -10,7 +10,7 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("heist-{name}-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("heist-{name}-{}", process::id()));
         fs::create_dir(&path).unwrap();
         Self(path)
     }
@@ -54,7 +54,14 @@ fn a_check_changes_nothing() {
 #[test]
 fn what_cannot_be_written_is_known_before() {
     let folder = Folder::new("file-refused");
-    for (path, why) in [("none/a", "there is no folder"), ("", "it is a folder")] {
+    let long = "a".repeat(300);
+    for (path, why) in [
+        ("none/a", "there is no folder"),
+        ("", "it is a folder"),
+        ("none/", "no name of a file"),
+        ("none/.", "no name of a file"),
+        (&long, ""),
+    ] {
         let path = folder.0.join(path);
         for error in [check(&path).unwrap_err(), write(&path, b"x").unwrap_err()] {
             assert_eq!(error.exit, Exit::File);
@@ -67,12 +74,32 @@ fn what_cannot_be_written_is_known_before() {
 fn what_was_there_stays_whole_if_the_write_fails() {
     let folder = Folder::new("file-whole");
     let path = folder.0.join("a");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("inside"), "before").unwrap();
+    // It is filled, but cannot take the place of a folder.
+    assert!(replace(&path, None, b"after").is_err());
+    assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), "before");
+    assert_eq!(folder.names(), ["a"]);
+}
+
+#[test]
+fn nothing_is_written_through_what_is_there() {
+    let folder = Folder::new("file-part");
+    let path = folder.0.join("a");
     fs::write(&path, "before").unwrap();
-    // Where the new one would be filled.
-    fs::create_dir(beside(&path)).unwrap();
-    assert!(check(&path).is_err());
-    assert_eq!(write(&path, b"after").unwrap_err().exit, Exit::File);
+    assert!(fill(&path, None, b"after").is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+}
+
+#[test]
+fn a_file_is_the_same_by_any_name() {
+    let folder = Folder::new("file-same");
+    let (path, detour) =
+        (folder.0.join("a"), folder.0.join("../").join(folder.0.file_name().unwrap()));
+    assert!(!is_same(&path, &path));
+    fs::write(&path, "").unwrap();
+    assert!(is_same(&path, &path) && is_same(&path, &detour.join("a")));
+    assert!(!is_same(&path, &folder.0.join("b")));
 }
 
 #[test]
@@ -104,6 +131,15 @@ mod unix {
     use super::*;
 
     #[test]
+    fn a_name_may_be_as_long_as_the_system_lets_it() {
+        let folder = Folder::new("file-long");
+        let path = folder.0.join("a".repeat(250));
+        check(&path).unwrap();
+        write(&path, b"long").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "long");
+    }
+
+    #[test]
     fn permissions_are_kept() {
         let folder = Folder::new("file-permissions");
         let path = folder.0.join("a");
@@ -126,6 +162,21 @@ mod unix {
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
         assert_eq!(folder.names(), ["a", "link"]);
+    }
+
+    #[test]
+    fn a_link_to_nothing_needs_a_folder() {
+        let folder = Folder::new("file-astray");
+        for (name, target, why) in
+            [("astray", "none/a", "there is no folder"), ("circle", "circle", "")]
+        {
+            let link = folder.0.join(name);
+            symlink(target, &link).unwrap();
+            for error in [check(&link).unwrap_err(), write(&link, b"x").unwrap_err()] {
+                assert!(error.exit == Exit::File && error.why.contains(why), "{error}");
+            }
+        }
+        assert_eq!(folder.names(), ["astray", "circle"]);
     }
 
     #[test]

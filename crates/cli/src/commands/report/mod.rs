@@ -27,6 +27,14 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
+    if file::is_same(&asked.file, &asked.output) {
+        return Err(Failure {
+            exit: Exit::Usage,
+            what: format!("cannot write the page to {}", asked.output.display()),
+            why: "that is the file of the samples, which would be lost".into(),
+            advice: "Give -o another name, as in -o report.html.".into(),
+        });
+    }
     let record = file::read_record(&asked.file)?;
     if record.samples.is_empty() && record.latencies.is_empty() && record.traces.is_empty() {
         return Err(Failure {
