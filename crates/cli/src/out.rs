@@ -1,6 +1,8 @@
 //! What is printed, so that it pipes well.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::env;
+use std::ffi::OsStr;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use crate::exit::{Exit, Failure};
 
@@ -25,6 +27,16 @@ pub(crate) fn note(line: &str) {
 pub(crate) fn harmless(text: &str) -> String {
     let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     text.chars().map(printable).collect::<String>().replace('|', r"\|")
+}
+
+/// Is stderr a terminal on which one can draw?
+pub(crate) fn is_drawable() -> bool {
+    !is_dumb(env::var_os("TERM").as_deref()) && io::stderr().is_terminal()
+}
+
+/// By its name.
+fn is_dumb(terminal: Option<&OsStr>) -> bool {
+    terminal.is_none_or(|name| name == "dumb" || name.is_empty())
 }
 
 /// What to say of text that stdout does not take.
@@ -57,5 +69,11 @@ mod tests {
     #[test]
     fn a_full_disk_is() {
         assert_eq!(refused(&ErrorKind::StorageFull.into()).exit, Exit::File);
+    }
+
+    #[test]
+    fn a_terminal_without_a_name_is_dumb() {
+        assert!(is_dumb(None) && is_dumb(Some("".as_ref())) && is_dumb(Some("dumb".as_ref())));
+        assert!(!is_dumb(Some("xterm".as_ref())));
     }
 }

@@ -1,11 +1,9 @@
-//! How far a measurement is: a bar in a terminal, a line a round elsewhere, and when to stop.
+//! How far a measurement is: a bar where one can be drawn, a line a round elsewhere, and when to stop.
 
 use std::ops::ControlFlow;
 
 use heist_bench::{Step, Watcher};
 use indicatif::{ProgressBar, ProgressStyle};
-
-use std::io::IsTerminal as _;
 
 use crate::{interrupt, out};
 
@@ -27,7 +25,7 @@ impl Progress {
     pub(super) fn new(rounds: usize, cases: usize, quiet: bool) -> Self {
         let how = if quiet {
             How::Silent
-        } else if std::io::stderr().is_terminal() {
+        } else if out::is_drawable() {
             How::Bar(bar((rounds * cases) as u64))
         } else {
             How::Lines

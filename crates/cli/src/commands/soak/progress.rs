@@ -1,6 +1,5 @@
-//! How far it is: a bar in a terminal, a line now and then elsewhere, nothing if that is wished.
+//! How far it is: a bar where one can be drawn, a line now and then elsewhere, nothing if that is wished.
 
-use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,7 +24,7 @@ impl Progress {
             return Self::Nothing;
         }
         out::note(&format!("soak: {} s, seed {seed}", limit.as_secs_f64().ceil()));
-        if !io::stderr().is_terminal() {
+        if !out::is_drawable() {
             return Self::Lines { next: PAUSE, limit };
         }
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} s  {msg}")

@@ -7,7 +7,7 @@ mod echo;
 mod strip;
 mod view;
 
-use std::io::{self, BufWriter, IsTerminal, Stderr};
+use std::io::{self, BufWriter, Stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,7 +20,7 @@ use self::echo::Silence;
 use self::strip::Strip;
 use super::board::Board;
 use crate::interrupt::{self, Until};
-use crate::style;
+use crate::{out, style};
 
 /// From one look at the counters to the next.
 const LOOK: Duration = Duration::from_millis(40);
@@ -40,8 +40,7 @@ pub(super) struct Live {
 impl Live {
     /// `None` if stderr is no terminal on which one could draw, or a tiny one, or no thread is to be had.
     pub(super) fn start(board: Arc<Mutex<Board>>) -> Option<Self> {
-        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
-        let drawable = !dumb && io::stderr().is_terminal() && echo::in_foreground();
+        let drawable = out::is_drawable() && echo::in_foreground();
         let room = terminal::size().is_ok_and(|(columns, rows)| columns >= 40 && rows >= 12);
         if !drawable || !room {
             return None;
