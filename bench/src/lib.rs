@@ -49,15 +49,15 @@ use row::Row;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// What the environment must say before the first pool is started: how many workers a global pool has, how deep
-/// stacks are.
+/// What the environment must say before the first pool is started: how many workers a global pool has, whether ours
+/// keeps a trace, how deep stacks are.
 ///
 /// # Safety
 ///
 /// There is no other thread yet: one might read the environment meanwhile.
-pub unsafe fn set_environment() {
+pub unsafe fn set_environment(traced: bool) {
     // SAFETY: as the caller says.
-    unsafe { pools::set_environment() };
+    unsafe { pools::set_environment(traced) };
 }
 
 /// Is it one of heist's own, by its name?
@@ -69,8 +69,9 @@ pub fn is_ours(by: &str) -> bool {
 /// which one could ask that.
 pub fn trace(case: &str, by: &str) -> Option<heist::trace::Trace> {
     let rows = all_rows();
-    let entry = rows.iter().find(|row| row.id() == case)?.entry(by)?;
-    entry.trace()
+    let row = rows.iter().find(|row| row.id() == case)?;
+    // A queue has no pool.
+    if row.item.is_some() { None } else { row.entry(by)?.trace() }
 }
 
 /// What the pool of ours that is being measured just now has counted; `None` if there is none. May be called from any thread.

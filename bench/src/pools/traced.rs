@@ -20,26 +20,41 @@ enum Wish {
     None,
     /// The next pool is to keep a trace.
     Open,
+    /// So is it, but if none is asked for, it is the global one that is used.
+    Global,
     /// This one does.
     Granted(&'static heist::Pool),
 }
 
-/// Runs one entry of a case. If it asks for a pool of ours, it gets one that keeps a trace, which ends with the run; `None` if it
-/// does not.
+/// Runs one entry of a case. If it asks for a pool of ours, it gets one that keeps a trace, which ends with the run. The global one
+/// stays, and keeps one if the environment has said so. `None` if there is no such pool.
 pub(crate) fn run(entry: impl FnOnce()) -> Option<Trace> {
     WISH.set(Wish::Open);
     let reset = Finally(|| WISH.set(Wish::None));
     entry();
-    let Wish::Granted(pool) = WISH.get() else { return None };
+    let pool = match WISH.get() {
+        Wish::None | Wish::Open => return None,
+        Wish::Global => heist::Pool::global(),
+        Wish::Granted(pool) => {
+            // Its threads have written everything when they are gone.
+            pool.stop();
+            pool
+        }
+    };
     drop(reset);
-    // Its threads have written everything when they are gone.
-    pool.stop();
     pool.trace_snapshot()
+}
+
+/// What this thread runs uses our global pool, unless it asks for another.
+pub(super) fn global() {
+    if let Wish::Open = WISH.get() {
+        WISH.set(Wish::Global);
+    }
 }
 
 /// A new pool, if this thread wants a trace and pools of this type have one.
 pub(super) fn pool<P: Pool>(workers: usize) -> Option<&'static P> {
-    let Wish::Open = WISH.get() else { return None };
+    let (Wish::Open | Wish::Global) = WISH.get() else { return None };
     // Tasks may outlive the run of an entry, and so does the pool; its threads do not.
     let pool: &'static P = Box::leak(Box::new(P::traced(workers, EVENTS)?));
     WISH.set(pool.ours().map_or(Wish::None, Wish::Granted));

@@ -123,7 +123,7 @@ fn data(items: usize) -> Vec<f32> {
 }
 
 fn measure<S: Sums>(place: Place, items: &[f32], block: u64) -> Sample {
-    global::prepare();
+    global::prepare(S::NAME);
     let expected = kernel(items);
     let calls = |hand: &mut S::Hand<'_>| {
         for _ in 0..block {

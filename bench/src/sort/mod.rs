@@ -91,7 +91,7 @@ fn row(kind: Kind, size: &'static str, items: usize, laps: u32) -> Row {
 /// By the thread that measures, with the global pools. Neither copying the items nor checking them is
 /// timed.
 fn measure(by: &str, sort: fn(&mut [u64]), items: usize, laps: u32) -> Sample {
-    global::prepare();
+    global::prepare(by);
     let unsorted: Vec<u64> = numbers(items).collect();
     let mut sorted = unsorted.clone();
     let mut time = Duration::ZERO;

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         // Before the benchmark says how many workers there are by default.
         commands::topo::detect();
         // SAFETY: there is no other thread: those of the pool that was asked for its number of workers have ended.
-        unsafe { heist_bench::set_environment() };
+        unsafe { heist_bench::set_environment(matches!(args.command, Some(Command::Trace(_)))) };
     }
     let outcome = exit::guarded(|| run(&args)).flatten();
     outcome.unwrap_or_else(|failure| failure.tell()).into()

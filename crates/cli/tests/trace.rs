@@ -28,6 +28,21 @@ fn it_may_go_to_stdout() {
 }
 
 #[test]
+fn the_global_pool_has_one_as_well() {
+    let directory = Directory::new("trace-global");
+    let arguments = ["trace", "range/outside/1e6"];
+    let output = heist(&arguments).current_dir(&directory.0).output().unwrap();
+    let expected = "trace.json\nrange/outside/1e6 by heist: ";
+    assert!(text(&output.stdout).starts_with(expected), "{output:?}");
+}
+
+#[test]
+fn a_queue_has_none() {
+    let (_, err) = expect(&["trace", "deque/u64/empty"], 2);
+    assert!(err.contains("a queue has no workers"), "{err}");
+}
+
+#[test]
 fn a_place_that_cannot_be_is_told_before_the_run() {
     let (out, err) = expect(&["trace", "uts", "-o", "no/such/folder/a.json"], 3);
     assert!(out.is_empty() && err.contains("there is no folder"), "{err}");

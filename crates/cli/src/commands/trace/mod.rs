@@ -51,8 +51,7 @@ fn nothing(workload: &str) -> Failure {
     Failure {
         exit: Exit::Usage,
         what: format!("cannot trace `{workload}`"),
-        why: "it has no pool of ours: queues have no workers, and the global pool keeps no trace"
-            .into(),
+        why: "it has no pool of ours: a queue has no workers".into(),
         advice: "Try `heist trace duel/skewed`; `heist bench --list` shows all names.".into(),
     }
 }
