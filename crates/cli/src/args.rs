@@ -29,7 +29,7 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Duel {
     /// Without a command: how long the duel takes at most [default: 20]
-    #[arg(long, value_name = "N", value_parser = seconds, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seconds, value_hint = ValueHint::Other)]
     pub(crate) seconds: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = number, value_hint = ValueHint::Other)]
     pub(crate) workers: Vec<usize>,
     /// How often everything is measured
-    #[arg(long, value_name = "N", default_value_t = 21, allow_hyphen_values = true, value_parser = number, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "N", default_value_t = 21, allow_hyphen_values = true, value_parser = rounds, value_hint = ValueHint::Other)]
     pub(crate) rounds: usize,
     /// Keep every sample in this file; `-` is stdout, and the tables go to stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -124,13 +124,13 @@ pub(crate) struct Trace {
 #[derive(Debug, clap::Args)]
 pub(crate) struct Soak {
     /// For how long; fractions are fine
-    #[arg(long, value_name = "N", default_value = "1", value_parser = minutes, value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = minutes, value_hint = ValueHint::Other)]
     pub(crate) minutes: f64,
     /// What all the random shapes follow from; another one each time if not given
-    #[arg(long, value_name = "S", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seed, value_hint = ValueHint::Other)]
     pub(crate) seed: Option<u64>,
     /// Only this shape of the seed, over and over: what a failure says to run
-    #[arg(long, value_name = "K", requires = "seed", value_hint = ValueHint::Other)]
+    #[arg(long, value_name = "K", requires = "seed", allow_negative_numbers = true, value_parser = shape, value_hint = ValueHint::Other)]
     pub(crate) shape: Option<u64>,
 }
 
@@ -192,6 +192,24 @@ fn wished(words: &[OsString]) -> Option<Color> {
 /// Whether it is large enough is for the command to say.
 fn number(text: &str) -> Result<usize, String> {
     text.parse().map_err(|_| "not a whole number from 1 up, as 5".to_owned())
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    // So many would take weeks.
+    number(text).and_then(|rounds| {
+        if rounds <= 1_000_000 { Ok(rounds) } else { Err("no more than 1000000".to_owned()) }
+    })
+}
+
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("not a whole number from 0 to {}", u64::MAX))
+}
+
+/// After it there are more than anybody will run: the number of the last is one as well.
+fn shape(text: &str) -> Result<u64, String> {
+    const LAST: u64 = 1_000_000_000_000_000_000;
+    let shape = text.parse().ok().filter(|&shape| shape <= LAST);
+    shape.ok_or_else(|| format!("not a whole number from 0 to {LAST}"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -95,8 +95,12 @@ Examples:
 
 pub(crate) const COMPLETIONS: &str = "\
 Where they go, and are found by the next shell that you start:
+  mkdir -p ~/.local/share/bash-completion/completions
   heist completions bash > ~/.local/share/bash-completion/completions/heist
+  mkdir -p ~/.zfunc
   heist completions zsh > ~/.zfunc/_heist    # with fpath+=~/.zfunc in ~/.zshrc
+  mkdir -p ~/.config/fish/completions
   heist completions fish > ~/.config/fish/completions/heist.fish
   heist completions powershell >> $PROFILE
+  mkdir -p ~/.config/elvish
   heist completions elvish >> ~/.config/elvish/rc.elv";

@@ -22,11 +22,13 @@ use exit::Outcome;
 fn main() -> ExitCode {
     let args = Args::from_command_line();
     if args.measures() {
-        if !args.common.quiet && env::var_os("HEIST_TRACE").is_some() {
+        if !args.common.quiet && env::var_os("HEIST_TRACE").is_some_and(|file| !file.is_empty()) {
             out::note("heist: HEIST_TRACE is not used here; `heist trace` makes a trace");
         }
-        // Before the benchmark says how many workers there are by default.
-        commands::topo::detect();
+        // The duel says what there was before the benchmark says how many workers there are by default.
+        if args.command.is_none() {
+            commands::topo::detect();
+        }
         // SAFETY: there is no other thread: those of the pool that was asked for its number of workers have ended.
         unsafe { heist_bench::set_environment(matches!(args.command, Some(Command::Trace(_)))) };
     }

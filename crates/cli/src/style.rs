@@ -15,7 +15,7 @@ pub(crate) enum Color {
     Auto,
     /// Also into files and pipes
     Always,
-    /// No escape codes at all
+    /// No colours
     Never,
 }
 

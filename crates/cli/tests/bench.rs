@@ -29,6 +29,12 @@ fn samples_can_go_to_stdout() {
 }
 
 #[test]
+fn an_empty_wish_for_a_trace_is_none() {
+    let output = heist(&["bench", "--list"]).env("HEIST_TRACE", "").output().unwrap();
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn a_file_has_the_samples_and_no_folder_of_the_machine() {
     let directory = Directory::new("bench-file");
     let path = directory.0.join("a.json");

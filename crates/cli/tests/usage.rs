@@ -21,7 +21,6 @@ fn an_unknown_option_is_told_its_neighbour() {
 fn values_that_make_no_sense() {
     for arguments in [
         &["soak", "--minutes", "0"][..],
-        &["soak", "--minutes", "-1"],
         &["soak", "--minutes", "ten"],
         &["soak", "--seed", "x"],
         &["soak", "--shape", "3"],
@@ -32,6 +31,21 @@ fn values_that_make_no_sense() {
     ] {
         let (_, err) = expect(arguments, 2);
         assert!(err.starts_with("error:"), "{err}");
+    }
+}
+
+#[test]
+fn numbers_that_cannot_be_are_told_which_can() {
+    for (arguments, why) in [
+        (&["--seconds", "-1"][..], "at least 0.1 seconds"),
+        (&["soak", "--minutes", "-1"], "more than 0 minutes"),
+        (&["soak", "--seed", "-1"], "not a whole number from 0"),
+        (&["soak", "--seed", "1", "--shape", "-1"], "not a whole number from 0"),
+        (&["soak", "--seed", "1", "--shape", "18446744073709551615"], "not a whole number from 0"),
+        (&["bench", "--rounds", "18446744073709551615"], "no more than 1000000"),
+    ] {
+        let (_, err) = expect(arguments, 2);
+        assert!(err.contains(why), "{err}");
     }
 }
 

@@ -42,8 +42,11 @@ fn not_built(peer: &str, feature: &str) -> Failure {
     }
 }
 
-/// The known name that is most like it, as a whole or by its beginning, if any is.
+/// The known name that is most like it, as a whole or by its beginning, if any is. A slash alone is like all and none.
 fn nearest<'k>(asked: &str, known: &'k [String]) -> Option<&'k str> {
+    if !asked.contains(char::is_alphanumeric) {
+        return None;
+    }
     let beginnings = known.iter().flat_map(|name| beginnings(name));
     let likeness = |name: &str| strsim::jaro_winkler(&asked.to_lowercase(), name);
     let scored = beginnings.map(|name| (likeness(name), name));
@@ -90,7 +93,10 @@ mod tests {
 
     #[test]
     fn what_is_like_nothing_is_not_guessed_at() {
-        assert_eq!(advice(Kind::Case, "xyzzy", CASES), "`heist bench --list` shows all names.");
+        for asked in ["xyzzy", "/", "//", ""] {
+            let advice = advice(Kind::Case, asked, CASES);
+            assert_eq!(advice, "`heist bench --list` shows all names.", "{asked}");
+        }
     }
 
     #[cfg(not(feature = "peers"))]
