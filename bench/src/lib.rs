@@ -60,6 +60,10 @@ pub unsafe fn set_environment(traced: bool) {
     unsafe { pools::set_environment(traced) };
 }
 
+/// What a run panics with where the system refuses what a pool needs: why. No result is wrong then.
+#[derive(Debug)]
+pub struct Refused(pub String);
+
 /// Is it one of heist's own, by its name?
 pub fn is_ours(by: &str) -> bool {
     by.starts_with("heist")

@@ -74,7 +74,7 @@ impl Bench {
     ///
     /// # Panics
     ///
-    /// With a message that says who was wrong, if a result is wrong.
+    /// With a message that says who was wrong, if a result is wrong; with [`Refused`](crate::Refused), if there is no pool.
     pub fn run(&mut self, rounds: usize, watcher: &mut dyn Watcher) {
         for _ in 0..rounds {
             let round = self.hand_offs.len();

@@ -2,11 +2,11 @@
 //! through a channel of the standard library: that is faster here than one of crossbeam's.
 
 use std::sync::mpsc;
-use std::thread;
+use std::thread::Builder;
 
 use crossbeam_channel::{Sender, unbounded};
 
-use super::{Job, Pool, answer};
+use super::{Job, Pool, answer, granted};
 
 /// The threads end when it is dropped and all is done.
 pub(crate) struct Workers(Sender<Job>);
@@ -18,7 +18,8 @@ impl Pool for Workers {
         let (sender, receiver) = unbounded::<Job>();
         for _ in 0..workers {
             let receiver = receiver.clone();
-            thread::spawn(move || receiver.into_iter().for_each(|job| job()));
+            let work = move || receiver.into_iter().for_each(|job| job());
+            granted(Builder::new().spawn(work));
         }
         Self(sender)
     }

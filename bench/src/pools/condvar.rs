@@ -4,9 +4,9 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread;
+use std::thread::Builder;
 
-use super::{Job, Pool, answer};
+use super::{Job, Pool, answer, granted};
 
 /// The threads end when it is dropped and all is done.
 pub(crate) struct Workers(Arc<Queue>);
@@ -39,11 +39,12 @@ impl Pool for Workers {
         let queue = Arc::<Queue>::default();
         for _ in 0..workers {
             let queue = Arc::clone(&queue);
-            thread::spawn(move || {
+            let work = move || {
                 while let Some(job) = queue.next() {
                     job();
                 }
-            });
+            };
+            granted(Builder::new().spawn(work));
         }
         Self(queue)
     }

@@ -4,7 +4,7 @@
 use std::env;
 use std::sync::Once;
 
-use super::{STACK, traced};
+use super::{STACK, granted, traced};
 
 /// Of every global pool.
 pub(crate) const WORKERS: usize = 2;
@@ -43,7 +43,6 @@ pub(crate) fn prepare(by: &str) {
     }
     static RAYON: Once = Once::new();
     RAYON.call_once(|| {
-        let outcome = rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build_global();
-        outcome.expect("nobody else builds it");
+        granted(rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build_global());
     });
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use heist::{Stats, Strategy};
 
-use super::{Pool, STACK, answer, traced};
+use super::{Pool, STACK, answer, granted, traced};
 
 pub(crate) type Stealing = Heist<WorkStealing>;
 pub(crate) type Locked = Heist<LockedDeques>;
@@ -69,7 +69,7 @@ impl<C: Choice> Heist<C> {
     fn with_events(workers: usize, events: usize) -> Self {
         let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY);
         let pool = builder.stack_size(STACK).trace(events).build();
-        Self(pool.expect("the system has that many threads"), PhantomData)
+        Self(granted(pool), PhantomData)
     }
 }
 

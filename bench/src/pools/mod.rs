@@ -16,6 +16,10 @@ pub(crate) mod threadpool;
 pub(crate) mod tokio;
 pub(crate) mod traced;
 
+use std::fmt::Display;
+use std::panic::panic_any;
+
+use crate::Refused;
 pub(crate) use global::set_environment;
 
 /// Every peer that one would choose instead of heist to spawn tasks.
@@ -56,6 +60,11 @@ pub(crate) trait Pool: Send + Sync + Sized + 'static {
     fn ask(&self, question: u64) -> u64;
 }
 
+/// What the system has given for a pool, or the end of the run.
+pub(crate) fn granted<T>(given: Result<T, impl Display>) -> T {
+    given.unwrap_or_else(|refusal| panic_any(Refused(refusal.to_string())))
+}
+
 /// A small task with a result that one can check.
 #[inline]
 pub(crate) fn answer(question: u64) -> u64 {
@@ -72,10 +81,19 @@ type Job = Box<dyn FnOnce() + Send>;
 
 #[cfg(test)]
 mod tests {
+    use std::panic::catch_unwind;
+
     use super::*;
 
     fn answers<P: Pool>() {
         assert_eq!(kept::pool::<P>(2).ask(7), answer(7), "{}", P::NAME);
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_is_refused() {
+        let refused = catch_unwind(|| drop(heist::Stealing::new(usize::MAX))).unwrap_err();
+        let Refused(why) = refused.downcast_ref().unwrap();
+        assert!(why.starts_with("a pool has at most "), "{why}");
     }
 
     #[test]

@@ -3,14 +3,13 @@
 pub(crate) use rayon::ThreadPool;
 use rayon::ThreadPoolBuilder;
 
-use super::{Pool, STACK, answer};
+use super::{Pool, STACK, answer, granted};
 
 impl Pool for ThreadPool {
     const NAME: &'static str = "rayon";
 
     fn new(workers: usize) -> Self {
-        let pool = ThreadPoolBuilder::new().num_threads(workers).stack_size(STACK).build();
-        pool.expect("the system has that many threads")
+        granted(ThreadPoolBuilder::new().num_threads(workers).stack_size(STACK).build())
     }
 
     #[inline]

@@ -3,14 +3,13 @@
 use tokio::runtime::Builder;
 pub(crate) use tokio::runtime::Runtime;
 
-use super::{Pool, answer};
+use super::{Pool, answer, granted};
 
 impl Pool for Runtime {
     const NAME: &'static str = "tokio";
 
     fn new(workers: usize) -> Self {
-        let runtime = Builder::new_multi_thread().worker_threads(workers).build();
-        runtime.expect("the system has that many threads")
+        granted(Builder::new_multi_thread().worker_threads(workers).build())
     }
 
     #[inline]

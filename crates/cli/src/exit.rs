@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use heist_bench::Refused;
 use thiserror::Error;
 
 use crate::{out, style};
@@ -60,7 +61,7 @@ impl Failure {
 
 pub(crate) type Outcome = Result<Exit, Failure>;
 
-/// Runs what panics when a result is wrong. A panic of it, on whichever thread, prints nothing; the one that comes through is the
+/// Runs what panics when a result is wrong, or when there is no pool. A panic of it, on whichever thread, prints nothing; the one that comes through is the
 /// failure, with the first one if that is another: it may be the cause. With `RUST_BACKTRACE` set, panics print what they always
 /// print.
 pub(crate) fn guarded<T>(job: impl FnOnce() -> T) -> Result<T, Failure> {
@@ -69,7 +70,21 @@ pub(crate) fn guarded<T>(job: impl FnOnce() -> T) -> Result<T, Failure> {
     GUARDS.fetch_add(1, Ordering::Relaxed);
     let result = panic::catch_unwind(AssertUnwindSafe(job));
     GUARDS.fetch_sub(1, Ordering::Relaxed);
-    result.map_err(|payload| wrong(panic_message(&*payload)))
+    result.map_err(|payload| match payload.downcast_ref() {
+        Some(Refused(why)) => refused(why),
+        None => wrong(panic_message(&*payload)),
+    })
+}
+
+/// Of a pool that cannot be.
+pub(crate) fn refused(why: &str) -> Failure {
+    Failure {
+        exit: Exit::System,
+        what: "cannot start a pool".to_owned(),
+        why: why.to_owned(),
+        advice: "Nothing is known to be wrong with heist. `heist topo` shows what it was told, `ulimit -u` how many threads there may be."
+            .to_owned(),
+    }
 }
 
 /// How many calls of [`guarded`] there are just now.
@@ -161,6 +176,12 @@ mod tests {
         })
         .unwrap_err();
         assert!(failure.why.contains("lost"), "{failure}");
+    }
+
+    #[test]
+    fn a_pool_that_cannot_be_is_not_held_against_the_result() {
+        let failure = guarded(|| panic::panic_any(Refused("no room".into()))).unwrap_err();
+        assert_eq!((failure.exit, failure.why.as_str()), (Exit::System, "no room"));
     }
 
     #[test]

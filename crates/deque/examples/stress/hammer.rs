@@ -1,9 +1,10 @@
 //! A queue under load: one owner (or several threads that push, into an injector), and thieves who take what they get, one by one
 //! and in batches.
 
+use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::thread;
+use std::thread::{self, Builder, ScopedJoinHandle};
 
 use heist_deque::{Full, Injector, Steal, bounded, growable, locked};
 
@@ -86,7 +87,16 @@ impl Run {
     }
 }
 
-fn wait_for(threads: Vec<thread::ScopedJoinHandle<'_, ()>>) {
+/// Says so when it is dropped, also if the system has refused a thread: those that there are would wait for ever.
+struct Pushed<'r>(&'r AtomicBool);
+
+impl Drop for Pushed<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Release);
+    }
+}
+
+fn wait_for(threads: Vec<ScopedJoinHandle<'_, ()>>) {
     let ended = threads.into_iter().try_for_each(|thread| thread.join());
     ended.expect("these threads do not panic");
 }
@@ -97,15 +107,17 @@ macro_rules! hammer {
         let (plan, run) = ($plan, Run::new($plan.items));
         let (worker, stealer) = $new;
         thread::scope(|scope| {
+            let pushed = Pushed(&run.done);
             // The handles are kept to the end: a race detector forgets a thread without one.
             let mut thieves = Vec::new();
             for _ in 0..plan.thieves {
                 let (stealer, run) = (stealer.clone(), &run);
-                thieves.push(scope.spawn(move || {
+                let rob = move || {
                     let (mine, _) = $new;
                     let batch = || stealer.steal_batch_and_pop(&mine);
                     run.rob(plan, || stealer.steal(), batch, || mine.pop());
-                }));
+                };
+                thieves.push(Builder::new().spawn_scoped(scope, rob)?);
             }
             for item in 0..plan.items {
                 if let Some(full) = $push(&worker, item) {
@@ -119,15 +131,17 @@ macro_rules! hammer {
             while let Some(item) = worker.pop() {
                 run.mark(item, &run.popped);
             }
-            run.done.store(true, Release);
+            drop(pushed);
             wait_for(thieves);
-        });
-        run
+            io::Result::Ok(())
+        })?;
+        Ok(run)
     }};
 }
 
 impl Plan {
-    pub(crate) fn run(&self) -> Run {
+    /// The error is that of a system that has no more threads.
+    pub(crate) fn run(&self) -> io::Result<Run> {
         match self.queue {
             Queue::Bounded(capacity) => hammer!(
                 self,
@@ -153,25 +167,28 @@ impl Plan {
         }
     }
 
-    fn injector(&self, pushers: usize) -> Run {
+    fn injector(&self, pushers: usize) -> io::Result<Run> {
         let run = Run::new(self.items);
         let injector = Injector::new();
         thread::scope(|scope| {
+            let pushed = Pushed(&run.done);
             let rob = || {
                 let (mine, _) = growable::new();
                 let batch = || injector.steal_batch_and_pop(&mine);
                 run.rob(self, || injector.steal(), batch, || mine.pop());
             };
-            let thieves = (0..self.thieves).map(|_| scope.spawn(rob)).collect();
+            let thieves = (0..self.thieves).map(|_| Builder::new().spawn_scoped(scope, rob));
+            let thieves = thieves.collect::<Result<_, _>>()?;
             let push = |part: usize| {
                 let injector = &injector;
                 move || (part..self.items).step_by(pushers).for_each(|item| injector.push(item))
             };
-            let pushers = (0..pushers).map(|part| scope.spawn(push(part))).collect();
-            wait_for(pushers);
-            run.done.store(true, Release);
+            let pushers = (0..pushers).map(|part| Builder::new().spawn_scoped(scope, push(part)));
+            wait_for(pushers.collect::<Result<_, _>>()?);
+            drop(pushed);
             wait_for(thieves);
-        });
-        run
+            io::Result::Ok(())
+        })?;
+        Ok(run)
     }
 }

@@ -23,7 +23,7 @@ const QUEUES: [(&str, Queue); 4] = [
 /// Prints a line. Did every item come out exactly once?
 fn report(name: &str, plan: &Plan) -> bool {
     let start = Instant::now();
-    let run = plan.run();
+    let run = plan.run().expect("the system has that many threads");
     let (lost, doubled) = (run.tally.lost(), run.tally.doubled());
     println!(
         "{name:<10} {:>8} items {:>8} popped {:>7} handed back {:>8} stolen \

@@ -34,7 +34,7 @@ use self::text::STEALING;
 use self::watch::{Stop, Watch};
 use super::topo::{self, Topology};
 use crate::args::{Common, Duel};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{self, Exit, Failure, Outcome};
 use crate::{interrupt, out, style, units};
 
 /// How long it takes at most.
@@ -49,7 +49,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let budget = Budget::new(Duration::from_secs_f64(asked.seconds.unwrap_or(SECONDS)));
     let topology = topo::detect();
     // No pool of the duel asks the environment, but one that says nonsense is better told so than ignored.
-    topology.workers.as_ref().map_err(|why| topo::refused(why))?;
+    topology.workers.as_ref().map_err(|why| exit::refused(why))?;
     let _folder = files::prepare()?;
     let selection = Selection { cases: vec![format!("{FAMILY}/")], ..Selection::default() };
     let mut bench = Bench::new(&selection).expect("the benchmarks have a duel");

@@ -64,7 +64,7 @@ impl Kind {
 
 pub(crate) fn run(asked: &Soak, common: &Common) -> Outcome {
     // Some shapes use the global pool, which panics if it cannot be.
-    topo::detect().workers.map_err(|why| topo::refused(&why))?;
+    topo::detect().workers.map_err(|why| exit::refused(&why))?;
     let seed = asked.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000_000);
     let limit = Duration::from_secs_f64(asked.minutes * 60.0);
     let start = Instant::now();
@@ -97,7 +97,7 @@ fn attempt(seed: u64, number: u64) -> Result<u64, Failure> {
     outcome.map_err(|trouble| match trouble {
         Trouble::Wrong(why) => wrong(seed, number, &why),
         Trouble::Refused(why) => {
-            let failure = topo::refused(&why);
+            let failure = exit::refused(&why);
             Failure {
                 what: format!("{} of shape {number} of seed {seed}", failure.what),
                 ..failure

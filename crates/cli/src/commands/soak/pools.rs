@@ -71,14 +71,16 @@ impl Shape {
             let plant = |number: u64| {
                 let grove =
                     Grove { pool: Arc::clone(&pool), book: Arc::clone(&book), shape: *self };
-                scope.spawn(move || grove.plant(self.seed << 8 | number))
+                let plant = move || grove.plant(self.seed << 8 | number);
+                thread::Builder::new().spawn_scoped(scope, plant)
             };
-            let outsiders: Vec<_> = (0..self.outsiders).map(plant).collect();
+            let outsiders: Vec<_> = (0..self.outsiders).map(plant).collect::<Result<_, _>>()?;
             self.cut_off(&pool);
             outsiders
                 .into_iter()
                 .for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        });
+            Ok::<_, Trouble>(())
+        })?;
         let stats = self.close(pool);
         book.check(stats.as_ref()).map_err(|wrong| format!("{wrong}, in {self:?}"))?;
         Ok(book.tasks() as u64)

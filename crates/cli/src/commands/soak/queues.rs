@@ -24,7 +24,7 @@ pub(super) fn random(die: &mut Die, most: u64) -> Plan {
 
 /// How many items there were, or what is wrong.
 pub(super) fn run(plan: &Plan) -> Result<u64, Trouble> {
-    check(&plan.run().tally, plan.items).map_err(|wrong| format!("{wrong}, in {plan:?}"))?;
+    check(&plan.run()?.tally, plan.items).map_err(|wrong| format!("{wrong}, in {plan:?}"))?;
     Ok(plan.items as u64)
 }
 

@@ -1,5 +1,7 @@
 //! Why a shape did not end well.
 
+use std::io;
+
 use heist::BuildError;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -13,6 +15,13 @@ pub(super) enum Trouble {
 impl From<String> for Trouble {
     fn from(wrong: String) -> Self {
         Self::Wrong(wrong)
+    }
+}
+
+/// Of a thread.
+impl From<io::Error> for Trouble {
+    fn from(refused: io::Error) -> Self {
+        Self::Refused(format!("the system refused a thread ({refused})"))
     }
 }
 

@@ -16,7 +16,7 @@ use std::{env, thread};
 use serde::{Serialize, Serializer};
 
 use crate::args::{Common, Topo};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::{out, style, units};
 use cgroup::Quota;
 use cpus::Cpus;
@@ -206,17 +206,6 @@ impl Topology {
                 |granted| of(granted, granted, "processor"),
             ),
         }
-    }
-}
-
-/// Why there is no pool that was not told how many workers it has.
-pub(crate) fn refused(why: &str) -> Failure {
-    Failure {
-        exit: Exit::System,
-        what: "cannot start a pool".to_owned(),
-        why: why.to_owned(),
-        advice: "Nothing is known to be wrong with heist; `heist topo` shows what it was told."
-            .to_owned(),
     }
 }
 
