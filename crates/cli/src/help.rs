@@ -22,7 +22,7 @@ pub(crate) const TOP_LONG: &str = concat!(
     "
 
 Results go to stdout, progress and errors to stderr. Ctrl-C ends a run with what
-it has found so far; a second one ends it at once.
+it has found so far; a second one, half a second later, ends it at once.
 
 Exit codes:
     0  done, and every result was right
