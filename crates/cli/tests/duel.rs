@@ -4,9 +4,11 @@ mod common;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread;
 
+#[cfg(unix)]
+use common::signal;
 use common::{Directory, text};
 use heist_bench::record::Record;
 
@@ -126,12 +128,6 @@ fn a_command_has_no_seconds() {
 }
 
 #[cfg(unix)]
-fn interrupt(child: &Child) {
-    let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(kill.success());
-}
-
-#[cfg(unix)]
 #[test]
 fn a_duel_that_has_measured_nothing_leaves_nothing() {
     let directory = Directory::new("duel-nothing");
@@ -140,7 +136,7 @@ fn a_duel_that_has_measured_nothing_leaves_nothing() {
     while !directory.0.join("target/heist").exists() {
         thread::yield_now();
     }
-    interrupt(&child);
+    signal(&child, libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     // Unless it was quicker than we were.
@@ -158,7 +154,7 @@ fn an_interrupted_duel_ends_with_what_it_has() {
     // Once it has told of a round, there is something to show.
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().starts_with("round 1 took")));
-    interrupt(&child);
+    signal(&child, libc::SIGINT);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
     let stdout = text(&output.stdout);

@@ -99,8 +99,7 @@ fn what_waits_for_a_file_ends_when_it_is_told_to() {
     let mut child = heist(&["report", "pipe"]).current_dir(&directory.0).spawn().unwrap();
     // It reads once this is open.
     let writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    let kill = Command::new("kill").arg(child.id().to_string()).status().unwrap();
-    assert!(kill.success());
+    common::signal(&child, libc::SIGTERM);
     drop(writer);
     assert_eq!(child.wait().unwrap().signal(), Some(15));
 }

@@ -70,6 +70,7 @@ mod interrupted {
     use std::process::{Child, Command, Stdio};
 
     use super::*;
+    use common::signal;
 
     /// Long enough to be interrupted, which is when its first line has come.
     fn begun() -> (Child, BufReader<std::process::ChildStderr>) {
@@ -81,12 +82,6 @@ mod interrupted {
         let mut err = BufReader::new(child.stderr.take().unwrap());
         err.read_line(&mut String::new()).unwrap();
         (child, err)
-    }
-
-    fn signal(child: &Child, signal: libc::c_int) {
-        // SAFETY: the call only sends a signal, to a child that has not been waited for.
-        let outcome = unsafe { libc::kill(child.id() as libc::pid_t, signal) };
-        assert_eq!(outcome, 0);
     }
 
     #[test]

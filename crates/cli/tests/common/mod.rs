@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// `heist`, in an environment that says nothing of its own.
 pub(crate) fn heist(arguments: &[&str]) -> Command {
@@ -22,7 +22,31 @@ pub(crate) fn heist(arguments: &[&str]) -> Command {
     ] {
         command.env_remove(name);
     }
+    #[cfg(unix)]
+    heed_signals(&mut command);
     command
+}
+
+/// Also if whoever started the tests ignores them, as scripts have it for their background jobs: that is inherited.
+#[cfg(unix)]
+fn heed_signals(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    let heed = || {
+        for kind in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+            // SAFETY: no handler of ours is replaced: this is the child, before it is another program.
+            unsafe { libc::signal(kind, libc::SIG_DFL) };
+        }
+        Ok(())
+    };
+    // SAFETY: all that it does may be done between a fork and an exec.
+    unsafe { command.pre_exec(heed) };
+}
+
+#[cfg(unix)]
+pub(crate) fn signal(child: &Child, kind: libc::c_int) {
+    // SAFETY: the call only sends a signal, to a child that has not been waited for.
+    let outcome = unsafe { libc::kill(child.id() as libc::pid_t, kind) };
+    assert_eq!(outcome, 0);
 }
 
 /// Runs it to its end.
