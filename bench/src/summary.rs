@@ -42,7 +42,7 @@ struct Thread {
 impl Thread {
     fn new(name: &str, lost: u64, events: Vec<(u64, EventKind)>) -> Self {
         let seat = |&(when, kind): &(u64, EventKind)| match kind {
-            EventKind::Sit { worker } => Some((when, worker)),
+            EventKind::WorkerBegin { worker } => Some((when, worker)),
             _ => None,
         };
         let seats = events.iter().filter_map(seat).collect();
@@ -227,7 +227,7 @@ fn thinned(steals: &[(u64, usize, usize)]) -> Vec<(u64, usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use EventKind::{End, Park, Sit, Start, Steal, Unpark};
+    use EventKind::{End, Park, Start, Steal, Unpark, WorkerBegin};
 
     fn thread(name: &str, events: &[(u64, EventKind)]) -> Thread {
         Thread::new(name, 0, events.to_vec())
@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn tasks_on_top_of_each_other_are_one_piece_and_sleep_is_another() {
         let events = [
-            (100, Sit { worker: 0 }),
+            (100, WorkerBegin { worker: 0 }),
             (100, Start),
             (200, Start),
             (300, End),
@@ -312,9 +312,9 @@ mod tests {
     fn a_victim_is_the_thread_that_sat_there_then() {
         let steal = |when| (when, Steal { victim: 0, tasks: 2 });
         let threads = [
-            thread("heist-1", &[(0, Sit { worker: 1 }), steal(5), steal(15)]),
-            thread("heist-0", &[(1, Sit { worker: 0 })]),
-            thread("relief", &[(10, Sit { worker: 0 })]),
+            thread("heist-1", &[(0, WorkerBegin { worker: 1 }), steal(5), steal(15)]),
+            thread("heist-0", &[(1, WorkerBegin { worker: 0 })]),
+            thread("relief", &[(10, WorkerBegin { worker: 0 })]),
         ];
         assert_eq!(summary(&threads).lanes[0].steals, [(5, 1, 2), (15, 2, 2)]);
         let silent = [thread("heist-1", &[steal(5)]), thread("heist-0", &[])];
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn there_are_not_more_pieces_than_one_can_see() {
-        let mut events = vec![(0, Sit { worker: 0 })];
+        let mut events = vec![(0, WorkerBegin { worker: 0 })];
         for place in 0..4_000 {
             let now = place * 10;
             events.push((now, Start));

@@ -16,7 +16,7 @@ impl Watcher for Seen {
 
     fn after(&mut self, step: &Step<'_>, _: &[f64]) {
         let stats = thread::spawn(heist_bench::live).join().unwrap();
-        self.0.push((step.by.into(), stats.map(|stats| stats.tasks_completed)));
+        self.0.push((step.by.into(), stats.map(|stats| stats.total.tasks_completed)));
     }
 }
 

@@ -20,7 +20,7 @@ const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 /// There is no other thread yet: one might read the environment meanwhile.
 pub(crate) unsafe fn set_environment(traced: bool) {
     // SAFETY: nobody else reads it, as our caller says.
-    unsafe { env::set_var("HEIST_NUM_THREADS", WORKERS.to_string()) };
+    unsafe { env::set_var("HEIST_WORKERS", WORKERS.to_string()) };
     if traced {
         // Every other pool of ours is told. We read the trace ourselves, so the file is for nobody.
         //

@@ -23,9 +23,9 @@ impl Sums for Heist {
     }
 }
 
-pub(super) struct WithMin;
+pub(super) struct WithMinLen;
 
-impl Sums for WithMin {
+impl Sums for WithMinLen {
     const NAME: &'static str = "heist-min";
 
     type Hand<'h> = ();
@@ -35,7 +35,7 @@ impl Sums for WithMin {
     }
 
     fn sum((): &mut (), items: &[f32]) -> f32 {
-        let pieces = parallel::with_min(PIECE);
+        let pieces = parallel::with_min_len(PIECE);
         let sum = pieces.reduce_pieces(items, |piece: &[f32]| kernel(piece), |a, b| a + b);
         sum.expect("there are items")
     }

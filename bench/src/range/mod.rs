@@ -17,7 +17,7 @@ use crate::pools::global;
 use crate::random::numbers;
 use crate::row::{Row, Sample};
 use crate::target::{Target, Than};
-use heist::{Heist, WithMin};
+use heist::{Heist, WithMinLen};
 use plain::Plain;
 
 /// A size that has its name, how many items it is, and how many calls come between two looks at the
@@ -98,7 +98,7 @@ fn row(place: Place, size: &'static str, items: usize, block: u64) -> Row {
     row.references = vec![Plain::NAME, "rayon"];
     row.workers = Some(global::WORKERS);
     enter::<Heist>(&mut row, place, items, block);
-    enter::<WithMin>(&mut row, place, items, block);
+    enter::<WithMinLen>(&mut row, place, items, block);
     enter::<rayon::Rayon>(&mut row, place, items, block);
     #[cfg(feature = "peers")]
     enter::<chili::Chili>(&mut row, place, items, block);

@@ -105,8 +105,8 @@ impl Counts {
     fn of<C>(pool: &Heist<C>) -> Self {
         let stats = pool.stats();
         Self {
-            contention: stats.lock_contention,
-            wake_ups: stats.wake_ups_sent,
+            contention: stats.total.lock_contention,
+            wake_ups: stats.total.wake_ups_sent,
             switches: crate::usage::look().switches,
         }
     }

@@ -33,7 +33,7 @@ Exit codes:
   130  ended by Ctrl-C, SIGTERM or SIGHUP; what was found has been shown
 
 Environment:
-  HEIST_NUM_THREADS  how many workers a pool has that was not told
+  HEIST_WORKERS  how many workers a pool has that was not told
   HEIST_TRACE        where any program that uses heist writes its trace; what is
                      measured here has none, which `heist trace` is for
   NO_COLOR           no colours, if not empty"
@@ -90,7 +90,7 @@ Examples:
   heist topo --quiet                      in a line
   heist topo --json                       all of it, for programs
   taskset -c 0 heist topo                 with one processor
-  HEIST_NUM_THREADS=3 heist topo          with a wish of your own
+  HEIST_WORKERS=3 heist topo          with a wish of your own
   docker run --cpus 1.5 IMAGE heist topo  within the limit of a container";
 
 pub(crate) const COMPLETIONS: &str = "\

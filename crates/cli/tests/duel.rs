@@ -101,7 +101,7 @@ fn the_tables_are_shown_also_if_a_file_cannot_be_written() {
 #[test]
 fn an_environment_that_makes_no_sense_is_refused() {
     let directory = Directory::new("duel-environment");
-    let output = directory.heist(&[]).env("HEIST_NUM_THREADS", "many").output().unwrap();
+    let output = directory.heist(&[]).env("HEIST_WORKERS", "many").output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(text(&output.stderr).contains("not a number of workers"), "{output:?}");
     assert!(!directory.0.join("target").exists());
@@ -117,7 +117,7 @@ fn the_workers_are_those_of_the_duel_whatever_the_environment_says() {
     let mut command = directory.heist(&["--seconds", "0.1", "--quiet"]);
     let without = head(&mut command);
     assert!(without.contains("worker"), "{without}");
-    assert_eq!(head(command.env("HEIST_NUM_THREADS", "13")), without);
+    assert_eq!(head(command.env("HEIST_WORKERS", "13")), without);
 }
 
 #[test]

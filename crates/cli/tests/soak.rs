@@ -59,7 +59,7 @@ fn panics_are_not_printed_even_with_backtraces() {
 
 #[test]
 fn a_pool_that_cannot_be_is_not_held_against_the_shapes() {
-    let output = heist(&["soak"]).env("HEIST_NUM_THREADS", "many").output().unwrap();
+    let output = heist(&["soak"]).env("HEIST_WORKERS", "many").output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("not a number of workers"), "{output:?}");
 }

@@ -21,20 +21,20 @@ fn quiet_is_a_line() {
 
 #[test]
 fn the_environment_decides() {
-    let output = heist(&["topo"]).env("HEIST_NUM_THREADS", "3").output().unwrap();
-    assert!(text(&output.stdout).contains("3, as HEIST_NUM_THREADS says"), "{output:?}");
+    let output = heist(&["topo"]).env("HEIST_WORKERS", "3").output().unwrap();
+    assert!(text(&output.stdout).contains("3, as HEIST_WORKERS says"), "{output:?}");
 }
 
 #[test]
 fn an_environment_that_makes_no_sense_is_told() {
-    let output = heist(&["topo"]).env("HEIST_NUM_THREADS", "many").output().unwrap();
+    let output = heist(&["topo"]).env("HEIST_WORKERS", "many").output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert!(text(&output.stdout).contains("not a number of workers"), "{output:?}");
 }
 
 #[test]
 fn json_is_json() {
-    let output = heist(&["topo", "--json"]).env("HEIST_NUM_THREADS", "3").output().unwrap();
+    let output = heist(&["topo", "--json"]).env("HEIST_WORKERS", "3").output().unwrap();
     let topology: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(topology["workers"], 3);
     assert_eq!(topology["wished"], "3");

@@ -1,5 +1,5 @@
 //! An engine under load: threads of the program's own, halves that meet, letters to every thread, and a thread that is only
-//! a guest. What `rayon-core` stands on, without its face; for the sanitizers, mostly.
+//! a caller. What `rayon-core` stands on, without its face; for the sanitizers, mostly.
 //!
 //! Every result is known beforehand. `--quick` does a tenth.
 
@@ -76,23 +76,23 @@ fn main() -> ExitCode {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let rounds = if quick { 500 } else { 5000 };
     let mut right = true;
-    for (threads, guest) in [(2, false), (4, false), (2, true)] {
-        // A guest belongs to its engine for good, so it has a thread of its own.
+    for (threads, caller) in [(2, false), (4, false), (2, true)] {
+        // A caller belongs to its engine for good, so it has a thread of its own.
         let of_all = thread::spawn(move || {
-            let (engine, seats) = Engine::new(threads, guest);
-            let mut seats = seats.into_iter();
-            if guest {
-                seats.next().expect("one for each thread").occupy();
+            let (engine, workers) = Engine::new(threads, caller);
+            let mut workers = workers.into_iter();
+            if caller {
+                workers.next().expect("one for each thread").attach();
             }
             let others: Vec<_> =
-                seats.map(|seat| thread::spawn(|| seat.serve(|| (), || ()))).collect();
+                workers.map(|worker| thread::spawn(|| worker.run(|| (), || ()))).collect();
             let right = work(&engine, rounds);
             engine.close();
             others.into_iter().for_each(|thread| thread.join().expect("it does not panic"));
             right
         });
         let result = of_all.join().expect("it does not panic");
-        let kind = if guest { ", one of them a guest" } else { "" };
+        let kind = if caller { ", one of them a caller" } else { "" };
         println!("{threads} threads{kind}: {}", if result { "right" } else { "WRONG" });
         right &= result;
     }

@@ -74,12 +74,12 @@ fn report(
     let time = start.elapsed().as_secs_f64() * 1e3;
     pool.stop();
     let stats = pool.stats();
-    let right = result == expected && stats.tasks_submitted == stats.tasks_completed;
+    let right = result == expected && stats.total.tasks_submitted == stats.total.tasks_completed;
     println!(
         "{strategy:<14} {workers:>7} {time:>7.1} {:>9} {:>7} {:>7}  {}",
-        stats.publications,
-        stats.successful_steals,
-        stats.parks,
+        stats.total.publications,
+        stats.total.successful_steals,
+        stats.total.parks,
         if right { "right" } else { "WRONG" },
     );
     Ok(right)

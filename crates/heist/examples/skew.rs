@@ -127,10 +127,10 @@ fn main() -> ExitCode {
     println!("{total} units of work on {WORKERS} workers: at best {best} units of time");
 
     let dealt = |distribution| Pipeline::new(WORK).batch(1).distribute(distribution);
-    use Distribution::{Hybrid, LoadAware, Pull, RoundRobin, Shared};
+    use Distribution::{LoadAware, RoundRobin};
 
     let mut right = show(&pool, "RoundRobin, no stealing", dealt(RoundRobin).steal(false));
-    for distribution in [RoundRobin, LoadAware, Hybrid, Shared, Pull] {
+    for distribution in Distribution::ALL {
         right &= show(&pool, &format!("{distribution:?}"), dealt(distribution));
     }
     for distribution in [RoundRobin, LoadAware] {

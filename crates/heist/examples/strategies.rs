@@ -94,7 +94,7 @@ impl Row {
     }
 
     fn is_right(&self, rounds: Rounds) -> bool {
-        let ends = (self.stats.tasks_submitted, self.stats.tasks_completed);
+        let ends = (self.stats.total.tasks_submitted, self.stats.total.tasks_completed);
         self.result == rounds.result() && ends == (rounds.tasks(), rounds.tasks())
     }
 
@@ -120,12 +120,12 @@ impl Row {
             self.strategy,
             self.workers,
             self.milliseconds,
-            stats.tasks_completed,
-            stats.successful_steals,
-            stats.tasks_moved,
-            stats.parks,
-            stats.wake_ups_sent,
-            stats.lock_contention,
+            stats.total.tasks_completed,
+            stats.total.successful_steals,
+            stats.total.tasks_moved,
+            stats.total.parks,
+            stats.total.wake_ups_sent,
+            stats.total.lock_contention,
             self.result,
             if self.is_right(rounds) { "right" } else { "WRONG" },
         )

@@ -15,7 +15,7 @@ use crate::trace::{self, MOST_EVENTS};
 use crate::worker;
 
 /// Names the number of workers for those who do not say otherwise.
-const ENVIRONMENT: &str = "HEIST_NUM_THREADS";
+const ENVIRONMENT: &str = "HEIST_WORKERS";
 
 /// As the standard library's threads have it.
 const STACK_SIZE: usize = 2 << 20;
@@ -60,7 +60,7 @@ impl Builder {
         }
     }
 
-    /// How many workers. Otherwise: what the environment variable `HEIST_NUM_THREADS` says, or else
+    /// How many workers. Otherwise: what the environment variable `HEIST_WORKERS` says, or else
     /// what the system grants the process (its affinity mask and its cgroup's quota).
     ///
     /// ```
@@ -185,7 +185,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// No workers or too many, too many events to keep, a `HEIST_NUM_THREADS` that is not a number, or a thread that the
+    /// No workers or too many, too many events to keep, a `HEIST_WORKERS` that is not a number, or a thread that the
     /// system refuses; then those that have started end again before this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
         let workers = self.workers.map_or_else(default_workers, Ok)?;

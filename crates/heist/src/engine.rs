@@ -50,8 +50,8 @@ pub struct Engine(Arc<Core<Single>>);
 
 impl Engine {
     /// For so many threads, from one to [`MAX_THREADS`], and a seat for each of them, in the order of their numbers. With
-    /// `guest`, the first is for a thread that has something else to do ([`Seat::occupy`]), and for which the end does not wait.
-    pub fn new(threads: usize, guest: bool) -> (Self, Vec<Seat>) {
+    /// `guest`, the first is for a thread that has something else to do ([`Worker::attach`]), and for which the end does not wait.
+    pub fn new(threads: usize, guest: bool) -> (Self, Vec<Worker>) {
         assert!((1..=MAX_THREADS).contains(&threads), "an engine for {threads} threads");
         let config = Config {
             workers: threads,
@@ -69,7 +69,11 @@ impl Engine {
         engine.0.idle.absent(threads - usize::from(guest));
         let seat = |(index, own)| {
             let seat = seat::Seat::new(index, own, engine.0.ledger.of_seat(index));
-            Seat { seat: Some(Box::new(seat)), engine: engine.clone(), guest: guest && index == 0 }
+            Worker {
+                seat: Some(Box::new(seat)),
+                engine: engine.clone(),
+                guest: guest && index == 0,
+            }
         };
         let seats = own.into_iter().enumerate().map(seat).collect();
         (engine, seats)
@@ -184,14 +188,14 @@ impl fmt::Debug for Engine {
 }
 
 /// The right, and the duty, to be one of an engine's threads. If it is dropped, that thread will never come.
-pub struct Seat {
+pub struct Worker {
     /// `None` when it is taken.
     seat: Option<Box<seat::Seat<Single>>>,
     engine: Engine,
     guest: bool,
 }
 
-impl Seat {
+impl Worker {
     /// From zero.
     pub fn index(&self) -> usize {
         self.seat.as_ref().expect("not taken yet").index
@@ -203,7 +207,7 @@ impl Seat {
     /// # Panics
     ///
     /// If the thread belongs to a pool.
-    pub fn serve(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
+    pub fn run(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
         assert!(!is_inside(), "a thread of a pool serves in another");
         assert!(!self.guest, "a guest does not serve");
         let (member, seat) = self.take();
@@ -235,7 +239,7 @@ impl Seat {
     /// # Panics
     ///
     /// If the thread belongs to a pool.
-    pub fn occupy(mut self) {
+    pub fn attach(mut self) {
         // The first thread-local of the engine's that this thread has, so that it is the first to go.
         DEPARTURE.with(|_| ());
         assert!(!is_inside(), "a thread of a pool is no guest in another");
@@ -269,16 +273,16 @@ impl Drop for Departure {
     fn drop(&mut self) {
         job::close();
         forget_pool();
-        // SAFETY: made of a box by `occupy`, and nobody knows it any more.
+        // SAFETY: made of a box by `attach`, and nobody knows it any more.
         let member = unsafe { Box::from_raw(self.0.as_ptr()) };
         // Before what it counts in.
         if member.seat.take().is_some() {
-            record(EventKind::Stand);
+            record(EventKind::WorkerEnd);
         }
     }
 }
 
-impl Drop for Seat {
+impl Drop for Worker {
     fn drop(&mut self) {
         if let Some(seat) = self.seat.take() {
             self.engine.0.vacate(seat.index);
@@ -286,9 +290,9 @@ impl Drop for Seat {
     }
 }
 
-impl fmt::Debug for Seat {
+impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("engine", &self.engine).finish_non_exhaustive()
+        f.debug_struct("Worker").field("engine", &self.engine).finish_non_exhaustive()
     }
 }
 

@@ -59,7 +59,7 @@ pub enum BuildError {
         /// How many can be kept of each thread.
         limit: usize,
     },
-    /// `HEIST_NUM_THREADS` is not a number of workers.
+    /// `HEIST_WORKERS` is not a number of workers.
     Environment {
         /// What it says.
         value: String,
@@ -92,7 +92,7 @@ impl fmt::Display for BuildError {
             ),
             Self::Environment { value } => write!(
                 f,
-                "HEIST_NUM_THREADS is {value:?}, which is not a number of workers: set it to a whole \
+                "HEIST_WORKERS is {value:?}, which is not a number of workers: set it to a whole \
                  number from 1 on, or unset it"
             ),
             Self::Thread { started, asked, source } => write!(

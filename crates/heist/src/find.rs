@@ -31,7 +31,7 @@ impl<Q: Queues> Seat<Q> {
             && let Some(task) = core.queues.withdraw(tally)
         {
             tally.one(|block| &block.injector_pops);
-            record(EventKind::Draw { tasks: 1 });
+            record(EventKind::InjectorTake { tasks: 1 });
             return Some(task);
         }
         let task = core.queues.pop(&self.own, tally).or_else(|| self.mail(core))?;
@@ -174,7 +174,7 @@ impl<Q: Queues> Seat<Q> {
             match core.queues.draw(&self.own, tally) {
                 Haul::Task(task, more) => {
                     tally.add(|block| &block.injector_pops, 1 + more as u64);
-                    record(EventKind::Draw { tasks: 1 + more });
+                    record(EventKind::InjectorTake { tasks: 1 + more });
                     self.share(core, more);
                     return Some(task);
                 }

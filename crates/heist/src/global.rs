@@ -18,7 +18,7 @@ static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().build() {
 
 impl Pool {
     /// The pool that free functions use outside of any pool. It starts with its first use, with
-    /// as many workers as `HEIST_NUM_THREADS` says, or else as the system grants.
+    /// as many workers as `HEIST_WORKERS` says, or else as the system grants.
     ///
     /// ```
     /// assert!(heist::Pool::global().workers() >= 1);

@@ -29,7 +29,7 @@
 //!
 //! pool.stop();
 //! let stats = pool.stats();
-//! assert_eq!(stats.tasks_submitted, stats.tasks_completed);
+//! assert_eq!(stats.total.tasks_submitted, stats.total.tasks_completed);
 //! # Ok::<(), heist::BuildError>(())
 //! ```
 //!

@@ -237,7 +237,7 @@ impl Pool {
     /// let pool = heist::Pool::builder().workers(2).build()?;
     /// pool.spawn(|| ());
     /// pool.stop();
-    /// assert_eq!(pool.stats().tasks_completed, 1);
+    /// assert_eq!(pool.stats().total.tasks_completed, 1);
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {

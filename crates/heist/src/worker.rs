@@ -126,7 +126,7 @@ impl<Q: Queues> Member<Q> {
     pub(crate) fn sit_down(&self, seat: Box<Seat<Q>>) {
         // SAFETY: the member keeps the core.
         unsafe { job::turn_to(&self.core.demands[seat.index]) };
-        record(EventKind::Sit { worker: seat.index });
+        record(EventKind::WorkerBegin { worker: seat.index });
         *self.seat.borrow_mut() = Some(seat);
     }
 
@@ -135,7 +135,7 @@ impl<Q: Queues> Member<Q> {
         unsafe { job::turn_to(&self.core.of_seatless) };
         let seat = self.seat.borrow_mut().take();
         if seat.is_some() {
-            record(EventKind::Stand);
+            record(EventKind::WorkerEnd);
         }
         seat
     }

@@ -214,7 +214,7 @@ fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
         // On a busy machine the other worker may not have had a core so far.
         eventually("something is stolen", || {
             waves(&pool, 1);
-            pool.stats().successful_steals > 0
+            pool.stats().total.successful_steals > 0
         });
     }
 }

@@ -47,7 +47,7 @@ impl Chain<'_> {
         if ours {
             self.until_asleep();
         } else {
-            self.parks.store(self.pool.stats().parks, Ordering::Relaxed);
+            self.parks.store(self.pool.stats().total.parks, Ordering::Relaxed);
             self.theirs.fetch_add(1, Ordering::Release);
         }
     }
@@ -56,7 +56,8 @@ impl Chain<'_> {
         eventually("the other worker has nothing to do", || {
             let theirs = self.before.load(Ordering::Relaxed) + self.theirs.load(Ordering::Acquire);
             let stats = self.pool.stats();
-            stats.publications == theirs && stats.parks > self.parks.load(Ordering::Relaxed)
+            stats.total.publications == theirs
+                && stats.total.parks > self.parks.load(Ordering::Relaxed)
         });
     }
 }
@@ -81,8 +82,8 @@ fn a_demand_outlives_every_chain<S: Kind>() {
             let mut leave = Some(leave);
             chain.descend(depth, &mut || {
                 let stats = pool.stats();
-                chain.before.store(stats.publications, Ordering::Relaxed);
-                chain.parks.store(stats.parks, Ordering::Relaxed);
+                chain.before.store(stats.total.publications, Ordering::Relaxed);
+                chain.parks.store(stats.total.parks, Ordering::Relaxed);
                 drop(leave.take());
                 chain.until_asleep();
             });

@@ -8,12 +8,12 @@ use heist::engine::{self, Engine, Latch};
 
 /// An engine with threads, which are gone when this returns.
 fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
-    let (engine, seats) = Engine::new(threads, false);
-    let seats: Vec<_> =
-        seats.into_iter().map(|seat| thread::spawn(|| seat.serve(|| (), || ()))).collect();
+    let (engine, workers) = Engine::new(threads, false);
+    let workers: Vec<_> =
+        workers.into_iter().map(|worker| thread::spawn(|| worker.run(|| (), || ()))).collect();
     f(&engine);
     engine.close();
-    seats.into_iter().for_each(|thread| thread.join().unwrap());
+    workers.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
@@ -144,13 +144,13 @@ fn each_thread_gets_its_mail() {
 }
 
 #[test]
-fn a_guest_has_a_life_of_its_own() {
+fn a_caller_has_a_life_of_its_own() {
     thread::spawn(|| {
-        let (engine, mut seats) = Engine::new(2, true);
-        let guest = seats.remove(0);
-        let other = seats.remove(0);
-        guest.occupy();
-        let other = thread::spawn(|| other.serve(|| (), || ()));
+        let (engine, mut workers) = Engine::new(2, true);
+        let caller = workers.remove(0);
+        let other = workers.remove(0);
+        caller.attach();
+        let other = thread::spawn(|| other.run(|| (), || ()));
         assert!(engine.is_here());
         let barrier = Barrier::new(2);
         let halves = join(
@@ -171,14 +171,14 @@ fn a_guest_has_a_life_of_its_own() {
 }
 
 #[test]
-fn a_seat_that_nobody_takes_does_not_keep_the_others() {
-    let (engine, mut seats) = Engine::new(3, false);
-    let thread = seats.pop().unwrap();
-    let thread = thread::spawn(|| thread.serve(|| (), || ()));
-    drop(seats.pop());
+fn a_worker_that_nobody_takes_does_not_keep_the_others() {
+    let (engine, mut workers) = Engine::new(3, false);
+    let thread = workers.pop().unwrap();
+    let thread = thread::spawn(|| thread.run(|| (), || ()));
+    drop(workers.pop());
     assert!(engine.run(|elsewhere| elsewhere));
     engine.close();
-    drop(seats);
+    drop(workers);
     thread.join().unwrap();
 }
 
@@ -195,8 +195,8 @@ fn threads_of_two_engines_wait_for_each_other() {
 #[test]
 fn what_is_left_at_the_end_of_a_thread_is_run() {
     let ran = Arc::new(AtomicUsize::new(0));
-    let (engine, mut seats) = Engine::new(1, false);
-    let seat = seats.pop().unwrap();
+    let (engine, mut workers) = Engine::new(1, false);
+    let worker = workers.pop().unwrap();
     let thread = thread::spawn({
         let (engine, ran) = (engine.clone(), Arc::clone(&ran));
         move || {
@@ -204,7 +204,7 @@ fn what_is_left_at_the_end_of_a_thread_is_run() {
             let count = move || {
                 last.fetch_add(1, Ordering::Relaxed);
             };
-            seat.serve(|| (), || spawn(&engine, count));
+            worker.run(|| (), || spawn(&engine, count));
             assert!(!engine::is_inside());
         }
     });

@@ -1,10 +1,10 @@
-//! The engine where it is hard: its end, its mail, guests, and threads that come late or never.
+//! The engine where it is hard: its end, its mail, callers, and threads that come late or never.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 
-use heist::engine::{Engine, Latch, Seat};
+use heist::engine::{Engine, Latch, Worker};
 
 mod common;
 
@@ -26,7 +26,7 @@ tests! {
     what_nobody_comes_for_is_dropped
     the_end_does_not_wait_for_threads_that_have_not_come
     a_thread_that_comes_late_runs_what_was_left_to_it
-    the_end_does_not_wait_for_a_guest_that_has_waited
+    the_end_does_not_wait_for_a_caller_that_has_waited
     a_half_within_a_half_can_be_stolen
 }
 
@@ -38,17 +38,17 @@ fn join<RA: Send, RB: Send>(
     heist::engine::join(|_| a(), b, || unreachable!("on a thread of an engine"))
 }
 
-fn serve(seat: Seat) -> JoinHandle<()> {
-    thread::spawn(|| seat.serve(|| (), || ()))
+fn serve(worker: Worker) -> JoinHandle<()> {
+    thread::spawn(|| worker.run(|| (), || ()))
 }
 
 /// An engine with threads, which are gone when this returns.
 fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
-    let (engine, seats) = Engine::new(threads, false);
-    let seats: Vec<_> = seats.into_iter().map(serve).collect();
+    let (engine, workers) = Engine::new(threads, false);
+    let workers: Vec<_> = workers.into_iter().map(serve).collect();
     f(&engine);
     engine.close();
-    seats.into_iter().for_each(|thread| thread.join().unwrap());
+    workers.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
 fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
@@ -107,13 +107,13 @@ mod contract {
     pub(crate) fn the_end_waits_for_mail() {
         for _ in 0..500 {
             let fetched = Arc::new(AtomicUsize::new(0));
-            let (engine, seats) = Engine::new(2, false);
-            let threads: Vec<_> = seats
+            let (engine, workers) = Engine::new(2, false);
+            let threads: Vec<_> = workers
                 .into_iter()
-                .map(|seat| {
+                .map(|worker| {
                     let fetched = Arc::clone(&fetched);
                     let stop = move || assert_eq!(fetched.load(Ordering::Relaxed), 2);
-                    thread::spawn(|| seat.serve(|| (), stop))
+                    thread::spawn(|| worker.run(|| (), stop))
                 })
                 .collect();
             post(&engine, {
@@ -140,44 +140,44 @@ mod contract {
 
     pub(crate) fn what_nobody_comes_for_is_dropped() {
         let kept = Arc::new(());
-        let (engine, mut seats) = Engine::new(2, false);
+        let (engine, mut workers) = Engine::new(2, false);
         let post = || {
             let kept = Arc::clone(&kept);
             post(&engine, move || _ = &kept);
         };
         post();
-        drop(seats.pop());
+        drop(workers.pop());
         post();
-        let thread = serve(seats.pop().unwrap());
+        let thread = serve(workers.pop().unwrap());
         engine.close();
         thread.join().unwrap();
         assert_eq!(Arc::strong_count(&kept), 1);
 
-        let (engine, seats) = Engine::new(2, false);
+        let (engine, workers) = Engine::new(2, false);
         for _ in 0..3 {
             let kept = Arc::clone(&kept);
             spawn(&engine, move || _ = kept);
         }
-        drop(seats);
+        drop(workers);
         engine.close();
         drop(engine);
         assert_eq!(Arc::strong_count(&kept), 1);
     }
 
     pub(crate) fn the_end_does_not_wait_for_threads_that_have_not_come() {
-        let (engine, mut seats) = Engine::new(3, false);
-        let thread = serve(seats.pop().unwrap());
+        let (engine, mut workers) = Engine::new(3, false);
+        let thread = serve(workers.pop().unwrap());
         assert_eq!(engine.run(|_| 7), 7);
         engine.close();
         thread.join().unwrap();
         // Nothing is left for this one.
-        serve(seats.pop().unwrap()).join().unwrap();
-        drop(seats);
+        serve(workers.pop().unwrap()).join().unwrap();
+        drop(workers);
     }
 
     pub(crate) fn a_thread_that_comes_late_runs_what_was_left_to_it() {
         let count = Arc::new(AtomicUsize::new(0));
-        let (engine, seats) = Engine::new(2, false);
+        let (engine, workers) = Engine::new(2, false);
         let more = || {
             let count = Arc::clone(&count);
             move || _ = count.fetch_add(1, Ordering::Relaxed)
@@ -185,24 +185,24 @@ mod contract {
         spawn(&engine, more());
         post(&engine, more());
         engine.close();
-        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(count.load(Ordering::Relaxed), 3);
     }
 
     /// It waits while the other thread has the last thing to do, and wakes when that one sleeps.
-    pub(crate) fn the_end_does_not_wait_for_a_guest_that_has_waited() {
+    pub(crate) fn the_end_does_not_wait_for_a_caller_that_has_waited() {
         for _ in 0..20 {
-            let (engine, mut seats) = Engine::new(2, true);
-            let other = serve(seats.pop().unwrap());
-            let guest = seats.pop().unwrap();
+            let (engine, mut workers) = Engine::new(2, true);
+            let other = serve(workers.pop().unwrap());
+            let caller = workers.pop().unwrap();
             let latch = Arc::new(Latch::new());
             latch.one_more();
             let (ready, is_ready) = mpsc::channel();
-            let guest = thread::spawn({
+            let caller = thread::spawn({
                 let latch = Arc::clone(&latch);
                 move || {
-                    guest.occupy();
+                    caller.attach();
                     ready.send(()).unwrap();
                     latch.wait();
                 }
@@ -213,7 +213,7 @@ mod contract {
             engine.close();
             // SAFETY: counted above.
             unsafe { Latch::done(&raw const *latch) };
-            guest.join().unwrap();
+            caller.join().unwrap();
             other.join().unwrap();
         }
     }

@@ -12,7 +12,7 @@ use std::thread;
 use common::{in_child, text, watched};
 use heist::{BuildError, Pool, Strategy};
 
-const VARIABLE: &str = "HEIST_NUM_THREADS";
+const VARIABLE: &str = "HEIST_WORKERS";
 
 #[test]
 fn defaults() {
@@ -92,13 +92,13 @@ fn global() {
             let place = || thread::current().name().map(str::to_owned).expect("a name");
             let name = heist::spawn(place).join().expect("a result");
             assert!(name.starts_with("heist-"), "{name}");
-            assert_eq!(Pool::global().stats().tasks_submitted, 1);
+            assert_eq!(Pool::global().stats().total.tasks_submitted, 1);
 
             let named = Pool::builder().workers(1).thread_name(|n| format!("other-{n}"));
             let pool = named.build().expect("a pool");
             let inner = pool.spawn(move || heist::spawn(place).join().expect("a result"));
             assert_eq!(inner.join().expect("a result"), "other-0");
-            assert_eq!(Pool::global().stats().tasks_submitted, 1);
+            assert_eq!(Pool::global().stats().total.tasks_submitted, 1);
             // The same one from every thread.
             let pools = thread::scope(|scope| {
                 let threads = [(); 4].map(|()| scope.spawn(Pool::global));

@@ -45,7 +45,7 @@ fn scoped(parts: usize) -> usize {
 fn assert_only_cancelled(pool: &Pool, cancelled: u64) {
     let stats = pool.stats();
     assert_balanced(&stats);
-    assert_eq!((stats.cancellations, stats.panics), (cancelled, 0));
+    assert_eq!((stats.total.cancellations, stats.total.panics), (cancelled, 0));
 }
 
 fn stop_waits_for_forks<S: Kind>() {
@@ -105,7 +105,7 @@ fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expecte
     assert_eq!(running.join().expect("a result"), expected);
     assert!(matches!(pool.spawn(|| ()).join(), Err(JoinError::Stopped)));
     // A worker that was free may have run some of what was let in; the forks are not among the rest.
-    let cancelled = pool.stats().cancellations;
+    let cancelled = pool.stats().total.cancellations;
     assert!(if workers == 1 { cancelled == admitted } else { cancelled <= admitted });
     assert_only_cancelled(&pool, cancelled);
 }

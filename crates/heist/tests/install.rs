@@ -202,7 +202,7 @@ fn spawns_inside<S: Kind>() {
         });
         assert_eq!(sum, 999 * 500);
         pool.stop();
-        assert!(pool.stats().tasks_submitted >= 1000);
+        assert!(pool.stats().total.tasks_submitted >= 1000);
     }
 }
 

@@ -45,7 +45,7 @@ fn a_fork_at_every_call<S: Kind>() {
         assert_eq!(pool.install(|| fib(20)), 6765);
         pool.stop();
         let stats = pool.stats();
-        assert_eq!(stats.tasks_submitted, stats.tasks_completed);
+        assert_eq!(stats.total.tasks_submitted, stats.total.tasks_completed);
     }
 }
 

@@ -226,7 +226,7 @@ fn result_whose_drop_panics<S: Kind>() {
         pool.stop();
         let stats = pool.stats();
         assert_balanced(&stats);
-        assert_eq!(stats.tasks_submitted, workers as u64 + 31);
+        assert_eq!(stats.total.tasks_submitted, workers as u64 + 31);
         ledger.assert_each_once();
     }
 }

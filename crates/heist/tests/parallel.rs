@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
 use common::{Kind, Ledger, for_every_strategy, text};
-use heist::parallel::{self, with_min};
+use heist::parallel::{self, with_min_len};
 
 /// Around the sizes at which loops are handled differently.
 const SIZES: [usize; 11] = [0, 1, 2, 3, 7, 63, 64, 65, 128, 1_000, 8_000];
@@ -110,7 +110,8 @@ fn in_pieces<S: Kind>() {
                     smallest.fetch_min(some.len(), Relaxed);
                     some.iter().copied().map(work).collect::<Vec<_>>()
                 };
-                with_min(min).reduce_pieces(&numbers, each, |left, right| [left, right].concat())
+                with_min_len(min)
+                    .reduce_pieces(&numbers, each, |left, right| [left, right].concat())
             });
             match pieces {
                 None => assert_eq!(size, 0),
@@ -201,7 +202,7 @@ fn on_one_worker<S: Kind>() {
         parallel::map(0..1000, |_| thread::current().id()).iter().all(|&id| id == me)
     });
     assert!(here);
-    assert_eq!(pool.stats().publications, 0);
+    assert_eq!(pool.stats().total.publications, 0);
 }
 
 #[test]
@@ -246,6 +247,6 @@ fn nothing_and_one_touch_no_pool() {
     assert_eq!(parallel::reduce(&none, || 7, |a, _| a, |a, _| a), 7);
     assert_eq!(parallel::reduce_pieces(&none, |_| 1, |a, b| a + b), None);
     assert_eq!(parallel::map(&[0], |_| thread::current().id()), [me]);
-    let few = with_min(100).map(0..100, |_| thread::current().id());
+    let few = with_min_len(100).map(0..100, |_| thread::current().id());
     assert!(few.iter().all(|&id| id == me));
 }

@@ -94,7 +94,7 @@ fn when_cancelled<S: Kind>() {
         for (way, bomb) in ways().flat_map(|way| [1, 4, 11, 22, 59].map(|bomb| (way, bomb))) {
             let (ledger, items) = items(bomb);
             let token = CancelToken::new();
-            let pipeline = Pipeline::new(items).batch(1).in_flight(20).cancel(&token);
+            let pipeline = Pipeline::new(items).batch(1).in_flight(20).cancel_on(&token);
             let sink = |item: Tracked| {
                 token.cancel();
                 drop(item.defuse());
@@ -113,7 +113,7 @@ fn in_a_feed<S: Kind>() {
         let (sender, pipeline) = Pipeline::fed(NonZero::new(ITEMS).expect("a number"));
         items.into_iter().for_each(|item| sender.send(item).expect("room"));
         let token = CancelToken::new();
-        let pipeline = pipeline.batch(1).in_flight(2).cancel(&token);
+        let pipeline = pipeline.batch(1).in_flight(2).cancel_on(&token);
         assert_cancelled(way.of(pipeline).run(&pool, |item| {
             token.cancel();
             drop(item.defuse());

@@ -46,7 +46,7 @@ fn before_the_run<S: Kind>() {
             let (ledger, items) = parcels(100);
             let traffic = Traffic::default();
             let items = items.into_iter().inspect(|_| traffic.take(1));
-            let pipeline = Pipeline::new(items).batch(3).cancel(&token).map(unpack);
+            let pipeline = Pipeline::new(items).batch(3).cancel_on(&token).map(unpack);
             assert_cancelled(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
             assert_eq!(traffic.taken(), 0, "{way:?}");
             ledger.assert_each_once();
@@ -67,7 +67,7 @@ fn from_the_sink<S: Kind>() {
                     token.cancel();
                 }
             };
-            let pipeline = Pipeline::new(0..).batch(5).cancel(&token);
+            let pipeline = Pipeline::new(0..).batch(5).cancel_on(&token);
             assert_cancelled(way.of(pipeline).run(&pool, sink));
             // No more than the rest of that batch.
             assert!((22..=26).contains(&results.len()), "{way:?} {}", results.len());
@@ -85,7 +85,7 @@ fn from_a_stage<S: Kind>() {
             let (ledger, items) = parcels(200);
             let mut results = Vec::new();
             // The end of the source is not the end of the run: somebody is still at it.
-            let pipeline = Pipeline::new(items).batch(5).cancel(&token).map(|parcel| {
+            let pipeline = Pipeline::new(items).batch(5).cancel_on(&token).map(|parcel| {
                 if parcel.0.number == 33 {
                     token.cancel();
                 }
@@ -111,7 +111,7 @@ fn from_the_source<S: Kind>() {
                 }
             };
             let mut results = Vec::new();
-            let pipeline = Pipeline::new((0..).inspect(cancel)).batch(5).cancel(&token);
+            let pipeline = Pipeline::new((0..).inspect(cancel)).batch(5).cancel_on(&token);
             assert_cancelled(way.of(pipeline).run(&pool, |n| results.push(n)));
             way.assert_some(results, 35);
         }
@@ -126,13 +126,14 @@ fn queued_is_dropped<S: Kind>() {
         let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
         let token = CancelToken::new();
         let items = items.into_iter().inspect(|_| traffic.take(1));
-        let pipeline = Pipeline::new(items).batch(3).in_flight(10).cancel(&token).map(|parcel| {
-            if begun.fetch_add(1, Ordering::Relaxed) == 0 {
-                eventually("everything is full", || traffic.taken() == 30);
-                token.cancel();
-            }
-            unpack(parcel)
-        });
+        let pipeline =
+            Pipeline::new(items).batch(3).in_flight(10).cancel_on(&token).map(|parcel| {
+                if begun.fetch_add(1, Ordering::Relaxed) == 0 {
+                    eventually("everything is full", || traffic.taken() == 30);
+                    token.cancel();
+                }
+                unpack(parcel)
+            });
         assert_cancelled(way.of(pipeline).run(&pool, drop));
         assert_eq!((begun.into_inner(), traffic.taken()), (3, 30), "{way:?}");
         ledger.assert_each_once();
@@ -170,7 +171,7 @@ fn while_a_feed_is_idle<S: Kind>() {
                 idle,
                 || (),
                 || {
-                    let pipeline = pipeline.cancel(&token).map(|n: usize| n);
+                    let pipeline = pipeline.cancel_on(&token).map(|n: usize| n);
                     way.of(pipeline).run(&pool, |_| traffic.deliver(1)).map(drop)
                 },
             );
@@ -195,7 +196,7 @@ fn while_a_source_blocks<S: Kind>() {
                     // More than a batch, and no end before that of the run.
                     (5..).take_while(|n| send.send(*n).is_ok()).for_each(drop);
                 });
-                let pipeline = Pipeline::new(receive).batch(1).cancel(&token);
+                let pipeline = Pipeline::new(receive).batch(1).cancel_on(&token);
                 assert_cancelled(way.of(pipeline).run(&pool, |n| results.push(n)));
             });
             way.assert_some(results, usize::MAX);
@@ -219,7 +220,7 @@ fn while_the_bound_is_reached<S: Kind>() {
                 }
             };
             let items = (0..).inspect(|_| traffic.take(1));
-            let pipeline = Pipeline::new(items).batch(1).in_flight(bound).cancel(&token);
+            let pipeline = Pipeline::new(items).batch(1).in_flight(bound).cancel_on(&token);
             let pipeline = pipeline.map(|_: usize| {
                 door.pass();
             });
@@ -244,7 +245,7 @@ fn while_a_sink_waits<S: Kind>() {
                 wait,
                 || door.open(),
                 || {
-                    let pipeline = Pipeline::new(0..).batch(1).in_flight(10).cancel(&token);
+                    let pipeline = Pipeline::new(0..).batch(1).in_flight(10).cancel_on(&token);
                     let sink = |_: usize| {
                         calls += 1;
                         door.pass();
@@ -265,7 +266,7 @@ fn straggler<S: Kind>() {
             let token = CancelToken::new();
             let (ledger, items) = parcels(60);
             let ended = AtomicUsize::new(0);
-            let pipeline = Pipeline::new(items).batch(1).in_flight(10).cancel(&token);
+            let pipeline = Pipeline::new(items).batch(1).in_flight(10).cancel_on(&token);
             let pipeline = pipeline.map(|parcel| {
                 if parcel.0.number == 0 {
                     eventually("the others end", || ended.load(Ordering::Acquire) == 9);
@@ -292,7 +293,7 @@ fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
             (0..Die::new(seed).roll(20_000)).for_each(|_| std::hint::spin_loop());
             token.cancel();
         });
-        let pipeline = Pipeline::new(items).batch(2).in_flight(9).cancel(&token).map(unpack);
+        let pipeline = Pipeline::new(items).batch(2).in_flight(9).cancel_on(&token).map(unpack);
         way.of(pipeline).run(pool, |result| results.push(result.number - 300))
     });
     match outcome {
@@ -322,7 +323,7 @@ fn children<S: Kind>() {
         let all = CancelToken::new();
         let (one, other) = (all.child(), all.child());
         let endless = |token: &CancelToken, cancel: &CancelToken| {
-            let pipeline = Pipeline::new(0..).batch(3).cancel(token);
+            let pipeline = Pipeline::new(0..).batch(3).cancel_on(token);
             assert_cancelled(way.of(pipeline).run(&pool, |n: usize| {
                 if n == 40 {
                     cancel.cancel();
@@ -332,12 +333,12 @@ fn children<S: Kind>() {
         endless(&one, &one);
         assert!(!all.is_cancelled() && !other.is_cancelled());
         let mut sum = 0;
-        let finite = Pipeline::new(0..10).cancel(&other);
+        let finite = Pipeline::new(0..10).cancel_on(&other);
         way.of(finite).run(&pool, |n| sum += n).expect("an end");
         assert_eq!(sum, 45);
         endless(&other.child().child(), &all);
         assert!(other.is_cancelled());
-        assert_cancelled(Pipeline::new(0..10).cancel(&all.child()).run(&pool, drop));
+        assert_cancelled(Pipeline::new(0..10).cancel_on(&all.child()).run(&pool, drop));
     }
 }
 
@@ -346,11 +347,12 @@ fn too_late<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
         let token = CancelToken::new();
-        let report = way.of(Pipeline::new(0..100).cancel(&token)).run(&pool, drop).expect("an end");
+        let report =
+            way.of(Pipeline::new(0..100).cancel_on(&token)).run(&pool, drop).expect("an end");
         assert_eq!(report.results, 100, "{way:?}");
         token.cancel();
         assert_works(&pool);
-        assert_cancelled(way.of(Pipeline::new(0..100).cancel(&token)).run(&pool, drop));
+        assert_cancelled(way.of(Pipeline::new(0..100).cancel_on(&token)).run(&pool, drop));
     }
 }
 
@@ -359,7 +361,7 @@ fn many_runs_on_one<S: Kind>() {
     let token = CancelToken::new();
     for way in ways().cycle().take(300) {
         let mut sum = 0;
-        let pipeline = Pipeline::new(0..5).batch(2).cancel(&token);
+        let pipeline = Pipeline::new(0..5).batch(2).cancel_on(&token);
         way.of(pipeline).run(&pool, |n| sum += n).expect("an end");
         assert_eq!(sum, 10);
     }
@@ -369,13 +371,13 @@ fn many_runs_on_one<S: Kind>() {
             let token = &token;
             let pool = &pool;
             scope.spawn(move || {
-                let pipeline = Pipeline::new(0_u64..).cancel(token);
+                let pipeline = Pipeline::new(0_u64..).cancel_on(token);
                 assert_cancelled(way.of(pipeline).run(pool, |_| ()));
             });
         };
         stealing_ways().for_each(endless);
         let mut results = 0;
-        let last = Pipeline::new(0_u64..).cancel(&token).run(&pool, |_| {
+        let last = Pipeline::new(0_u64..).cancel_on(&token).run(&pool, |_| {
             results += 1;
             if results == 1000 {
                 token.cancel();

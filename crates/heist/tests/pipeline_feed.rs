@@ -267,7 +267,7 @@ fn full_when_the_run_ends<S: Kind>() {
                         token.cancel();
                     }
                 };
-                let pipeline = pipeline.batch(2).in_flight(2).cancel(&token);
+                let pipeline = pipeline.batch(2).in_flight(2).cancel_on(&token);
                 assert_cancelled(way.of(pipeline).run(&pool, sink));
                 for returned in senders.into_iter().map(|sender| sender.join().expect("no panic")) {
                     assert!(returned.is_some(), "{way:?}");
@@ -284,7 +284,7 @@ fn after_the_end<S: Kind>() {
         let token = CancelToken::new();
         sender.send("a".to_owned()).expect("room");
         let cancel = |_| token.cancel();
-        assert_cancelled(way.of(pipeline.cancel(&token)).run(&pool, cancel));
+        assert_cancelled(way.of(pipeline.cancel_on(&token)).run(&pool, cancel));
         let SendError(item) = sender.clone().send("b".to_owned()).expect_err("no run");
         assert_eq!(item, "b");
         let error = sender.send("c".to_owned()).expect_err("no run");
@@ -332,7 +332,7 @@ fn left_in_the_feed<S: Kind>() {
         let (sender, pipeline) = fed(100);
         (0..100).for_each(|n| sender.send(ledger.item(n)).expect("room"));
         let token = CancelToken::new();
-        let pipeline = pipeline.batch(2).in_flight(3).cancel(&token);
+        let pipeline = pipeline.batch(2).in_flight(3).cancel_on(&token);
         assert_cancelled(way.of(pipeline).run(&pool, |_| token.cancel()));
         ledger.assert_each_once();
         drop(sender);

@@ -120,7 +120,7 @@ fn nothing_is_left() {
         let rounds = |count: usize| {
             for way in ways().cycle().take(count) {
                 let child = token.child();
-                let pipeline = Pipeline::new(0_usize..).batch(3).in_flight(9).cancel(&child);
+                let pipeline = Pipeline::new(0_usize..).batch(3).in_flight(9).cancel_on(&child);
                 let mut results = 0;
                 let outcome = way.of(pipeline.map(Box::new)).run(&pool, |_| {
                     results += 1;
@@ -129,7 +129,7 @@ fn nothing_is_left() {
                     }
                 });
                 flow::assert_cancelled(outcome);
-                let finite = Pipeline::new(0..50).batch(3).cancel(&token);
+                let finite = Pipeline::new(0..50).batch(3).cancel_on(&token);
                 way.of(finite).run(&pool, drop).expect("an end");
             }
         };

@@ -187,7 +187,7 @@ fn two_at_once<S: Kind>() {
             thread::scope(|scope| {
                 let _cancels = Cancels(&token);
                 let endless = scope.spawn(|| {
-                    let pipeline = Pipeline::new(0_u64..).batch(3).in_flight(20).cancel(&token);
+                    let pipeline = Pipeline::new(0_u64..).batch(3).in_flight(20).cancel_on(&token);
                     way.of(pipeline.map(|n| n + 1)).run(&pool, |_| ())
                 });
                 assert_eq!(squares(&pool, way, 100), 328_350, "{way:?}");
@@ -216,7 +216,7 @@ fn beside_spawns<S: Kind>() {
                     token.cancel();
                 }
             };
-            let pipeline = Pipeline::new(0..).batch(2).in_flight(50).cancel(&token).map(|n| n);
+            let pipeline = Pipeline::new(0..).batch(2).in_flight(50).cancel_on(&token).map(|n| n);
             assert_cancelled(way.of(pipeline).run(&pool, sink));
             for (n, task) in tasks.expect("tasks").into_iter().enumerate() {
                 assert_eq!(task.join().expect("a result"), n, "{way:?}");

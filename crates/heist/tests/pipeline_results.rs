@@ -314,7 +314,7 @@ fn cancelled<S: Kind>() {
         let pool = S::pool(workers);
         for way in ways() {
             let token = CancelToken::new();
-            let pipeline = Pipeline::new(0_usize..).batch(3).in_flight(4).cancel(&token);
+            let pipeline = Pipeline::new(0_usize..).batch(3).in_flight(4).cancel_on(&token);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let mut delivered: Vec<_> = results.by_ref().take(20).map(Result::unwrap).collect();
             token.cancel();
@@ -329,7 +329,7 @@ fn cancelled<S: Kind>() {
             assert_cancelled(Err::<(), _>(last.expect("a reason")));
             assert!(results.next().is_none() && delivered.len() <= 32, "{way:?}");
             way.assert_some(delivered, usize::MAX);
-            let pipeline = way.of(Pipeline::new(0..).cancel(&token));
+            let pipeline = way.of(Pipeline::new(0..).cancel_on(&token));
             let mut results = pipeline.results(&pool).into_iter().flatten();
             assert!(results.next().is_none_or(|result: Result<usize, _>| result.is_err()));
         }

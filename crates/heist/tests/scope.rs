@@ -244,7 +244,7 @@ fn panic_of<S: Kind>(workers: usize, body: bool, part: fn(usize) -> bool) -> Str
     assert_balanced(&stats);
     // The scope itself is a task as well, and panics with one of them.
     let parts = (0..100).filter(|&number| part(number)).count() as u64;
-    assert_eq!(stats.panics, parts + 1);
+    assert_eq!(stats.total.panics, parts + 1);
     text(&*outcome.expect_err("a panic")).to_owned()
 }
 

@@ -1,10 +1,10 @@
-//! Whole engines under shuttle: see `shuttle.rs`. The seats are served by threads of the test.
+//! Whole engines under shuttle: see `shuttle.rs`. The workers are served by threads of the test.
 
 #![cfg(shuttle)]
 
 use std::sync::Arc;
 
-use heist::engine::{Engine, Latch, Seat};
+use heist::engine::{Engine, Latch, Worker};
 use shuttle::sync::Barrier;
 use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use shuttle::thread::{self, JoinHandle};
@@ -40,10 +40,10 @@ scenarios! {
     mail_from_a_task_after_the_close
     calls_that_meet
     engines_that_wait_for_each_other
-    a_guest_that_is_waiting_at_the_end
-    a_guest_that_gets_mail
-    a_seat_that_is_dropped
-    a_seat_that_is_taken_late
+    a_caller_that_is_waiting_at_the_end
+    a_caller_that_gets_mail
+    a_worker_that_is_dropped
+    a_worker_that_is_taken_late
     a_close_by_a_task
     a_scope_from_elsewhere
 }
@@ -56,17 +56,17 @@ fn join<RA: Send, RB: Send>(
     heist::engine::join(|_| a(), b, || unreachable!("on a thread of an engine"))
 }
 
-fn serve(seat: Seat) -> JoinHandle<()> {
-    thread::spawn(move || seat.serve(|| (), || ()))
+fn serve(worker: Worker) -> JoinHandle<()> {
+    thread::spawn(move || worker.run(|| (), || ()))
 }
 
 /// An engine with threads, which are gone when this returns. `f` may have closed it.
 fn with_engine<R>(threads: usize, f: impl FnOnce(&Engine) -> R) -> R {
-    let (engine, seats) = Engine::new(threads, false);
-    let seats: Vec<_> = seats.into_iter().map(serve).collect();
+    let (engine, workers) = Engine::new(threads, false);
+    let workers: Vec<_> = workers.into_iter().map(serve).collect();
     let result = f(&engine);
     engine.close();
-    seats.into_iter().for_each(|thread| thread.join().unwrap());
+    workers.into_iter().for_each(|thread| thread.join().unwrap());
     result
 }
 
@@ -207,12 +207,12 @@ mod scenarios {
     pub(crate) fn mail_before_the_end() {
         let count = Arc::new(AtomicUsize::new(0));
         let ended = Arc::new(AtomicUsize::new(0));
-        let (engine, seats) = Engine::new(2, false);
-        let serve = |seat: Seat| {
+        let (engine, workers) = Engine::new(2, false);
+        let serve = |worker: Worker| {
             let ended = Arc::clone(&ended);
-            thread::spawn(move || seat.serve(|| (), || _ = ended.fetch_add(1, SeqCst)))
+            thread::spawn(move || worker.run(|| (), || _ = ended.fetch_add(1, SeqCst)))
         };
-        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
         post(&engine, {
             let (count, ended) = (Arc::clone(&count), Arc::clone(&ended));
             move || {
@@ -274,16 +274,16 @@ mod scenarios {
     }
 
     /// For something else than the engine, which is closed meanwhile: the other thread ends all the same.
-    pub(crate) fn a_guest_that_is_waiting_at_the_end() {
-        let (engine, mut seats) = Engine::new(2, true);
-        let other = serve(seats.pop().unwrap());
-        let guest = seats.pop().unwrap();
+    pub(crate) fn a_caller_that_is_waiting_at_the_end() {
+        let (engine, mut workers) = Engine::new(2, true);
+        let other = serve(workers.pop().unwrap());
+        let caller = workers.pop().unwrap();
         let latch = Arc::new(Latch::new());
         latch.one_more();
-        let guest = thread::spawn({
+        let caller = thread::spawn({
             let latch = Arc::clone(&latch);
             move || {
-                guest.occupy();
+                caller.attach();
                 latch.wait();
             }
         });
@@ -291,16 +291,16 @@ mod scenarios {
         (0..40).for_each(|_| thread::yield_now());
         // SAFETY: counted above.
         unsafe { Latch::done(&raw const *latch) };
-        guest.join().unwrap();
+        caller.join().unwrap();
         other.join().unwrap();
     }
 
-    pub(crate) fn a_guest_that_gets_mail() {
-        let (engine, mut seats) = Engine::new(2, true);
-        let other = serve(seats.pop().unwrap());
-        let guest = seats.pop().unwrap();
-        let guest = thread::spawn(move || {
-            guest.occupy();
+    pub(crate) fn a_caller_that_gets_mail() {
+        let (engine, mut workers) = Engine::new(2, true);
+        let other = serve(workers.pop().unwrap());
+        let caller = workers.pop().unwrap();
+        let caller = thread::spawn(move || {
+            caller.attach();
             let count = AtomicUsize::new(0);
             broadcast(&engine, |_| _ = count.fetch_add(1, SeqCst));
             assert_eq!(count.load(SeqCst), 2);
@@ -308,14 +308,14 @@ mod scenarios {
             post(&engine, || ());
             engine.close();
         });
-        guest.join().unwrap();
+        caller.join().unwrap();
         other.join().unwrap();
     }
 
-    pub(crate) fn a_seat_that_is_dropped() {
-        let (engine, mut seats) = Engine::new(2, false);
-        let dropped = seats.pop().unwrap();
-        let other = serve(seats.pop().unwrap());
+    pub(crate) fn a_worker_that_is_dropped() {
+        let (engine, mut workers) = Engine::new(2, false);
+        let dropped = workers.pop().unwrap();
+        let other = serve(workers.pop().unwrap());
         let dropped = thread::spawn(move || drop(dropped));
         let ran = Arc::new(AtomicUsize::new(0));
         post(&engine, {
@@ -330,10 +330,10 @@ mod scenarios {
     }
 
     /// The others do not wait for it, and it does not wait.
-    pub(crate) fn a_seat_that_is_taken_late() {
-        let (engine, mut seats) = Engine::new(2, false);
-        let late = seats.pop().unwrap();
-        let other = serve(seats.pop().unwrap());
+    pub(crate) fn a_worker_that_is_taken_late() {
+        let (engine, mut workers) = Engine::new(2, false);
+        let late = workers.pop().unwrap();
+        let other = serve(workers.pop().unwrap());
         spawn(&engine, || ());
         engine.close();
         other.join().unwrap();
@@ -341,8 +341,8 @@ mod scenarios {
     }
 
     pub(crate) fn a_close_by_a_task() {
-        let (engine, seats) = Engine::new(2, false);
-        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        let (engine, workers) = Engine::new(2, false);
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
         engine.run(|_| {
             join(|| engine.close(), |_| ());
             join(|| (), |_| ());
@@ -352,8 +352,8 @@ mod scenarios {
 
     /// What a thread of no engine spawns for somebody who waits in a closed one.
     pub(crate) fn a_scope_from_elsewhere() {
-        let (engine, seats) = Engine::new(2, false);
-        let threads: Vec<_> = seats.into_iter().map(serve).collect();
+        let (engine, workers) = Engine::new(2, false);
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
         let count = AtomicUsize::new(0);
         engine.run(|_| {
             let latch = Latch::new();

@@ -201,7 +201,7 @@ fn fed_and_cancelled_when_dry(distribution: Distribution) {
     let other = token.clone();
     let canceller = thread::spawn(move || other.cancel());
     let mut sum = 0;
-    let fed = pipeline.batch(1).distribute(distribution).cancel(&token);
+    let fed = pipeline.batch(1).distribute(distribution).cancel_on(&token);
     let error = fed.run(&pool, |n: u64| sum += n).unwrap_err();
     assert!(matches!(error, PipelineError::Cancelled), "{error}");
     assert!(sum <= 1);
@@ -312,7 +312,7 @@ fn a_stage_that_cancels(distribution: Distribution) {
     let pool = pool(2);
     let token = CancelToken::new();
     let mut results = Vec::new();
-    let cancelled = numbers(u64::MAX, distribution).cancel(&token).map(|n| {
+    let cancelled = numbers(u64::MAX, distribution).cancel_on(&token).map(|n| {
         if n == 2 {
             token.cancel();
         }
@@ -331,7 +331,7 @@ fn cancelled(distribution: Distribution) {
     let token = parent.child();
     let canceller = thread::spawn(move || parent.cancel());
     let mut sum = 0;
-    match numbers(4, distribution).cancel(&token).run(&pool, |n| sum += n) {
+    match numbers(4, distribution).cancel_on(&token).run(&pool, |n| sum += n) {
         Ok(_) => assert_eq!(sum, 6),
         Err(error) => assert!(matches!(error, PipelineError::Cancelled), "{error}"),
     }

@@ -111,7 +111,7 @@ fn trees_complete<S: Kind>() {
         assert_eq!(leaves.load(Ordering::Relaxed), 4 << 9);
         assert_balanced(&pool.stats());
         let stats = pool.stats();
-        assert_eq!((stats.panics, stats.cancellations), (0, 0));
+        assert_eq!((stats.total.panics, stats.total.cancellations), (0, 0));
     }
 }
 

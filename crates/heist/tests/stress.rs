@@ -130,7 +130,12 @@ fn run<S: Kind>(workers: usize, seed: u64) {
     pool.stop();
     let stats = pool.stats();
     assert_balanced(&stats);
-    let counted = [stats.tasks_submitted, stats.tasks_completed, stats.panics, stats.cancellations];
+    let counted = [
+        stats.total.tasks_submitted,
+        stats.total.tasks_completed,
+        stats.total.panics,
+        stats.total.cancellations,
+    ];
     let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
     assert_eq!(counted, [of(&tally.submitted), of(&tally.completed), of(&tally.panicked), 0]);
     assert!(of(&told) <= of(&tally.panicked));

@@ -64,14 +64,14 @@ fn every_task_begins_and_ends<S: Kind>() {
     assert_eq!(count(&trace, |kind| kind == EventKind::End), TASKS);
     assert_eq!(
         count(&trace, |kind| matches!(kind, EventKind::Steal { .. })),
-        stats.successful_steals
+        stats.total.successful_steals
     );
-    assert_eq!(count(&trace, |kind| kind == EventKind::Park), stats.parks);
-    assert_eq!(count(&trace, |kind| kind == EventKind::Unpark), stats.parks);
+    assert_eq!(count(&trace, |kind| kind == EventKind::Park), stats.total.parks);
+    assert_eq!(count(&trace, |kind| kind == EventKind::Unpark), stats.total.parks);
     assert_eq!((trace.pool.as_str(), trace.workers), (S::STRATEGY.to_string().as_str(), WORKERS));
     let mut seats: Vec<_> = trace.threads.iter().map(|thread| thread.events[0].kind).collect();
     seats.sort_by_key(|kind| format!("{kind:?}"));
-    assert_eq!(seats, [EventKind::Sit { worker: 0 }, EventKind::Sit { worker: 1 }]);
+    assert_eq!(seats, [EventKind::WorkerBegin { worker: 0 }, EventKind::WorkerBegin { worker: 1 }]);
 }
 
 fn tasks_that_wait_are_beneath_those_that_they_wait_for<S: Kind>() {

@@ -61,7 +61,7 @@ fn program() {
 fn run(part: &str, trace: &Path) -> Output {
     let mut program = Command::new(env::current_exe().expect("this program"));
     program.args(["--exact", "program", "--ignored", "--nocapture"]);
-    program.env(PART, part).env("HEIST_TRACE", trace).env("HEIST_NUM_THREADS", "2");
+    program.env(PART, part).env("HEIST_TRACE", trace).env("HEIST_WORKERS", "2");
     let output = program.output().expect("it starts");
     assert!(output.status.success(), "{output:?}");
     output

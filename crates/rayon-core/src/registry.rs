@@ -111,7 +111,7 @@ impl Registry {
         mut builder: ThreadPoolBuilder<S>,
     ) -> Result<(Arc<Self>, Receiver<()>), ThreadPoolBuildError> {
         let threads = builder.threads();
-        let (engine, seats) = Engine::new(threads, builder.use_current_thread);
+        let (engine, workers) = Engine::new(threads, builder.use_current_thread);
         let registry = Arc::new(Self {
             engine,
             panic_handler: builder.panic_handler.take(),
@@ -124,11 +124,11 @@ impl Registry {
         let (up, all_up) = mpsc::channel();
         let mut log = log::path();
         let mut mine = None;
-        for seat in seats {
-            let name = builder.name_of(seat.index());
+        for worker in workers {
+            let name = builder.name_of(worker.index());
             let (registry, up) = (Arc::clone(&registry), up.clone());
             let thread =
-                ThreadBuilder::new(name, builder.stack_size, registry, seat, up, log.take());
+                ThreadBuilder::new(name, builder.stack_size, registry, worker, up, log.take());
             if thread.index() > 0 || !builder.use_current_thread {
                 let spawned = builder.spawn_handler.spawn(thread);
                 spawned.map_err(|error| ThreadPoolBuildError::new(ErrorKind::IOError(error)))?;
@@ -140,7 +140,7 @@ impl Registry {
         }
         // Last, so that this thread belongs to no pool if there is none.
         if let Some(thread) = mine {
-            thread.occupy();
+            thread.attach();
         }
         mem::forget(close);
         Ok((registry, all_up))

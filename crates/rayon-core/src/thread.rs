@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::thread;
 
-use heist::engine::Seat;
+use heist::engine::Worker;
 
 use crate::log;
 use crate::registry::{Registry, enter, leave};
@@ -32,7 +32,7 @@ pub struct ThreadBuilder {
     name: Option<String>,
     stack_size: Option<usize>,
     registry: Arc<Registry>,
-    seat: Seat,
+    worker: Worker,
     /// Dropped when the thread is up.
     up: Sender<()>,
     /// Where to say so, by the first thread.
@@ -44,11 +44,11 @@ impl ThreadBuilder {
         name: Option<String>,
         stack_size: Option<usize>,
         registry: Arc<Registry>,
-        seat: Seat,
+        worker: Worker,
         up: Sender<()>,
         log: Option<OsString>,
     ) -> Self {
-        Self { name, stack_size, registry, seat, up, log }
+        Self { name, stack_size, registry, worker, up, log }
     }
 
     /// Its number in the pool, from zero.
@@ -63,7 +63,7 @@ impl ThreadBuilder {
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
     pub fn index(&self) -> usize {
-        self.seat.index()
+        self.worker.index()
     }
 
     /// What [`ThreadPoolBuilder::thread_name`](crate::ThreadPoolBuilder::thread_name) has called it.
@@ -119,8 +119,8 @@ impl ThreadBuilder {
     ///
     /// If the thread belongs to a pool.
     pub fn run(self) {
-        let Self { registry, seat, up, log, .. } = self;
-        let index = seat.index();
+        let Self { registry, worker, up, log, .. } = self;
+        let index = worker.index();
         let start = || {
             // SAFETY: `registry` is held until the thread has left, below.
             unsafe { enter(&raw const *registry, index) };
@@ -130,16 +130,16 @@ impl ThreadBuilder {
             }
             registry.call_start_handler(index);
         };
-        seat.serve(start, || registry.call_exit_handler(index));
+        worker.run(start, || registry.call_exit_handler(index));
         // Not before what the exit handler has spawned has run.
         leave();
     }
 
     /// The calling thread belongs to the pool, for good, and goes on with what it does.
-    pub(crate) fn occupy(self) {
-        let Self { registry, seat, log, .. } = self;
-        let index = seat.index();
-        seat.occupy();
+    pub(crate) fn attach(self) {
+        let Self { registry, worker, log, .. } = self;
+        let index = worker.index();
+        worker.attach();
         if let Some(path) = log {
             log::append(path, registry.threads());
         }

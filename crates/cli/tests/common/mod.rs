@@ -17,7 +17,7 @@ pub(crate) fn heist(arguments: &[&str]) -> Command {
         "CLICOLOR",
         "CLICOLOR_FORCE",
         "RUST_BACKTRACE",
-        "HEIST_NUM_THREADS",
+        "HEIST_WORKERS",
         "HEIST_TRACE",
     ] {
         command.env_remove(name);

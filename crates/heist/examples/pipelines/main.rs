@@ -19,7 +19,7 @@ use std::{env, fs};
 use die::Die;
 use heist::pipeline::{Distribution, Pipeline};
 use heist::{BuildError, Pool, Strategy};
-use shape::{DISTRIBUTIONS, Rest, Shape};
+use shape::{Rest, Shape};
 use ways::Way;
 
 /// How many shapes a part tries.
@@ -106,11 +106,11 @@ fn long(task: &mut Task) -> Result<String, Wrong> {
     let pool = Pool::builder().workers(2).build().map_err(|error| error.to_string())?;
     let count = if task.less > 1 { STREAM / 50 } else { STREAM };
     // What a first run needs once and for all does not count.
-    DISTRIBUTIONS.iter().try_for_each(|way| stream(&pool, count / 100, *way))?;
+    Distribution::ALL.iter().try_for_each(|way| stream(&pool, count / 100, *way))?;
     let memory = || Some([memory("VmRSS:")?, memory("VmHWM:")?]);
     let before = memory();
     stream(&pool, count, Distribution::Pull)?;
-    DISTRIBUTIONS.iter().try_for_each(|way| stream(&pool, count / 10, *way))?;
+    Distribution::ALL.iter().try_for_each(|way| stream(&pool, count / 10, *way))?;
     let Some((before, [now, most])) = before.zip(memory()) else {
         return Ok(format!("{count} items; nothing is known of memory here"));
     };

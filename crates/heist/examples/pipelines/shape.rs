@@ -12,14 +12,6 @@ use heist::{CancelToken, Pool};
 use super::check::check;
 use super::die::Die;
 
-pub(crate) const DISTRIBUTIONS: [Distribution; 5] = [
-    Distribution::Pull,
-    Distribution::RoundRobin,
-    Distribution::LoadAware,
-    Distribution::Hybrid,
-    Distribution::Shared,
-];
-
 /// How long what was running may take to end. It takes some microseconds.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -172,7 +164,7 @@ impl Shape {
             items,
             origin,
             target,
-            distribution: die.pick(&DISTRIBUTIONS),
+            distribution: die.pick(&Distribution::ALL),
             steals: die.roll(4) > 0,
             ordered: die.roll(2) == 0,
             batch: die.pick(&[1, 2, 7, 64]),
@@ -272,7 +264,7 @@ impl Shape {
             .in_flight(self.in_flight)
             .distribute(self.distribution)
             .steal(self.steals)
-            .cancel(&token);
+            .cancel_on(&token);
         if self.ordered {
             pipeline = pipeline.ordered();
         }

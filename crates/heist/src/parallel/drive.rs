@@ -44,7 +44,7 @@ pub(super) trait Work: Sync {
 /// The results of all items, combined in their order. Fewer than `min` are never shared.
 pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output {
     let min = min.max(1);
-    if pieces.size() <= min {
+    if pieces.len() <= min {
         return work.each(pieces);
     }
     go_on(work, pieces, Pace::UNKNOWN, min)
@@ -96,8 +96,8 @@ impl<W: Work> Rest<'_, W> {
         }
         self = self.probe(Instant::now(), workers);
         loop {
-            let time = self.pace.of(self.left.size());
-            if self.left.size() <= self.min || time < SHARE {
+            let time = self.pace.of(self.left.len());
+            if self.left.len() <= self.min || time < SHARE {
                 return self.finish();
             }
             if job::is_demanded() && (time >= WAKE || is_somebody_up()) {
@@ -121,12 +121,12 @@ impl<W: Work> Rest<'_, W> {
         }
         let visit = Visit::begin();
         self = self.probe(visit.start, workers);
-        if self.pace.of(self.left.size()) < SHARE {
+        if self.pace.of(self.left.len()) < SHARE {
             return self.finish();
         }
         loop {
-            let time = self.pace.of(self.left.size());
-            if self.left.size() <= self.min || time < SHARE {
+            let time = self.pace.of(self.left.len());
+            if self.left.len() <= self.min || time < SHARE {
                 let output = self.finish();
                 visit.end_alone();
                 return output;
@@ -149,15 +149,15 @@ impl<W: Work> Rest<'_, W> {
 
     /// Times the first items, if that was not done and there are enough of them.
     fn probe(self, start: Instant, workers: usize) -> Self {
-        let items = self.left.size() / (PROBE * workers);
+        let items = self.left.len() / (PROBE * workers);
         if self.pace.is_known() || items == 0 { self } else { self.block(start, items) }
     }
 
     /// Does the first items, or all.
     fn block(self, start: Instant, items: usize) -> Self {
         let Self { work, min, left, done, .. } = self;
-        let items = items.min(left.size());
-        let (now, left) = left.cut(items);
+        let items = items.min(left.len());
+        let (now, left) = left.split_at(items);
         let done = add(work, done, work.each(now));
         let pace = Pace(guest::nanoseconds(start.elapsed()) / items as f64);
         Self { work, min, left, done: Some(done), pace }
@@ -165,15 +165,15 @@ impl<W: Work> Rest<'_, W> {
 
     fn finish(self) -> W::Output {
         match self.done {
-            Some(done) if self.left.size() == 0 => done,
+            Some(done) if self.left.len() == 0 => done,
             done => add(self.work, done, self.work.each(self.left)),
         }
     }
 }
 
 fn halve<P: Pieces>(pieces: P) -> (P, P) {
-    let middle = pieces.size() / 2;
-    pieces.cut(middle)
+    let middle = pieces.len() / 2;
+    pieces.split_at(middle)
 }
 
 fn add<W: Work>(work: &W, done: Option<W::Output>, result: W::Output) -> W::Output {

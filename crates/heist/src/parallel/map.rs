@@ -14,7 +14,7 @@ where
     F: Fn(P::Item) -> R + Sync,
     R: Send,
 {
-    let size = pieces.size();
+    let size = pieces.len();
     let mut results = Vec::with_capacity(size);
     let first = results.spare_capacity_mut().as_mut_ptr().cast();
     let places = Places { pieces, first, size, results: PhantomData };
@@ -26,7 +26,7 @@ where
     results
 }
 
-/// Items, and where their results go.
+/// IntoIter, and where their results go.
 struct Places<'r, P, R> {
     pieces: P,
     /// One after the other; in the memory of the vector, all of which it may reach.
@@ -41,23 +41,23 @@ unsafe impl<P: Send, R: Send> Send for Places<'_, P, R> {}
 
 impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
     type Item = P::Item;
-    type Items = P::Items;
+    type IntoIter = P::IntoIter;
 
-    fn size(&self) -> usize {
+    fn len(&self) -> usize {
         self.size
     }
 
-    fn cut(self, middle: usize) -> (Self, Self) {
+    fn split_at(self, middle: usize) -> (Self, Self) {
         assert!(middle <= self.size, "cut beyond its end");
-        let (left, right) = self.pieces.cut(middle);
+        let (left, right) = self.pieces.split_at(middle);
         // SAFETY: in bounds, as asserted.
         let there = unsafe { self.first.add(middle) };
         let places = |pieces, first, size| Self { pieces, first, size, results: PhantomData };
         (places(left, self.first, middle), places(right, there, self.size - middle))
     }
 
-    fn items(self) -> P::Items {
-        self.pieces.items()
+    fn into_iter(self) -> P::IntoIter {
+        self.pieces.into_iter()
     }
 }
 
@@ -93,7 +93,7 @@ where
 
     fn each(&self, places: Places<'r, P, R>) -> Made<'r, R> {
         let mut made = Made { first: places.first, count: 0, results: PhantomData };
-        for item in places.pieces.items().take(places.size) {
+        for item in places.pieces.into_iter().take(places.size) {
             let result = (self.0)(item);
             // SAFETY: fewer than there are places.
             let place = unsafe { made.first.add(made.count) };

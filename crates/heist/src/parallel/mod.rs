@@ -11,7 +11,7 @@
 //!
 //! A loop is cut in two when a worker has nothing to do and enough is left to be worth its while; one that nobody
 //! takes part in runs as a plain loop, in blocks. So there is no number of pieces to choose. Who knows better says
-//! how few items are never worth sharing: [`with_min`].
+//! how few items are never worth sharing: [`with_min_len`].
 //!
 //! Inside a pool that pool's workers take part; outside of any pool, those of the
 //! [global](crate::Pool::global) one and, as long as the loop is short, the thread that calls.
@@ -47,7 +47,7 @@ where
     I: IntoPieces,
     F: Fn(<I::Pieces as Pieces>::Item) + Sync,
 {
-    with_min(1).for_each(items, f);
+    with_min_len(1).for_each(items, f);
 }
 
 /// Calls a closure for each number of a range.
@@ -63,7 +63,7 @@ pub fn for_range<F>(range: Range<usize>, f: F)
 where
     F: Fn(usize) + Sync,
 {
-    with_min(1).for_each(range, f);
+    with_min_len(1).for_each(range, f);
 }
 
 /// What a closure makes of each item, in their order.
@@ -78,7 +78,7 @@ where
     F: Fn(<I::Pieces as Pieces>::Item) -> R + Sync,
     R: Send,
 {
-    with_min(1).map(items, f)
+    with_min_len(1).map(items, f)
 }
 
 /// Folds the items, some here and some there, and combines the results in the order of the items.
@@ -103,7 +103,7 @@ where
     F: Fn(A, <I::Pieces as Pieces>::Item) -> A + Sync,
     C: Fn(A, A) -> A + Sync,
 {
-    with_min(1).reduce(items, identity, fold, combine)
+    with_min_len(1).reduce(items, identity, fold, combine)
 }
 
 /// As [`reduce`], for one who would rather have several items at once: a kernel that is faster so.
@@ -125,7 +125,7 @@ where
     F: Fn(I::Pieces) -> A + Sync,
     C: Fn(A, A) -> A + Sync,
 {
-    with_min(1).reduce_pieces(items, each, combine)
+    with_min_len(1).reduce_pieces(items, each, combine)
 }
 
 /// The same loops, never sharing fewer than so many items: for one who knows that they are not
@@ -136,28 +136,28 @@ where
 ///
 /// let numbers = vec![0.5_f32; 1000];
 /// let square = |some: &[f32]| some.iter().map(|x| x * x).sum::<f32>();
-/// let squares = parallel::with_min(16_384).reduce_pieces(&numbers, square, |a, b| a + b);
+/// let squares = parallel::with_min_len(16_384).reduce_pieces(&numbers, square, |a, b| a + b);
 /// assert_eq!(squares, Some(250.0));
 /// ```
-pub fn with_min(items: usize) -> WithMin {
-    WithMin(items)
+pub fn with_min_len(items: usize) -> WithMinLen {
+    WithMinLen(items)
 }
 
-/// Parallel loops that do not share fewer than so many items: see [`with_min`].
+/// Parallel loops that do not share fewer than so many items: see [`with_min_len`].
 ///
 /// ```
-/// let loops: heist::parallel::WithMin = heist::parallel::with_min(100);
+/// let loops: heist::parallel::WithMinLen = heist::parallel::with_min_len(100);
 /// assert_eq!(loops.map(0..3, |n| n * n), [0, 1, 4]);
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct WithMin(usize);
+pub struct WithMinLen(usize);
 
-impl WithMin {
+impl WithMinLen {
     /// [`for_each`], so.
     ///
     /// ```
     /// let mut numbers = [1, 2, 3];
-    /// heist::parallel::with_min(2).for_each(&mut numbers, |n| *n += 1);
+    /// heist::parallel::with_min_len(2).for_each(&mut numbers, |n| *n += 1);
     /// assert_eq!(numbers, [2, 3, 4]);
     /// ```
     pub fn for_each<I, F>(self, items: I, f: F)
@@ -165,14 +165,14 @@ impl WithMin {
         I: IntoPieces,
         F: Fn(<I::Pieces as Pieces>::Item) + Sync,
     {
-        let each = |some: I::Pieces| some.items().for_each(&f);
+        let each = |some: I::Pieces| some.into_iter().for_each(&f);
         drive::run(&Closures::new(each, |(), ()| ()), items.into_pieces(), self.0);
     }
 
     /// [`for_range`], so.
     ///
     /// ```
-    /// heist::parallel::with_min(10).for_range(0..100, |n| assert!(n < 100));
+    /// heist::parallel::with_min_len(10).for_range(0..100, |n| assert!(n < 100));
     /// ```
     pub fn for_range<F>(self, range: Range<usize>, f: F)
     where
@@ -184,7 +184,7 @@ impl WithMin {
     /// [`map`](fn@map), so.
     ///
     /// ```
-    /// assert_eq!(heist::parallel::with_min(2).map(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
+    /// assert_eq!(heist::parallel::with_min_len(2).map(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
     /// ```
     pub fn map<I, F, R>(self, items: I, f: F) -> Vec<R>
     where
@@ -198,7 +198,7 @@ impl WithMin {
     /// [`reduce`], so.
     ///
     /// ```
-    /// let most = heist::parallel::with_min(2).reduce(&[3, 9, 4], || 0, |m, &n| n.max(m), u32::max);
+    /// let most = heist::parallel::with_min_len(2).reduce(&[3, 9, 4], || 0, |m, &n| n.max(m), u32::max);
     /// assert_eq!(most, 9);
     /// ```
     pub fn reduce<I, A, N, F, C>(self, items: I, identity: N, fold: F, combine: C) -> A
@@ -209,16 +209,16 @@ impl WithMin {
         F: Fn(A, <I::Pieces as Pieces>::Item) -> A + Sync,
         C: Fn(A, A) -> A + Sync,
     {
-        let each = |some: I::Pieces| some.items().fold(identity(), &fold);
+        let each = |some: I::Pieces| some.into_iter().fold(identity(), &fold);
         drive::run(&Closures::new(each, combine), items.into_pieces(), self.0)
     }
 
     /// [`reduce_pieces`], so.
     ///
     /// ```
-    /// use heist::parallel::{Pieces, with_min};
+    /// use heist::parallel::{Pieces, with_min_len};
     ///
-    /// let count = with_min(2).reduce_pieces(0..7, |some| some.size(), |a, b| a + b);
+    /// let count = with_min_len(2).reduce_pieces(0..7, |some| some.len(), |a, b| a + b);
     /// assert_eq!(count, Some(7));
     /// ```
     pub fn reduce_pieces<I, A, F, C>(self, items: I, each: F, combine: C) -> Option<A>
@@ -229,7 +229,7 @@ impl WithMin {
         C: Fn(A, A) -> A + Sync,
     {
         let pieces = items.into_pieces();
-        if pieces.size() == 0 {
+        if pieces.len() == 0 {
             return None;
         }
         Some(drive::run(&Closures::new(each, combine), pieces, self.0))

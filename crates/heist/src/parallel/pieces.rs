@@ -3,28 +3,28 @@
 use std::ops::Range;
 use std::slice;
 
-/// Items in a row that can be cut in two: slices, shared or mutable, and ranges of integers.
+/// IntoIter in a row that can be cut in two: slices, shared or mutable, and ranges of integers.
 ///
 /// ```
 /// use heist::parallel::Pieces;
 ///
-/// let (left, right) = (0..10_i32).cut(4);
-/// assert_eq!((left.size(), right.items().sum::<i32>()), (4, 39));
+/// let (left, right) = Pieces::split_at(0..10_i32, 4);
+/// assert_eq!((Pieces::len(&left), right.sum::<i32>()), (4, 39));
 /// ```
 pub trait Pieces: Sized + Send {
     /// What the loop sees of each.
     type Item;
     /// One after the other.
-    type Items: Iterator<Item = Self::Item>;
+    type IntoIter: Iterator<Item = Self::Item>;
 
     /// How many there are.
-    fn size(&self) -> usize;
+    fn len(&self) -> usize;
 
     /// The first `middle` of them, and the rest.
-    fn cut(self, middle: usize) -> (Self, Self);
+    fn split_at(self, middle: usize) -> (Self, Self);
 
     /// All of them, one after the other.
-    fn items(self) -> Self::Items;
+    fn into_iter(self) -> Self::IntoIter;
 }
 
 /// What can be seen as [`Pieces`]: those themselves, and references to vectors and arrays.
@@ -33,7 +33,7 @@ pub trait Pieces: Sized + Send {
 /// use heist::parallel::{IntoPieces, Pieces};
 ///
 /// let numbers = vec![1, 2, 3];
-/// assert_eq!((&numbers).into_pieces().size(), 3);
+/// assert_eq!((&numbers).into_pieces().len(), 3);
 /// ```
 pub trait IntoPieces {
     /// As what.
@@ -45,34 +45,34 @@ pub trait IntoPieces {
 
 impl<'a, T: Sync> Pieces for &'a [T] {
     type Item = &'a T;
-    type Items = slice::Iter<'a, T>;
+    type IntoIter = slice::Iter<'a, T>;
 
-    fn size(&self) -> usize {
-        self.len()
+    fn len(&self) -> usize {
+        <[T]>::len(self)
     }
 
-    fn cut(self, middle: usize) -> (Self, Self) {
+    fn split_at(self, middle: usize) -> (Self, Self) {
         self.split_at(middle)
     }
 
-    fn items(self) -> slice::Iter<'a, T> {
+    fn into_iter(self) -> slice::Iter<'a, T> {
         self.iter()
     }
 }
 
 impl<'a, T: Send> Pieces for &'a mut [T] {
     type Item = &'a mut T;
-    type Items = slice::IterMut<'a, T>;
+    type IntoIter = slice::IterMut<'a, T>;
 
-    fn size(&self) -> usize {
-        self.len()
+    fn len(&self) -> usize {
+        <[T]>::len(self)
     }
 
-    fn cut(self, middle: usize) -> (Self, Self) {
+    fn split_at(self, middle: usize) -> (Self, Self) {
         self.split_at_mut(middle)
     }
 
-    fn items(self) -> slice::IterMut<'a, T> {
+    fn into_iter(self) -> slice::IterMut<'a, T> {
         self.iter_mut()
     }
 }
@@ -83,21 +83,21 @@ macro_rules! ranges {
         $(
             impl Pieces for Range<$integer> {
                 type Item = $integer;
-                type Items = Self;
+                type IntoIter = Self;
 
-                fn size(&self) -> usize {
+                fn len(&self) -> usize {
                     // Of the widest, a range can be longer than that; nobody would see its end.
                     self.size_hint().0
                 }
 
-                fn cut(self, middle: usize) -> (Self, Self) {
-                    assert!(middle <= self.size(), "cut beyond its end");
+                fn split_at(self, middle: usize) -> (Self, Self) {
+                    assert!(middle <= Pieces::len(&self), "split beyond its end");
                     // By the assertion it is in bounds, whatever happens on the way there.
                     let middle = self.start.wrapping_add(middle as $integer);
                     (self.start..middle, middle..self.end)
                 }
 
-                fn items(self) -> Self {
+                fn into_iter(self) -> Self {
                     self
                 }
             }

@@ -192,12 +192,12 @@ impl<S: Source, G> Pipeline<S, G> {
     ///
     /// let pool = heist::Pool::builder().workers(2).build()?;
     /// let token = heist::CancelToken::new();
-    /// let endless = Pipeline::new(0_u64..).cancel(&token);
+    /// let endless = Pipeline::new(0_u64..).cancel_on(&token);
     /// let error = endless.run(&pool, |n| if n == 1000 { token.cancel() }).unwrap_err();
     /// assert!(matches!(error, PipelineError::Cancelled));
     /// # Ok::<(), heist::BuildError>(())
     /// ```
-    pub fn cancel(mut self, token: &CancelToken) -> Self {
+    pub fn cancel_on(mut self, token: &CancelToken) -> Self {
         self.plan.token = Some(token.clone());
         self
     }

@@ -38,6 +38,18 @@ pub enum Distribution {
     Shared,
 }
 
+impl Distribution {
+    /// Every distribution, the default first.
+    ///
+    /// ```
+    /// use heist::pipeline::Distribution;
+    ///
+    /// assert_eq!(Distribution::ALL[0], Distribution::default());
+    /// ```
+    pub const ALL: [Self; 5] =
+        [Self::Pull, Self::RoundRobin, Self::LoadAware, Self::Hybrid, Self::Shared];
+}
+
 /// What the builder was told.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {

@@ -6,7 +6,7 @@
 #[cfg(feature = "prometheus")]
 mod prometheus;
 
-use std::ops::{AddAssign, Deref};
+use std::ops::AddAssign;
 
 use crate::order;
 use crate::sync::{Arc, AtomicU64, Ordering, Padded};
@@ -194,7 +194,7 @@ impl Ledger {
 /// }
 /// pool.stop();
 /// let stats = pool.stats();
-/// assert_eq!(stats.tasks_completed, 100);
+/// assert_eq!(stats.total.tasks_completed, 100);
 /// assert_eq!(stats.per_worker.iter().map(|worker| worker.tasks_completed).sum::<u64>(), 100);
 /// # Ok::<(), heist::BuildError>(())
 /// ```
@@ -205,12 +205,4 @@ pub struct Stats {
     pub total: Counters,
     /// Of each worker.
     pub per_worker: Vec<Counters>,
-}
-
-impl Deref for Stats {
-    type Target = Counters;
-
-    fn deref(&self) -> &Counters {
-        &self.total
-    }
 }

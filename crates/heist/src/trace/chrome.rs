@@ -146,11 +146,15 @@ impl Chrome<'_> {
             EventKind::Steal { victim, tasks } => {
                 ("steal", format!("{{\"from\":{victim},\"tasks\":{tasks}}}"))
             }
-            EventKind::Draw { tasks } => ("from outside", format!("{{\"tasks\":{tasks}}}")),
+            EventKind::InjectorTake { tasks } => {
+                ("take from injector", format!("{{\"tasks\":{tasks}}}"))
+            }
             EventKind::Publish { tasks } => ("publish", format!("{{\"tasks\":{tasks}}}")),
             EventKind::Wake => ("wake another", "{}".into()),
-            EventKind::Sit { worker } => ("take a seat", format!("{{\"worker\":{worker}}}")),
-            EventKind::Stand => ("give up the seat", "{}".into()),
+            EventKind::WorkerBegin { worker } => {
+                ("worker begins", format!("{{\"worker\":{worker}}}"))
+            }
+            EventKind::WorkerEnd => ("worker ends", "{}".into()),
             EventKind::Start | EventKind::End | EventKind::Park | EventKind::Unpark => {
                 unreachable!("these are bars")
             }

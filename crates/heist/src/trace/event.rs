@@ -71,8 +71,8 @@ pub struct Event {
 /// pool.stop();
 /// let trace = pool.trace_snapshot().unwrap();
 /// let kinds: Vec<_> = trace.threads[0].events.iter().map(|event| event.kind).collect();
-/// assert_eq!(kinds[0], EventKind::Sit { worker: 0 });
-/// assert!(kinds.contains(&EventKind::Draw { tasks: 1 }));
+/// assert_eq!(kinds[0], EventKind::WorkerBegin { worker: 0 });
+/// assert!(kinds.contains(&EventKind::InjectorTake { tasks: 1 }));
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub enum EventKind {
         tasks: usize,
     },
     /// Took tasks that came from outside.
-    Draw {
+    InjectorTake {
         /// How many.
         tasks: usize,
     },
@@ -106,12 +106,12 @@ pub enum EventKind {
     /// Woke a worker, of this pool or of another, because there is work.
     Wake,
     /// Is the worker of this number from now on.
-    Sit {
+    WorkerBegin {
         /// The worker's number.
         worker: usize,
     },
     /// Is no worker any more: another thread has its place, or the pool has come to its end.
-    Stand,
+    WorkerEnd,
 }
 
 /// Where the worker's number stands in a word.
@@ -129,13 +129,13 @@ impl EventKind {
             Self::Start => 0,
             Self::End => 1,
             Self::Steal { victim, tasks: count } => 2 | worker(victim) | tasks(count),
-            Self::Draw { tasks: count } => 3 | tasks(count),
+            Self::InjectorTake { tasks: count } => 3 | tasks(count),
             Self::Publish { tasks: count } => 4 | tasks(count),
             Self::Park => 5,
             Self::Unpark => 6,
             Self::Wake => 7,
-            Self::Sit { worker: number } => 8 | worker(number),
-            Self::Stand => 9,
+            Self::WorkerBegin { worker: number } => 8 | worker(number),
+            Self::WorkerEnd => 9,
         }
     }
 
@@ -147,13 +147,13 @@ impl EventKind {
             0 => Self::Start,
             1 => Self::End,
             2 => Self::Steal { victim: worker, tasks },
-            3 => Self::Draw { tasks },
+            3 => Self::InjectorTake { tasks },
             4 => Self::Publish { tasks },
             5 => Self::Park,
             6 => Self::Unpark,
             7 => Self::Wake,
-            8 => Self::Sit { worker },
-            9 => Self::Stand,
+            8 => Self::WorkerBegin { worker },
+            9 => Self::WorkerEnd,
             other => unreachable!("no event is packed as {other}"),
         }
     }
@@ -170,13 +170,13 @@ mod tests {
             EventKind::End,
             EventKind::Steal { victim: 0xFFFE, tasks: 1 },
             EventKind::Steal { victim: 0, tasks: u32::MAX as usize },
-            EventKind::Draw { tasks: 33 },
+            EventKind::InjectorTake { tasks: 33 },
             EventKind::Publish { tasks: 2 },
             EventKind::Park,
             EventKind::Unpark,
             EventKind::Wake,
-            EventKind::Sit { worker: 12 },
-            EventKind::Stand,
+            EventKind::WorkerBegin { worker: 12 },
+            EventKind::WorkerEnd,
         ] {
             assert_eq!(EventKind::unpack(kind.pack()), kind);
         }

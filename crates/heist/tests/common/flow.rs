@@ -11,14 +11,6 @@ use heist::{CancelToken, Pool};
 
 use crate::common::{Ledger, Tracked, eventually};
 
-pub(crate) const DISTRIBUTIONS: [Distribution; 5] = [
-    Distribution::Pull,
-    Distribution::RoundRobin,
-    Distribution::LoadAware,
-    Distribution::Hybrid,
-    Distribution::Shared,
-];
-
 /// A way to run a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
@@ -30,7 +22,7 @@ pub(crate) struct Way {
 /// All of them.
 pub(crate) fn ways() -> impl Iterator<Item = Way> + Clone {
     let switches = [(false, false), (false, true), (true, false), (true, true)];
-    DISTRIBUTIONS.into_iter().flat_map(move |distribution| {
+    Distribution::ALL.into_iter().flat_map(move |distribution| {
         switches.into_iter().map(move |(ordered, steals)| Way { distribution, ordered, steals })
     })
 }

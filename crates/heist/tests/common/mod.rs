@@ -189,7 +189,7 @@ pub(crate) fn assert_counts(pool: &Pool, completed: u64, panics: u64, cancellati
     pool.stop();
     let stats = pool.stats();
     assert_balanced(&stats);
-    let ends = (stats.tasks_completed, stats.panics, stats.cancellations);
+    let ends = (stats.total.tasks_completed, stats.total.panics, stats.total.cancellations);
     assert_eq!(ends, (completed, panics, cancellations));
 }
 

@@ -93,15 +93,15 @@ impl Book {
     fn compare(&self, stats: &Stats, ran: u64) -> Result<(), String> {
         let panicked = self.panicked.load(Ordering::Relaxed);
         let tasks = self.tasks() as u64;
-        let ended = stats.tasks_completed + stats.panics + stats.cancellations;
+        let ended = stats.total.tasks_completed + stats.total.panics + stats.total.cancellations;
         let submitted = if self.early {
-            stats.tasks_submitted <= tasks
+            stats.total.tasks_submitted <= tasks
         } else {
-            stats.tasks_submitted == tasks
+            stats.total.tasks_submitted == tasks
         };
         let right = submitted
-            && stats.tasks_submitted == ended
-            && (stats.tasks_completed, stats.panics) == (ran - panicked, panicked);
+            && stats.total.tasks_submitted == ended
+            && (stats.total.tasks_completed, stats.total.panics) == (ran - panicked, panicked);
         if right {
             Ok(())
         } else {

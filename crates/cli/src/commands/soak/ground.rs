@@ -46,8 +46,8 @@ impl Ground {
 
 /// Every task that came in has ended, and none was cancelled.
 fn balance(stats: &Stats) -> Result<(), String> {
-    let right =
-        stats.tasks_submitted == stats.tasks_completed + stats.panics && stats.cancellations == 0;
+    let right = stats.total.tasks_submitted == stats.total.tasks_completed + stats.total.panics
+        && stats.total.cancellations == 0;
     if right { Ok(()) } else { Err(format!("the pool counted {:?}", stats.total)) }
 }
 

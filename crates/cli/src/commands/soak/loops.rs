@@ -91,7 +91,7 @@ impl Shape {
 
     /// Changes the items in place, or returns a copy of what it makes of them.
     fn work(&self, items: &mut Vec<Item>, fuse: &Fuse) -> Option<Vec<Item>> {
-        let loops = parallel::with_min(self.min);
+        let loops = parallel::with_min_len(self.min);
         let made = |item: &Item| {
             fuse.burn();
             made_of(*item)

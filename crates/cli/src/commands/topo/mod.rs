@@ -36,7 +36,7 @@ pub(crate) struct Topology {
     pub(crate) granted: Option<usize>,
     /// What keeps it from being more.
     pub(crate) bound_by: Bound,
-    /// What `HEIST_NUM_THREADS` says.
+    /// What `HEIST_WORKERS` says.
     pub(crate) wished: Option<String>,
     /// How many workers a pool has that was not told, or why there is no such pool.
     #[serde(serialize_with = "number_or_text")]
@@ -92,8 +92,7 @@ impl Told {
     fn ask() -> Self {
         Self {
             granted: thread::available_parallelism().ok().map(usize::from),
-            wished: env::var_os("HEIST_NUM_THREADS")
-                .map(|value| value.to_string_lossy().into_owned()),
+            wished: env::var_os("HEIST_WORKERS").map(|value| value.to_string_lossy().into_owned()),
             // Nobody knows better than such a pool. It has nothing to tell a trace.
             workers: heist::Pool::builder()
                 .trace(0)

@@ -142,10 +142,10 @@ fn limits(topology: &Topology, page: &mut Page) {
 }
 
 fn scheduler(topology: &Topology, page: &mut Page) {
-    page.row("HEIST_NUM_THREADS", topology.wished.as_deref().unwrap_or("not set"));
+    page.row("HEIST_WORKERS", topology.wished.as_deref().unwrap_or("not set"));
     let workers = match (&topology.workers, &topology.wished) {
         (Err(why), _) => page.paint.bad(why).to_string(),
-        (Ok(workers), Some(_)) => format!("{workers}, as HEIST_NUM_THREADS says"),
+        (Ok(workers), Some(_)) => format!("{workers}, as HEIST_WORKERS says"),
         (Ok(workers), None) => format!("{workers}, one for each processor that is granted"),
     };
     page.row("workers", &workers);
