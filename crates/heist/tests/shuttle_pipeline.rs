@@ -82,7 +82,8 @@ fn stopped(pool: &Pool) {
 /// Tasks that have come in and have not gone out.
 fn unsettled(pool: &Pool) -> u64 {
     let stats = pool.stats();
-    stats.tasks_submitted - (stats.tasks_completed + stats.panics + stats.cancellations)
+    stats.total.tasks_submitted
+        - (stats.total.tasks_completed + stats.total.panics + stats.total.cancellations)
 }
 
 /// As [`end`], when the thread of the source may still be in the middle of a submission, which it then sees refused: nobody

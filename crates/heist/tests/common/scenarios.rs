@@ -17,8 +17,8 @@ pub(crate) fn pool(strategy: Strategy, workers: usize) -> Arc<Pool> {
 /// Everything that went in has come out, as the counters have it.
 pub(crate) fn exact(pool: &Pool) {
     let stats = pool.stats();
-    let out = stats.tasks_completed + stats.panics + stats.cancellations;
-    assert_eq!(stats.tasks_submitted, out, "{stats:?}");
+    let out = stats.total.tasks_completed + stats.total.panics + stats.total.cancellations;
+    assert_eq!(stats.total.tasks_submitted, out, "{stats:?}");
 }
 
 pub(crate) fn explore(scenario: fn()) {
