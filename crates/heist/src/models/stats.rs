@@ -12,13 +12,13 @@ fn snapshot() {
     let read = Arc::clone(&ledger);
     let reader = thread::spawn(move || {
         let stats = read.read();
-        assert!(stats.tasks_completed <= stats.tasks_submitted, "{stats:?}");
+        assert!(stats.total.tasks_completed <= stats.total.tasks_submitted, "{stats:?}");
     });
     ledger.of_others().one(|block| &block.tasks_submitted);
     ledger.of_seat(0).tally().one(|block| &block.tasks_completed);
     reader.join().unwrap();
     let stats = ledger.read();
-    assert_eq!((stats.tasks_submitted, stats.tasks_completed), (1, 1));
+    assert_eq!((stats.total.tasks_submitted, stats.total.tasks_completed), (1, 1));
 }
 
 models! {
