@@ -1,7 +1,7 @@
 //! The engine without its face, for crates that put another face on it. Not for programs: it promises nothing from
 //! one version to the next.
 //!
-//! An [`Engine`] is a pool whose threads are the caller's: as many as there are seats, never more, and each keeps its seat.
+//! An [`Engine`] is a pool whose threads are the caller's: as many as there are cores, never more, and each keeps its core.
 //! So a thread that waits does not step aside for another, as in a [`Pool`](crate::Pool): it runs whatever there is, on top
 //! of what waits. What a thread spawns it runs newest first; what comes from elsewhere is run in the order in which it came,
 //! when there is nothing else. Everything that is given to an engine is run, if its threads come.
@@ -18,22 +18,23 @@ use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use crate::core::{Config, Core};
+use crate::api::join::fork_with_migrated;
+use crate::api::scope::State;
 use crate::error::JoinError;
+use crate::fork::job;
 use crate::idle::MAX_WORKERS;
-use crate::job;
-use crate::join::fork_told;
-use crate::member::{
-    Host, Intake, Member, become_member, enter, forget_pool, with_host, with_member,
-};
 use crate::panic::{AbortOnUnwind, PanicHook, contain};
 use crate::queues::Single;
-use crate::scope::State;
-use crate::seat;
 use crate::sync::{Arc, Mutex, lock, per_thread};
-use crate::task::{Awaited, End, Errand, Receipt, Refusal, Task};
+use crate::task::{Awaited, DetachedTask, End, Refusal, Task, TaskHandle};
 use crate::trace::{self, EventKind, record};
-use crate::wait;
+use crate::worker::core;
+use crate::worker::current::{
+    AnyPool, AnyWorker, clear_current, enter, set_current, with_worker, with_worker_thread,
+};
+use crate::worker::shared::{Config, Shared};
+use crate::worker::thread::WorkerThread;
+use crate::worker::wait;
 
 /// The most threads that an engine can have.
 pub const MAX_THREADS: usize = MAX_WORKERS;
@@ -46,37 +47,37 @@ const ROOT: usize = 0;
 
 /// A pool whose threads are the caller's.
 #[derive(Clone)]
-pub struct Engine(Arc<Core<Single>>);
+pub struct Engine(Arc<Shared<Single>>);
 
 impl Engine {
-    /// For so many threads, from one to [`MAX_THREADS`], and a seat for each of them, in the order of their numbers. With
-    /// `guest`, the first is for a thread that has something else to do ([`Worker::attach`]), and for which the end does not wait.
-    pub fn new(threads: usize, guest: bool) -> (Self, Vec<Worker>) {
+    /// For so many threads, from one to [`MAX_THREADS`], and a core for each of them, in the order of their numbers. With
+    /// `external`, the first is for a thread that has something else to do ([`Worker::attach`]), and for which the end does not wait.
+    pub fn new(threads: usize, attached: bool) -> (Self, Vec<Worker>) {
         assert!((1..=MAX_THREADS).contains(&threads), "an engine for {threads} threads");
         let config = Config {
             workers: threads,
-            guests: usize::from(guest),
+            attached: usize::from(attached),
             stack_size: usize::MAX,
             thread_name: Box::new(|_| String::new()),
             on_thread_start: Box::new(|_| ()),
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
-            trace: trace::of_pool("rayon-core", threads, None),
+            trace: trace::of_pool("rayon-shared", threads, None),
         };
-        let (core, own) = Core::new(config);
-        let engine = Self(Arc::new(core));
+        let (shared, own) = Shared::new(config);
+        let engine = Self(Arc::new(shared));
         // Until they come.
-        engine.0.idle.absent(threads - usize::from(guest));
-        let seat = |(index, own)| {
-            let seat = seat::Seat::new(index, own, engine.0.ledger.of_seat(index));
+        engine.0.idle.add_missing(threads - usize::from(attached));
+        let core = |(index, own)| {
+            let core = core::Core::new(index, own, engine.0.ledger.of_worker(index));
             Worker {
-                seat: Some(Box::new(seat)),
+                core: Some(Box::new(core)),
                 engine: engine.clone(),
-                guest: guest && index == 0,
+                attached: attached && index == 0,
             }
         };
-        let seats = own.into_iter().enumerate().map(seat).collect();
-        (engine, seats)
+        let cores = own.into_iter().enumerate().map(core).collect();
+        (engine, cores)
     }
 
     /// By which it is told from others that are alive.
@@ -89,8 +90,8 @@ impl Engine {
         self.0.config.workers
     }
 
-    fn here<R>(&self, f: impl FnOnce(&Member<Single>) -> R) -> Option<R> {
-        with_member(&*self.0, f)
+    fn here<R>(&self, f: impl FnOnce(&WorkerThread<Single>) -> R) -> Option<R> {
+        with_worker_thread(&*self.0, f)
     }
 
     /// Is this thread one of the engine's?
@@ -100,7 +101,7 @@ impl Engine {
 
     /// Has this thread something to do next, if it is one of the engine's?
     pub fn has_pending(&self) -> Option<bool> {
-        self.here(Member::has_pending)
+        self.here(WorkerThread::has_pending)
     }
 
     /// Calls `f` on a thread of the engine some time: if this is one, as the next thing this one does; it may be stolen.
@@ -110,10 +111,10 @@ impl Engine {
     /// What it borrows is there until it has run.
     pub unsafe fn spawn<F: FnOnce() + Send>(&self, f: F) {
         // SAFETY: as the caller says.
-        let mut task = Some(unsafe { Task::borrowing_errand(Chore(Some(f))) });
+        let mut task = Some(unsafe { Task::detached_borrowing(Chore(Some(f))) });
         let mut next = || task.take().expect("once");
-        if self.here(|member| Host::submit_job(member, next())).is_none() {
-            self.0.inject_job(next());
+        if self.here(|thread| AnyWorker::push_job(thread, next())).is_none() {
+            self.0.push_job(next());
         }
     }
 
@@ -126,10 +127,10 @@ impl Engine {
     pub unsafe fn broadcast<F: FnOnce() + Send>(&self, each: impl ExactSizeIterator<Item = F>) {
         assert_eq!(each.len(), self.threads(), "one for each thread");
         // SAFETY: as the caller says.
-        let letter = |f| unsafe { Task::borrowing_errand(Chore(Some(f))) };
+        let task = |f| unsafe { Task::detached_borrowing(Chore(Some(f))) };
         // Before any of them is posted, under a lock.
-        let letters: Vec<_> = each.map(letter).collect();
-        self.0.post(letters);
+        let tasks: Vec<_> = each.map(task).collect();
+        self.0.broadcast(tasks);
     }
 
     /// Calls `f` on a thread of the engine, this one if it is, and returns what it returns, or panics as it does. `f` is told
@@ -145,10 +146,10 @@ impl Engine {
         let guard = AbortOnUnwind;
         // SAFETY: what it borrows outlives this call, which does not return before the task is done, and does not
         // unwind: the guard would see to that.
-        let (task, receipt) = unsafe { Task::job(ROOT, || f(true)) };
-        self.0.inject_job(task);
-        wait::wait(&receipt, self.id());
-        let outcome = receipt.take();
+        let (task, handle) = unsafe { Task::job(ROOT, || f(true)) };
+        self.0.push_job(task);
+        wait::wait(&handle, self.id());
+        let outcome = handle.take();
         std::mem::forget(guard);
         match outcome {
             Ok(value) => value,
@@ -162,15 +163,15 @@ impl Engine {
     /// Runs one thing here that is at hand, or else one of another thread's or from elsewhere. Was there any? `None` on a
     /// thread that is not the engine's.
     pub fn yield_now(&self) -> Option<bool> {
-        self.here(|member| {
-            let task = member.at_hand().or_else(|| member.elsewhere());
-            task.map(|task| member.run(task)).is_some()
+        self.here(|thread| {
+            let task = thread.next_local().or_else(|| thread.next_from_others());
+            task.map(|task| thread.run(task)).is_some()
         })
     }
 
     /// Likewise, of what is at hand only.
     pub fn yield_local(&self) -> Option<bool> {
-        self.here(|member| member.at_hand().map(|task| member.run(task)).is_some())
+        self.here(|thread| thread.next_local().map(|task| thread.run(task)).is_some())
     }
 
     /// The threads end when nothing is left to do, whether all of them have come or not. What is running may spawn, and
@@ -190,15 +191,15 @@ impl fmt::Debug for Engine {
 /// The right, and the duty, to be one of an engine's threads. If it is dropped, that thread will never come.
 pub struct Worker {
     /// `None` when it is taken.
-    seat: Option<Box<seat::Seat<Single>>>,
+    core: Option<Box<core::Core<Single>>>,
     engine: Engine,
-    guest: bool,
+    attached: bool,
 }
 
 impl Worker {
     /// From zero.
     pub fn index(&self) -> usize {
-        self.seat.as_ref().expect("not taken yet").index
+        self.core.as_ref().expect("not taken yet").index
     }
 
     /// The calling thread serves until the engine's end. `start` and `stop` are called on it before and after,
@@ -209,32 +210,32 @@ impl Worker {
     /// If the thread belongs to a pool.
     pub fn run(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
         assert!(!is_inside(), "a thread of a pool serves in another");
-        assert!(!self.guest, "a guest does not serve");
-        let (member, seat) = self.take();
-        let core = &*member.core;
+        assert!(!self.attached, "a attached does not serve");
+        let (thread, core) = self.take();
+        let shared = &*thread.shared;
         // A thread that is lost keeps the engine from ending, and tasks from running.
         let guard = AbortOnUnwind;
         let work = || {
-            core.idle.arrive();
-            member.sit_down(seat);
-            member.serving.set(true);
+            shared.idle.arrive();
+            thread.acquire_core(core);
+            thread.in_service.set(true);
             start();
-            member.serve_to_the_end();
+            thread.run_until_shutdown();
             stop();
             // Of what was called last.
-            while let Some(task) = member.at_hand() {
-                member.run(task);
+            while let Some(task) = thread.next_local() {
+                thread.run(task);
             }
-            member.stand_up();
+            thread.release_core();
         };
-        // SAFETY: the member is of that engine, and so is the demand.
-        unsafe { enter(core.id(), &*member, &core.of_idle, work) };
-        forget_pool();
+        // SAFETY: the worker thread is of that engine, and so is the demand.
+        unsafe { enter(shared.id(), &*thread, &shared.demand_when_idle, work) };
+        clear_current();
         std::mem::forget(guard);
     }
 
     /// The calling thread is the engine's from now on, for good, and goes on with its own life: it runs things when it waits,
-    /// and others take what it spawns. The first seat of an engine that was made for a guest.
+    /// and others take what it spawns. The first core of an engine that was made for a attached thread.
     ///
     /// # Panics
     ///
@@ -242,41 +243,41 @@ impl Worker {
     pub fn attach(mut self) {
         // The first thread-local of the engine's that this thread has, so that it is the first to go.
         DEPARTURE.with(|_| ());
-        assert!(!is_inside(), "a thread of a pool is no guest in another");
-        assert!(self.guest, "made for a guest");
-        let (member, seat) = self.take();
-        let place = NonNull::from(Box::leak(member));
+        assert!(!is_inside(), "a thread of a pool is no attached in another");
+        assert!(self.attached, "made for a attached");
+        let (thread, core) = self.take();
+        let place = NonNull::from(Box::leak(thread));
         // SAFETY: there until the thread's departure.
-        let member = unsafe { place.as_ref() };
-        member.serving.set(true);
-        // SAFETY: the member is of that engine, and so is the demand; both are there until the thread's departure.
-        unsafe { become_member(member.core.id(), member, &member.core.of_idle) };
-        member.sit_down(seat);
+        let thread = unsafe { place.as_ref() };
+        thread.in_service.set(true);
+        // SAFETY: the worker thread is of that engine, and so is the demand; both are there until the thread's departure.
+        unsafe { set_current(thread.shared.id(), thread, &thread.shared.demand_when_idle) };
+        thread.acquire_core(core);
         DEPARTURE.with(|departure| departure.set(Some(Departure(place))));
     }
 
-    fn take(&mut self) -> (Box<Member<Single>>, Box<seat::Seat<Single>>) {
-        let seat = self.seat.take().expect("taken once");
-        (Box::new(Member::new(Arc::clone(&self.engine.0))), seat)
+    fn take(&mut self) -> (Box<WorkerThread<Single>>, Box<core::Core<Single>>) {
+        let core = self.core.take().expect("taken once");
+        (Box::new(WorkerThread::new(Arc::clone(&self.engine.0))), core)
     }
 }
 
 per_thread! {
-    /// Of a guest.
+    /// Of a attached thread.
     static DEPARTURE: Cell<Option<Departure>> = Cell::new(None);
 }
 
-/// The end of a guest's thread, and what it has been: others must not look at what it has of its own any more.
-struct Departure(NonNull<Member<Single>>);
+/// The end of a attached thread's thread, and what it has been: others must not look at what it has of its own any more.
+struct Departure(NonNull<WorkerThread<Single>>);
 
 impl Drop for Departure {
     fn drop(&mut self) {
         job::close();
-        forget_pool();
+        clear_current();
         // SAFETY: made of a box by `attach`, and nobody knows it any more.
-        let member = unsafe { Box::from_raw(self.0.as_ptr()) };
+        let thread = unsafe { Box::from_raw(self.0.as_ptr()) };
         // Before what it counts in.
-        if member.seat.take().is_some() {
+        if thread.core.take().is_some() {
             record(EventKind::WorkerEnd);
         }
     }
@@ -284,8 +285,8 @@ impl Drop for Departure {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(seat) = self.seat.take() {
-            self.engine.0.vacate(seat.index);
+        if let Some(core) = self.core.take() {
+            self.engine.0.abandon_worker(core.index);
         }
     }
 }
@@ -299,7 +300,7 @@ impl fmt::Debug for Worker {
 /// Something to run that nobody waits for, or whoever does is told by itself.
 struct Chore<F>(Option<F>);
 
-impl<F: FnOnce() + Send> Errand for Chore<F> {
+impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
     const JOB: bool = true;
 
     fn root(&self) -> usize {
@@ -341,7 +342,7 @@ where
     RA: Send,
     RB: Send,
 {
-    fork_told(a, ManuallyDrop::new(b), |a, b| join_on(home(), a, b))
+    fork_with_migrated(a, ManuallyDrop::new(b), |a, b| join_on(home(), a, b))
 }
 
 #[cold]
@@ -354,13 +355,15 @@ where
     RB: Send,
 {
     let (a, b) = (|_| a(true), |_| b(true));
-    home.run(|_| fork_told(a, ManuallyDrop::new(b), |_, _| unreachable!("a thread of the engine")))
+    home.run(|_| {
+        fork_with_migrated(a, ManuallyDrop::new(b), |_, _| unreachable!("a thread of the engine"))
+    })
 }
 
 /// Counts what is not done, and is waited for: first of all its owner.
 pub struct Latch {
     state: State,
-    end: Mutex<Option<Receipt<Vec<()>>>>,
+    end: Mutex<Option<TaskHandle<Vec<()>>>>,
 }
 
 // SAFETY: the state is made for it.
@@ -395,7 +398,7 @@ impl Latch {
         let end = lock(&self.end).take().expect("waits once");
         // SAFETY: there; the owner was counted from the beginning, and says so here.
         unsafe { Self::done(self) };
-        if !end.is_done() && with_host(|host| host.wait_for_job(&end, None)).is_none() {
+        if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
             wait::watch_outside(&end);
         }
         // To take it is to see what was done before it.

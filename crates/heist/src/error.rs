@@ -83,7 +83,7 @@ impl fmt::Display for BuildError {
             }
             Self::TooManyWorkers { asked, limit } => write!(
                 f,
-                "a pool has at most {limit} workers, and {asked} were asked for: one for each core is \
+                "a pool has at most {limit} workers, and {asked} were asked for: one for each shared is \
                  usually best, which is what you get if you leave the number out"
             ),
             Self::TooManyEvents { asked, limit } => write!(

@@ -44,48 +44,25 @@
 //! * Both closures of a join, and all of a scope, have ended before it returns or panics. A thread that waits for
 //!   them runs parts of the same task meanwhile, and nothing else; see [`isolate`] if it holds a lock.
 
-// In the order in which a task meets them.
-mod sync;
-mod order;
-
-mod error;
-mod panic;
-mod listener;
+// Each module uses only those above it: `ci/layers.sh` checks that.
 mod cancel;
+mod error;
+mod order;
+mod panic;
+mod sync;
+
 mod stats;
+pub mod trace;
 
 mod task;
 mod queues;
-pub mod trace;
 mod idle;
-
-mod demand;
-mod job;
-mod raid;
-
-mod seat;
-mod relief;
-mod core;
-mod find;
-mod member;
+mod fork;
 mod worker;
-
-mod wait;
-mod help;
-mod nest;
-mod handle;
-mod batch;
-mod join;
-mod scope;
-mod isolate;
-
-mod pool;
-mod builder;
-mod global;
+mod api;
 
 #[doc(hidden)]
 pub mod engine;
-mod guest;
 pub mod parallel;
 pub mod pipeline;
 
@@ -97,15 +74,15 @@ struct Readme;
 #[cfg(all(test, loom))]
 mod models;
 
-pub use builder::Builder;
+pub use api::builder::Builder;
+pub use api::global::spawn;
+pub use api::handle::JoinHandle;
+pub use api::isolate::isolate;
+pub use api::join::join;
+pub use api::pool::Pool;
+pub use api::scope::{Scope, scope};
 pub use cancel::CancelToken;
 pub use error::{BuildError, JoinError};
-pub use global::spawn;
-pub use handle::JoinHandle;
-pub use isolate::isolate;
-pub use join::join;
 pub use panic::Panic;
-pub use pool::Pool;
 pub use queues::Strategy;
-pub use scope::{Scope, scope};
 pub use stats::{Counters, Stats};

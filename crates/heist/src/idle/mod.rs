@@ -1,15 +1,15 @@
 //! What a worker does with nothing to do, and who wakes it. `README.md` has the protocol with its
 //! argument; the comments here name its steps.
 
-use crate::listener::Listener;
 use crate::order;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Padded, full_fence, lock};
+use crate::task::listener::Listener;
 
 /// One sleeping worker. The lowest 16 bits count them.
 const SLEEPER: u64 = 1;
 /// One worker that looks for work: the next 16 bits.
 const SEARCHER: u64 = 1 << 16;
-/// One thread with unfinished tasks on its stack that sleeps, or has given its seat away: the next
+/// One thread with unfinished tasks on its stack that sleeps, or has given its core away: the next
 /// 30 bits. While there is one, the pool has not come to its end.
 const AWAY: u64 = 1 << 32;
 /// The pool takes in nothing more from outside.
@@ -61,7 +61,7 @@ pub(crate) struct Idle {
 /// Why a worker is up again.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rise {
+pub(crate) enum WakeReason {
     /// There was something to do after all. It is a searcher.
     Early,
     /// Somebody has called it. It is a searcher.
@@ -75,7 +75,7 @@ pub(crate) enum Rise {
 /// What a submitter has found.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum Announced {
     /// Somebody will look, or all are busy.
     Quiet,
     /// A sleeper has been called.
@@ -107,16 +107,16 @@ impl Idle {
 
     /// Something was put into a queue (steps P2 to P4).
     #[inline]
-    pub(crate) fn submitted(&self) -> Heard {
+    pub(crate) fn work_added(&self) -> Announced {
         full_fence(order::SUBMIT);
         let now = self.word();
         if now.is(ENDED) {
-            return Heard::Ended;
+            return Announced::Ended;
         }
         if !self.wants_call(now) {
-            return Heard::Quiet;
+            return Announced::Quiet;
         }
-        if self.call_one() { Heard::Called } else { Heard::Quiet }
+        if self.call_one() { Announced::Called } else { Announced::Quiet }
     }
 
     /// Is somebody looking for work?
@@ -157,15 +157,15 @@ impl Idle {
         }
         let Some(listener) = asleep.pop() else { return false };
         self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
-        listener.berth().call();
+        listener.sleeper().mark_called();
         drop(asleep);
-        listener.tell();
+        listener.notify();
         true
     }
 
     /// Something was put into everybody's mailbox, after which this is called (step P5). How many sleepers has it
     /// woken?
-    pub(crate) fn posted(&self) -> u64 {
+    pub(crate) fn broadcast_added(&self) -> u64 {
         full_fence(order::SUBMIT);
         if self.word().sleepers() == 0 {
             return 0;
@@ -174,8 +174,8 @@ impl Idle {
         let called = asleep.len() as u64;
         self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER).wrapping_mul(called), Ordering::Relaxed);
         for listener in asleep.drain(..) {
-            listener.berth().call();
-            listener.tell();
+            listener.sleeper().mark_called();
+            listener.notify();
         }
         called
     }
@@ -220,61 +220,61 @@ impl Idle {
         any: impl Fn() -> bool,
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
-    ) -> Rise {
-        let berth = me.berth();
+    ) -> WakeReason {
+        let sleeper = me.sleeper();
         {
             let mut asleep = lock(&self.asleep);
             if self.word().is(ENDED) {
-                return Rise::Ended;
+                return WakeReason::Ended;
             }
-            berth.lie_down();
+            sleeper.prepare_sleep();
             asleep.push(Arc::clone(me));
             let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
             self.word.fetch_add(change, Ordering::Relaxed);
         }
         full_fence(order::SLEEP);
         if any() || done() {
-            return self.rise(me);
+            return self.wake_reason(me);
         }
         if self.word().is(STOPPING) && self.end_if_all_sleep(&any) {
-            return Rise::EndedHere;
+            return WakeReason::EndedHere;
         }
         parking();
-        while !berth.is_called() {
+        while !sleeper.is_called() {
             if done() {
-                return self.rise(me);
+                return self.wake_reason(me);
             }
-            berth.park();
+            sleeper.park();
         }
-        self.rise(me)
+        self.wake_reason(me)
     }
 
     /// Gets up, called or not (step S4). As a searcher either way: somebody may have relied on the
     /// searcher that it was before.
-    fn rise(&self, me: &Arc<Listener>) -> Rise {
+    fn wake_reason(&self, me: &Arc<Listener>) -> WakeReason {
         let mut asleep = lock(&self.asleep);
         match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
             Some(place) => {
                 asleep.remove(place);
                 self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
-                Rise::Early
+                WakeReason::Early
             }
-            None if self.word().is(ENDED) => Rise::Ended,
-            None => Rise::Called,
+            None if self.word().is(ENDED) => WakeReason::Ended,
+            None => WakeReason::Called,
         }
     }
 
-    /// A thread with unfinished tasks on its stack is going to sleep, or to give its seat away.
-    pub(crate) fn step_aside(&self) {
+    /// A thread with unfinished tasks on its stack is going to sleep, or to give its core away.
+    pub(crate) fn enter_away(&self) {
         self.word.fetch_add(AWAY, Ordering::Relaxed);
     }
 
-    /// The opposite, for a thread that has its seat.
-    pub(crate) fn step_back(&self) {
+    /// The opposite, for a thread that has its core.
+    pub(crate) fn leave_away(&self) {
         self.word.fetch_sub(AWAY, Ordering::Relaxed);
     }
 
-    /// The opposite, for a thread that has finished its tasks and has no seat (step E2). `true`: the
+    /// The opposite, for a thread that has finished its tasks and has no core (step E2). `true`: the
     /// pool has come to its end, and the caller must sweep.
     pub(crate) fn retire(&self, any: impl FnOnce() -> bool) -> bool {
         let mut asleep = lock(&self.asleep);
@@ -283,7 +283,7 @@ impl Idle {
     }
 
     /// So many workers have not come yet, or never will: for the end they count as asleep.
-    pub(crate) fn absent(&self, workers: usize) {
+    pub(crate) fn add_missing(&self, workers: usize) {
         let _asleep = lock(&self.asleep);
         self.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);
     }
@@ -317,8 +317,8 @@ impl Idle {
         self.word.fetch_or(ENDED, Ordering::Relaxed);
         full_fence(order::END);
         for listener in asleep.drain(..) {
-            listener.berth().call();
-            listener.tell();
+            listener.sleeper().mark_called();
+            listener.notify();
         }
         true
     }

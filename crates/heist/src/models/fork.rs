@@ -8,20 +8,20 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::demand::Demand;
-use crate::idle::{Idle, Rise};
-use crate::job;
-use crate::join::join;
-use crate::listener::Listener;
-use crate::member::{Host, Intake, enter};
+use crate::api::join::join;
+use crate::api::scope::State;
+use crate::fork::demand::Demand;
+use crate::fork::job;
+use crate::idle::{Idle, WakeReason};
 use crate::panic::PanicHook;
-use crate::queues::{Haul, Queues, Stealing};
-use crate::scope::State;
+use crate::queues::{Found, Queues, Stealing};
 use crate::stats::Ledger;
 use crate::sync::Arc;
+use crate::task::listener::Listener;
 use crate::task::{Awaited, Task};
+use crate::worker::current::{AnyPool, AnyWorker, enter};
 
-/// Two workers, as far as their jobs go: the owner in seat 0, a thief.
+/// Two workers, as far as their jobs go: the owner in core 0, a thief.
 pub(super) struct Scene {
     pub(super) queues: Stealing,
     pub(super) idle: Idle,
@@ -44,46 +44,46 @@ impl Scene {
     pub(super) fn run(&self, task: Task) {
         if let Some(started) = task.start() {
             let (_, ended) = started.execute(&self.hook);
-            ended.publish(Some(&self.hook));
+            ended.deliver(Some(&self.hook));
         }
     }
 
     /// As a thread of the pool, from its beginning to its end.
     pub(super) fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
-        let member = Member { scene: Arc::clone(self), own, published: Cell::new(0) };
+        let thread = WorkerThread { scene: Arc::clone(self), own, published: Cell::new(0) };
         // SAFETY: no pool has this id.
-        unsafe { enter(1, &member, &self.demand, f) };
+        unsafe { enter(1, &thread, &self.demand, f) };
     }
 
     /// What a thief does when it has nothing to do: once.
     fn steal(&self) {
-        match self.queues.steal_job(0, self.ledger.of_others()) {
-            Haul::Task(task, _) => self.run(task),
-            Haul::Nothing | Haul::Contended => self.demand.raise(),
+        match self.queues.steal_job(0, self.ledger.of_non_workers()) {
+            Found::Task(task, _) => self.run(task),
+            Found::Nothing | Found::Contended => self.demand.raise(),
         }
     }
 }
 
-struct Member {
+struct WorkerThread {
     scene: Arc<Scene>,
     own: <Stealing as Queues>::Own,
     published: Cell<usize>,
 }
 
-impl Host for Member {
-    fn submit(&self, _: Task, _: u64) {
+impl AnyWorker for WorkerThread {
+    fn push_local(&self, _: Task, _: u64) {
         unreachable!("nothing is spawned")
     }
 
-    fn submit_job(&self, _: Task) {
+    fn push_job(&self, _: Task) {
         unreachable!("there is no scope")
     }
 
-    fn intake(&self) -> NonNull<dyn Intake> {
+    fn any_pool(&self) -> NonNull<dyn AnyPool> {
         unreachable!("there is no scope")
     }
 
-    fn pool(&self) -> Arc<dyn Intake> {
+    fn pool(&self) -> Arc<dyn AnyPool> {
         unreachable!("there is no pipeline")
     }
 
@@ -102,10 +102,10 @@ impl Host for Member {
         }
         self.scene.demand.lower();
         if let Some(job) = job::publish_oldest() {
-            let tally = self.scene.ledger.of_others();
+            let tally = self.scene.ledger.of_non_workers();
             assert!(self.scene.queues.push_job(&self.own, job, tally).is_ok(), "there is room");
             self.published.set(self.published.get() + 1);
-            let _ = self.scene.idle.submitted();
+            let _ = self.scene.idle.work_added();
         }
     }
 
@@ -115,7 +115,7 @@ impl Host for Member {
 
     fn wait_for_job(&self, awaited: &dyn Awaited, _: Option<&AtomicUsize>) {
         let is_it = |task: &Task| task.id() == awaited.id();
-        let tally = self.scene.ledger.of_others();
+        let tally = self.scene.ledger.of_non_workers();
         if let Some(job) = self.scene.queues.take_back_job(&self.own, is_it, tally) {
             return self.scene.run(job);
         }
@@ -126,7 +126,7 @@ impl Host for Member {
         let listener = Arc::new(Listener::thread());
         if awaited.listen(Arc::clone(&listener)) {
             while !awaited.is_done() {
-                listener.berth().park();
+                listener.sleeper().park();
             }
         }
     }
@@ -251,7 +251,7 @@ impl Want {
             self.demand.lower();
         }
         job.store(1, Relaxed);
-        let _ = self.idle.submitted();
+        let _ = self.idle.work_added();
         if way == Way::LowerLate {
             self.demand.lower();
         }
@@ -285,8 +285,8 @@ impl Want {
                 any()
             };
             match self.idle.sleep(&me, searching, last_look, || false, || ()) {
-                Rise::Early | Rise::Called => searching = true,
-                Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
+                WakeReason::Early | WakeReason::Called => searching = true,
+                WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops it"),
             }
         }
     }
@@ -316,7 +316,7 @@ fn settle_against_sleep() {
         let want = Arc::clone(&want);
         move || want.work(Way::Right)
     });
-    want.demand.settle(&want.idle);
+    want.demand.keep_for_sleepers(&want.idle);
     while !want.publish(&want.last, Way::Right) {
         thread::yield_now();
     }
@@ -370,7 +370,7 @@ fn scope_end() {
     let listener = Arc::new(Listener::thread());
     if end.listen(Arc::clone(&listener)) {
         while !end.is_done() {
-            listener.berth().park();
+            listener.sleeper().park();
         }
     }
     end.take().expect("the last one keeps the promise");

@@ -6,9 +6,9 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::idle::{Heard, Idle, Rise};
-use crate::listener::Listener;
+use crate::idle::{Announced, Idle, WakeReason};
 use crate::sync::Arc;
+use crate::task::listener::Listener;
 
 struct Scene {
     idle: Idle,
@@ -34,7 +34,7 @@ impl Scene {
     fn submit(&self) {
         if !self.idle.is_stopping() {
             self.queue.fetch_add(1, Relaxed);
-            if self.idle.submitted() == Heard::Ended {
+            if self.idle.work_added() == Announced::Ended {
                 self.sweep();
             }
         }
@@ -56,9 +56,9 @@ impl Scene {
                 return true;
             }
             match self.idle.sleep(&me, searching, || self.any(), || false, || ()) {
-                Rise::Early | Rise::Called => searching = true,
-                Rise::Ended => return false,
-                Rise::EndedHere => {
+                WakeReason::Early | WakeReason::Called => searching = true,
+                WakeReason::Ended => return false,
+                WakeReason::EndedHere => {
                     self.sweep();
                     return false;
                 }
@@ -98,8 +98,8 @@ fn searcher_against_submit() {
         let me = Arc::new(Listener::thread());
         let searching = worker.idle.start_search();
         assert!(searching, "there is no other");
-        let rise = worker.idle.sleep(&me, searching, || worker.any(), || false, || ());
-        assert!(matches!(rise, Rise::Early | Rise::Called));
+        let wake_reason = worker.idle.sleep(&me, searching, || worker.any(), || false, || ());
+        assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
         worker.idle.leave_search(|| worker.any());
         assert!(worker.work(), "there is a task");
     });
@@ -123,16 +123,16 @@ fn wake_chain() {
 /// Each worker gets mail while it goes to sleep. Nobody else looks there.
 fn post_against_park() {
     let idle = Arc::new(Idle::new(2, true));
-    let mail = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let left = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let workers = [0, 1].map(|number| {
-        let (idle, mail) = (Arc::clone(&idle), Arc::clone(&mail));
+        let (idle, left) = (Arc::clone(&idle), Arc::clone(&left));
         thread::spawn(move || {
             let me = Arc::new(Listener::thread());
-            let has_mail = || mail[number].load(Relaxed) > 0;
+            let has_broadcast = || left[number].load(Relaxed) > 0;
             let mut searching = false;
-            while !has_mail() {
-                let rise = idle.sleep(&me, searching, has_mail, || false, || ());
-                assert!(matches!(rise, Rise::Early | Rise::Called));
+            while !has_broadcast() {
+                let wake_reason = idle.sleep(&me, searching, has_broadcast, || false, || ());
+                assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
                 searching = true;
             }
             if searching {
@@ -140,8 +140,8 @@ fn post_against_park() {
             }
         })
     });
-    mail.iter().for_each(|mail| mail.store(1, Relaxed));
-    idle.posted();
+    left.iter().for_each(|left| left.store(1, Relaxed));
+    idle.broadcast_added();
     for worker in workers {
         worker.join().unwrap();
     }
@@ -177,17 +177,17 @@ fn submit_against_end() {
     assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
-/// A thread that has given its seat away retires while the one that has it goes to sleep, and the
+/// A thread that has given its core away retires while the one that has it goes to sleep, and the
 /// pool is stopping: one of the two finds that it is the end.
 fn retire_against_park() {
     let scene = Scene::new(1);
-    scene.idle.step_aside();
+    scene.idle.enter_away();
     assert!(!scene.idle.stop(|| scene.any()), "somebody is away");
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || while worker.work() {});
     // What it did last was to spawn something, and as a thread of the pool it may.
     scene.queue.fetch_add(1, Relaxed);
-    assert_ne!(scene.idle.submitted(), Heard::Ended, "while it is away");
+    assert_ne!(scene.idle.work_added(), Announced::Ended, "while it is away");
     if scene.idle.retire(|| scene.any()) {
         scene.sweep();
     }
@@ -203,11 +203,11 @@ fn done_against_park() {
     let (listener, tell) = (Arc::clone(&me), Arc::clone(&done));
     let teller = thread::spawn(move || {
         tell.store(1, Relaxed);
-        listener.tell();
+        listener.notify();
     });
     let is_done = || done.load(Relaxed) == 1;
-    let rise = scene.idle.sleep(&me, false, || false, is_done, || ());
-    assert_eq!(rise, Rise::Early);
+    let wake_reason = scene.idle.sleep(&me, false, || false, is_done, || ());
+    assert_eq!(wake_reason, WakeReason::Early);
     teller.join().unwrap();
 }
 

@@ -10,15 +10,15 @@ mod explore;
 /// What a host has for forks, for one whose tasks do not fork.
 macro_rules! no_forks {
     () => {
-        fn submit_job(&self, _: Task) {
+        fn push_job(&self, _: Task) {
             unreachable!("no forks")
         }
 
-        fn intake(&self) -> std::ptr::NonNull<dyn crate::member::Intake> {
+        fn any_pool(&self) -> std::ptr::NonNull<dyn crate::worker::current::AnyPool> {
             unreachable!("no forks")
         }
 
-        fn pool(&self) -> crate::sync::Arc<dyn crate::member::Intake> {
+        fn pool(&self) -> crate::sync::Arc<dyn crate::worker::current::AnyPool> {
             unreachable!("no pipelines")
         }
 

@@ -7,22 +7,22 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::cancel::Follower;
-use crate::member::Intake;
 use crate::panic::PanicHook;
 use crate::pipeline::models::{After, Catch, Control, Freed, Hire, Rules};
 use crate::sync::Arc;
-use crate::task::{End, Errand, Refusal, Task};
-use crate::wait;
+use crate::task::{DetachedTask, End, Refusal, Task};
+use crate::worker::current::AnyPool;
+use crate::worker::wait;
 
 /// A pool that counts who is hired, and has nobody.
 struct Counted(AtomicUsize);
 
-impl Intake for Counted {
-    fn inject_job(&self, _: Task) {
+impl AnyPool for Counted {
+    fn push_job(&self, _: Task) {
         unreachable!("no forks")
     }
 
-    fn take_in(&self, task: Task) {
+    fn push_remote(&self, task: Task) {
         self.0.fetch_add(1, Relaxed);
         drop(task);
     }
@@ -41,7 +41,7 @@ impl Intake for Counted {
 /// A worker that does nothing.
 struct Nobody;
 
-impl Errand for Nobody {
+impl DetachedTask for Nobody {
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         unreachable!("not run")
     }
@@ -57,7 +57,7 @@ struct Agency;
 
 impl Hire for Agency {
     fn driver(self: Arc<Self>, _: usize) -> Task {
-        Task::errand(Nobody)
+        Task::detached(Nobody)
     }
 
     fn end(&self) {}
@@ -136,12 +136,12 @@ fn result_against_sleep(way: Way) {
     };
     let came = || mail.load(Relaxed) > 0;
     while !came() {
-        let receipt = scene.control.sleep(&Freed::default(), 0, true);
-        let receipt = receipt.expect("the source has not ended");
+        let handle = scene.control.sleep(&Freed::default(), 0, true);
+        let handle = handle.expect("the source has not ended");
         if !came() {
-            wait::wait(&receipt, 0);
+            wait::wait(&handle, 0);
         }
-        scene.control.rise();
+        scene.control.wake_reason();
     }
     worker.join().unwrap();
     scene.control.close();
@@ -184,9 +184,9 @@ fn end_against_sleep() {
         let control = Arc::clone(&scene.control);
         thread::spawn(move || drop(control.pulled(caught(0, After::End), false)))
     };
-    while let Some(receipt) = scene.control.sleep(&Freed::default(), 0, true) {
-        wait::wait(&receipt, 0);
-        scene.control.rise();
+    while let Some(handle) = scene.control.sleep(&Freed::default(), 0, true) {
+        wait::wait(&handle, 0);
+        scene.control.wake_reason();
     }
     worker.join().unwrap();
     assert!(scene.control.close().is_none());

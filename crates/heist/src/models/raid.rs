@@ -4,14 +4,14 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use super::fork::{Once, Scene};
-use crate::demand::Demand;
-use crate::idle::{Idle, Rise};
-use crate::join::join;
-use crate::listener::Listener;
+use crate::api::join::join;
+use crate::fork::demand::Demand;
+use crate::fork::raid;
+use crate::idle::{Idle, WakeReason};
 use crate::order;
-use crate::queues::{Haul, Queues};
-use crate::raid;
+use crate::queues::{Found, Queues};
 use crate::sync::{Arc, heavy_fence};
+use crate::task::listener::Listener;
 
 /// As a thread of a pool, while a thief takes what it finds without being asked.
 fn raided(f: impl FnOnce()) {
@@ -61,7 +61,7 @@ fn against_sleep() {
     });
     let second = Arc::new(Listener::thread());
     scene.as_member(own.remove(0), || {
-        join(|| second.berth().park(), || second.tell());
+        join(|| second.sleeper().park(), || second.notify());
     });
     worker.join().unwrap();
 }
@@ -71,7 +71,7 @@ fn sleep_or_raid(scene: &Scene) {
     let me = Arc::new(Listener::thread());
     let mut searching = false;
     let job = loop {
-        if let Haul::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_others()) {
+        if let Found::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_non_workers()) {
             break job;
         }
         if let Some(job) = raid::raid(&scene.demand) {
@@ -80,13 +80,13 @@ fn sleep_or_raid(scene: &Scene) {
         // Somebody else may be at it.
         thread::yield_now();
         let last_look = || {
-            scene.demand.raise_asleep();
+            scene.demand.raise_for_sleeper();
             heavy_fence(order::RAID);
             scene.queues.any() || raid::may_raid(&scene.demand)
         };
         match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
-            Rise::Early | Rise::Called => searching = true,
-            Rise::Ended | Rise::EndedHere => unreachable!("nobody stops it"),
+            WakeReason::Early | WakeReason::Called => searching = true,
+            WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops it"),
         }
     };
     if searching {
@@ -100,12 +100,12 @@ fn sleep_or_raid(scene: &Scene) {
 fn against_searcher() {
     let idle = Arc::new(Idle::new(2, true));
     let demand = Arc::new(Demand::new(0, 1));
-    idle.absent(1);
+    idle.add_missing(1);
     assert!(idle.start_search());
     let sleeper = thread::spawn({
         let (idle, demand) = (Arc::clone(&idle), Arc::clone(&demand));
         move || {
-            demand.raise_asleep();
+            demand.raise_for_sleeper();
             idle.is_anybody_busy(2)
         }
     });

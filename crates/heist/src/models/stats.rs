@@ -14,8 +14,8 @@ fn snapshot() {
         let stats = read.read();
         assert!(stats.total.tasks_completed <= stats.total.tasks_submitted, "{stats:?}");
     });
-    ledger.of_others().one(|block| &block.tasks_submitted);
-    ledger.of_seat(0).tally().one(|block| &block.tasks_completed);
+    ledger.of_non_workers().one(|block| &block.tasks_submitted);
+    ledger.of_worker(0).tally().one(|block| &block.tasks_completed);
     reader.join().unwrap();
     let stats = ledger.read();
     assert_eq!((stats.total.tasks_submitted, stats.total.tasks_completed), (1, 1));

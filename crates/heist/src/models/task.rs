@@ -8,13 +8,13 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::batch;
-use crate::demand::Demand;
-use crate::listener::Listener;
-use crate::member::{Host, enter};
+use crate::api::batch;
+use crate::fork::demand::Demand;
 use crate::panic::PanicHook;
 use crate::sync::Arc;
-use crate::task::{Awaited, Receipt, Task};
+use crate::task::listener::Listener;
+use crate::task::{Awaited, Task, TaskHandle};
+use crate::worker::current::{AnyWorker, enter};
 
 /// A closure's captured value or its result: counts its drops.
 struct Counted(Arc<AtomicUsize>);
@@ -26,12 +26,12 @@ impl Drop for Counted {
 }
 
 /// A task that gives back what it has captured, and how often that was dropped.
-fn task() -> (Task, Receipt<Counted>, Arc<AtomicUsize>) {
+fn task() -> (Task, TaskHandle<Counted>, Arc<AtomicUsize>) {
     let drops = Arc::new(AtomicUsize::new(0));
     let counted = Counted(Arc::clone(&drops));
     // SAFETY: it borrows nothing.
-    let (task, receipt) = unsafe { Task::new(move || counted) };
-    (task, receipt, drops)
+    let (task, handle) = unsafe { Task::new(move || counted) };
+    (task, handle, drops)
 }
 
 /// What a worker does with a task. Has it run it?
@@ -39,26 +39,26 @@ fn run(task: Task) -> bool {
     let hook = Arc::new(PanicHook::default());
     let Some(started) = task.start() else { return false };
     let (_, ended) = started.execute(&hook);
-    ended.publish(Some(&hook));
+    ended.deliver(Some(&hook));
     true
 }
 
 /// What a thread outside does. The outcome is there afterwards.
-fn wait<T>(receipt: &Receipt<T>) {
+fn wait<T>(handle: &TaskHandle<T>) {
     let listener = Arc::new(Listener::thread());
-    if receipt.listen(Arc::clone(&listener)) {
-        while !receipt.is_done() {
-            listener.berth().park();
+    if handle.listen(Arc::clone(&listener)) {
+        while !handle.is_done() {
+            listener.sleeper().park();
         }
     }
 }
 
 /// A thread waits while the task runs.
 fn run_against_join() {
-    let (task, receipt, drops) = task();
+    let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
-    wait(&receipt);
-    let counted = receipt.take().expect("it does not panic");
+    wait(&handle);
+    let counted = handle.take().expect("it does not panic");
     assert_eq!(drops.load(Relaxed), 0);
     drop(counted);
     runner.join().unwrap();
@@ -67,18 +67,18 @@ fn run_against_join() {
 
 /// The handle is dropped while the task runs.
 fn run_against_detach() {
-    let (task, receipt, drops) = task();
+    let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
-    drop(receipt);
+    drop(handle);
     runner.join().unwrap();
     assert_eq!(drops.load(Relaxed), 1);
 }
 
 /// Whoever waits runs the task itself, while a worker takes it out of a queue.
 fn run_against_claim() {
-    let (task, receipt, drops) = task();
+    let (task, handle, drops) = task();
     let runner = thread::spawn(move || run(task));
-    let claimed = match receipt.claim() {
+    let claimed = match handle.claim() {
         Some(claimed) => {
             let hook = Arc::new(PanicHook::default());
             let _ = claimed.execute(&hook);
@@ -86,11 +86,11 @@ fn run_against_claim() {
             true
         }
         None => {
-            wait(&receipt);
+            wait(&handle);
             false
         }
     };
-    drop(receipt.take().expect("it does not panic"));
+    drop(handle.take().expect("it does not panic"));
     let ran = runner.join().unwrap();
     assert!(claimed != ran, "one of the two runs it");
     assert_eq!(drops.load(Relaxed), 1);
@@ -98,11 +98,11 @@ fn run_against_claim() {
 
 /// A handle that has left a listener behind is dropped while the task runs.
 fn run_against_listener_left() {
-    let (task, receipt, drops) = task();
+    let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
     let listener = Arc::new(Listener::thread());
-    receipt.listen(Arc::clone(&listener));
-    drop(receipt);
+    handle.listen(Arc::clone(&listener));
+    drop(handle);
     runner.join().unwrap();
     assert_eq!(drops.load(Relaxed), 1);
     assert_eq!(Arc::strong_count(&listener), 1, "nobody else has it any more");
@@ -110,16 +110,16 @@ fn run_against_listener_left() {
 
 /// Whoever waits has claimed the task and lets another thread run it.
 fn delegated() {
-    let (task, receipt, drops) = task();
-    let claimed = receipt.claim().expect("nobody else has");
-    // SAFETY: the receipt is kept until the end.
+    let (task, handle, drops) = task();
+    let claimed = handle.claim().expect("nobody else has");
+    // SAFETY: the handle is kept until the end.
     let delegate = unsafe { claimed.delegate() };
     let runner = thread::spawn(move || {
         assert!(run(delegate));
         assert!(!run(task), "a husk");
     });
-    wait(&receipt);
-    drop(receipt.take().expect("it does not panic"));
+    wait(&handle);
+    drop(handle.take().expect("it does not panic"));
     runner.join().unwrap();
     assert_eq!(drops.load(Relaxed), 1);
 }
@@ -143,21 +143,21 @@ impl Wake for Probe {
 
 /// A future leaves its waker while the task runs; whoever wakes it sees all of it.
 fn run_against_poll() {
-    let (task, receipt, drops) = task();
+    let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
     let probe = Arc::new(Probe(UnsafeCell::new(())));
     probe.0.with_mut(|_| ());
-    receipt.listen(Arc::new(Listener::future(&probe.into())));
+    handle.listen(Arc::new(Listener::future(&probe.into())));
     runner.join().unwrap();
-    drop(receipt);
+    drop(handle);
     assert_eq!(drops.load(Relaxed), 1);
 }
 
 /// Gives every task to a thread of its own.
 struct Threads(std::cell::RefCell<Vec<thread::JoinHandle<()>>>);
 
-impl Host for Threads {
-    fn submit(&self, task: Task, _: u64) {
+impl AnyWorker for Threads {
+    fn push_local(&self, task: Task, _: u64) {
         let thread = thread::spawn(move || assert!(run(task)));
         self.0.borrow_mut().push(thread);
     }
@@ -175,7 +175,7 @@ fn postpone_against_claim() {
     let drops = Arc::new(AtomicUsize::new(0));
     let counted = Counted(Arc::clone(&drops));
     // SAFETY: it borrows nothing.
-    let (task, receipt) = unsafe { Task::job(7, move || counted) };
+    let (task, handle) = unsafe { Task::job(7, move || counted) };
     let other = thread::spawn(move || match task.start() {
         None => false,
         Some(started) => {
@@ -183,18 +183,18 @@ fn postpone_against_claim() {
             run(started.postpone())
         }
     });
-    let claimed = match receipt.claim() {
+    let claimed = match handle.claim() {
         Some(claimed) => {
             let _ = claimed.execute(&Arc::new(PanicHook::default()));
             claimed.done();
             true
         }
         None => {
-            wait(&receipt);
+            wait(&handle);
             false
         }
     };
-    let counted = receipt.take().expect("it does not panic");
+    let counted = handle.take().expect("it does not panic");
     assert_eq!(drops.load(Relaxed), 0);
     drop(counted);
     assert_ne!(other.join().unwrap(), claimed, "by one of them");
@@ -205,13 +205,13 @@ fn postpone_against_claim() {
 fn batch_of_two() {
     let hook = Arc::new(PanicHook::default());
     let closures = [10, 20].map(|n| move || Box::new(n));
-    let (task, receipt, count) = batch::new(closures.into_iter(), &hook);
+    let (task, handle, count) = batch::new(closures.into_iter(), &hook);
     assert_eq!(count, 2);
     let threads = Threads(Default::default());
     // SAFETY: no pool has this id.
     unsafe { enter(1, &threads, &Demand::new(0, 1), || assert!(run(task.expect("not empty")))) };
-    wait(&receipt);
-    assert_eq!(receipt.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
+    wait(&handle);
+    assert_eq!(handle.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
     for thread in threads.0.into_inner() {
         thread.join().unwrap();
     }

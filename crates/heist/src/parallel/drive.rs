@@ -8,10 +8,10 @@
 use std::time::Instant;
 
 use super::Pieces;
-use crate::guest::{self, Offer, Visit};
-use crate::job;
-use crate::join::join;
-use crate::member::with_host;
+use crate::api::join::join;
+use crate::fork::job;
+use crate::parallel::external::{self, Offer, Visit};
+use crate::worker::current::with_worker;
 
 /// The first items that are timed are one part in this many of each worker's share: what is lost if all of
 /// them are long and nobody helps meanwhile.
@@ -90,7 +90,7 @@ struct Rest<'w, W: Work> {
 impl<W: Work> Rest<'_, W> {
     /// On a thread of a pool.
     fn inside(mut self) -> W::Output {
-        let workers = with_host(|host| host.workers()).unwrap_or(1);
+        let workers = with_worker(|worker| worker.workers()).unwrap_or(1);
         if workers == 1 {
             return self.finish();
         }
@@ -115,7 +115,7 @@ impl<W: Work> Rest<'_, W> {
     /// On a thread of no pool: it takes part in what is short, and leaves to the pool what is long.
     /// It offers nothing while what it has offered before lies there.
     fn outside(mut self, offer: Option<&Offer<'_>>) -> W::Output {
-        let workers = guest::workers();
+        let workers = external::workers();
         if workers == 1 {
             return self.finish();
         }
@@ -132,14 +132,14 @@ impl<W: Work> Rest<'_, W> {
                 return output;
             }
             if time > LEAVE {
-                return guest::install(|| self.inside());
+                return external::install(|| self.inside());
             }
             if offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
                 let Self { work, min, left, done, pace } = self;
                 let (left, right) = halve(left);
                 let rest = Self { work, min, left, done: None, pace };
                 let right = || go_on(work, right, pace, min);
-                let (left, right) = guest::join(|offer| rest.outside(Some(offer)), right);
+                let (left, right) = external::join(|offer| rest.outside(Some(offer)), right);
                 return add(work, done, work.combine(left, right));
             }
             let items = self.pace.items(BLOCK);
@@ -159,7 +159,7 @@ impl<W: Work> Rest<'_, W> {
         let items = items.min(left.len());
         let (now, left) = left.split_at(items);
         let done = add(work, done, work.each(now));
-        let pace = Pace(guest::nanoseconds(start.elapsed()) / items as f64);
+        let pace = Pace(external::nanoseconds(start.elapsed()) / items as f64);
         Self { work, min, left, done: Some(done), pace }
     }
 
@@ -184,5 +184,5 @@ fn add<W: Work>(work: &W, done: Option<W::Output>, result: W::Output) -> W::Outp
 }
 
 fn is_somebody_up() -> bool {
-    with_host(|host| host.has_searcher()).unwrap_or(false)
+    with_worker(|worker| worker.has_searcher()).unwrap_or(false)
 }

@@ -22,6 +22,7 @@
 //! have been done or not.
 
 mod drive;
+pub(crate) mod external;
 mod map;
 mod pieces;
 mod sort;
@@ -29,8 +30,7 @@ mod sort;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use crate::guest;
-use crate::member::with_host;
+use crate::worker::current::with_worker;
 use drive::Work;
 pub use pieces::{IntoPieces, Pieces};
 pub use sort::{sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key};
@@ -238,7 +238,7 @@ impl WithMinLen {
 
 /// How many workers the pool that this thread uses has.
 fn workers() -> usize {
-    with_host(|host| host.workers()).unwrap_or_else(guest::workers)
+    with_worker(|worker| worker.workers()).unwrap_or_else(external::workers)
 }
 
 /// A loop that is two closures.

@@ -7,7 +7,7 @@ use super::control::Control;
 use super::desk::{Calls, Desk, Freed, Sleeper};
 use crate::order;
 use crate::sync::{Ordering, full_fence, heavy_fence, light_fence, lock};
-use crate::task::{Promise, Receipt};
+use crate::task::{Promise, TaskHandle};
 
 // What whoever wants the results does.
 pub(super) const AWAKE: usize = 0;
@@ -65,16 +65,21 @@ impl Control {
     /// Whoever wants the results has found none, and `wanted` is the next batch that it wants: it sleeps, or, not `deep`,
     /// dozes, and looks by itself soon. It must look into the mail once more before it does, and [rise](Self::rise)
     /// afterwards. `None`: it is over.
-    pub(crate) fn sleep(&self, freed: &Freed, wanted: u64, deep: bool) -> Option<Receipt<Vec<()>>> {
+    pub(crate) fn sleep(
+        &self,
+        freed: &Freed,
+        wanted: u64,
+        deep: bool,
+    ) -> Option<TaskHandle<Vec<()>>> {
         let mut calls = Calls::default();
         let mut desk = lock(&self.desk.0);
         self.note_freed(&mut desk, freed, &mut calls);
-        let receipt = (!desk.is_over(&self.rules, wanted)).then(|| {
-            let (promise, receipt) = Promise::new();
+        let handle = (!desk.is_over(&self.rules, wanted)).then(|| {
+            let (promise, handle) = Promise::new();
             desk.caller = Some(Sleeper { promise, wanted, deep });
             let state = if deep { ASLEEP } else { DOZING };
             self.hints.0.caller.0.store(state, Ordering::Relaxed);
-            receipt
+            handle
         });
         drop(desk);
         self.make(calls);
@@ -84,11 +89,11 @@ impl Control {
             (true, true) => heavy_fence(order::ASLEEP),
             (true, false) => full_fence(order::ASLEEP),
         }
-        receipt
+        handle
     }
 
     /// Whoever wants the results is awake, for whatever reason.
-    pub(crate) fn rise(&self) {
+    pub(crate) fn wake_reason(&self) {
         drop(self.wake(&mut lock(&self.desk.0)));
     }
 }

@@ -17,22 +17,22 @@ use super::asleep::AWAKE;
 use super::desk::{After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Rules, Tap};
 use super::error::PipelineError;
 use super::report::Report;
+use crate::api::scope::State;
 use crate::cancel::Follower;
-use crate::member::Intake;
 use crate::order;
 use crate::panic::contain;
-use crate::scope::State;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, has_heavy_fence,
     lock,
 };
-use crate::task::{Promise, Receipt};
-use crate::wait;
+use crate::task::{Promise, TaskHandle};
+use crate::worker::current::AnyPool;
+use crate::worker::wait;
 
 /// See the module.
 pub struct Control {
     pub(super) rules: Rules,
-    pool: Arc<dyn Intake>,
+    pool: Arc<dyn AnyPool>,
     /// Can the fence of whoever sleeps be one for the others as well, so that theirs costs nothing?
     pub(super) light: bool,
     pub(super) hints: Padded<Hints>,
@@ -59,7 +59,7 @@ pub(super) struct Hints {
 
 impl Control {
     /// With nobody at work; and the end of the crew.
-    pub(crate) fn new(rules: Rules, pool: Arc<dyn Intake>) -> (Arc<Self>, Receipt<Vec<()>>) {
+    pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let (crew, end) = State::new();
         let desk = Desk::new(pool.workers());
         let control = Self {
@@ -79,7 +79,7 @@ impl Control {
     }
 
     /// Of the pool.
-    pub(crate) fn pool(&self) -> &Arc<dyn Intake> {
+    pub(crate) fn pool(&self) -> &Arc<dyn AnyPool> {
         &self.pool
     }
 
@@ -174,11 +174,11 @@ impl Control {
             {
                 return Some(grant);
             }
-            let (promise, receipt) = Promise::new();
+            let (promise, handle) = Promise::new();
             desk.producer = Some(promise);
             drop(desk);
             self.make(calls);
-            wait::wait(&receipt, self.pool.id());
+            wait::wait(&handle, self.pool.id());
         }
     }
 
@@ -390,7 +390,7 @@ impl Control {
             promise.keep(Ok(Vec::new()), None);
         }
         if let Some(task) = calls.task {
-            self.pool.take_in(task);
+            self.pool.push_remote(task);
         }
     }
 

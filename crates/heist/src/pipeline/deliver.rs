@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::control::Control;
 use super::desk::Freed;
 use super::mail::{Mail, Parcel, Piece};
-use crate::member::with_host;
 use crate::sync::Arc;
-use crate::wait;
+use crate::worker::current::with_worker;
+use crate::worker::wait;
 
 /// Whoever has just delivered something sleeps for so long at first, and is not woken for each batch; what is there by
 /// then is delivered. If that is nothing, it sleeps until it is woken. So a result is held back at most that long, and
@@ -117,29 +117,29 @@ impl<R> Counter<R> {
     /// Waits for the mail. `false`: there will be none.
     #[cold]
     fn fetch(&mut self) -> bool {
-        // A thread of a pool lends its seat to others while it waits, which is not for a moment.
-        let mut deep = with_host(|_| ()).is_some();
+        // A thread of a pool lends its core to others while it waits, which is not for a moment.
+        let mut deep = with_worker(|_| ()).is_some();
         loop {
             if self.collect() {
                 return true;
             }
             let freed = std::mem::take(&mut self.freed);
-            let Some(receipt) = self.control.sleep(&freed, self.next, deep) else { return false };
+            let Some(handle) = self.control.sleep(&freed, self.next, deep) else { return false };
             // Whoever has not seen that this thread sleeps has put something there before.
             if self.collect() {
-                drop(receipt);
-                self.control.rise();
+                drop(handle);
+                self.control.wake_reason();
                 return true;
             }
             if deep {
-                wait::wait(&receipt, self.control.pool().id());
+                wait::wait(&handle, self.control.pool().id());
             } else {
-                wait::doze(&receipt, DOZE);
+                wait::doze(&handle, DOZE);
                 deep = true;
             }
             // First, or to rise would be to wake oneself.
-            drop(receipt);
-            self.control.rise();
+            drop(handle);
+            self.control.wake_reason();
         }
     }
 

@@ -14,7 +14,7 @@ use super::source::Source;
 use super::stage::{Mark, Steps};
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, Padded, pause};
-use crate::task::{End, Errand, Refusal, Task};
+use crate::task::{DetachedTask, End, Refusal, Task};
 
 /// A worker looks at the clock after so many nanoseconds, as long as batches take what they have taken. A guess: some
 /// times what a look costs.
@@ -40,7 +40,7 @@ impl<S: Source, G: Steps<S::Item>> Driver<S, G> {
     }
 }
 
-impl<S, G> Errand for Driver<S, G>
+impl<S, G> DetachedTask for Driver<S, G>
 where
     S: Source + Send,
     S::Item: Send,
@@ -62,7 +62,7 @@ where
         if self.again {
             let next = Self::new(self.frame, self.lane);
             // SAFETY: it leaves the crew in place of this one.
-            return control.pool().take_in(unsafe { Task::borrowing_errand(next) });
+            return control.pool().push_remote(unsafe { Task::detached_borrowing(next) });
         }
         // Before it leaves: it may be the last one that knows of what the user has given, and then drops it.
         let frame = self.frame;

@@ -13,7 +13,7 @@ use super::stage::Same;
 use crate::panic::contain;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Promise;
-use crate::wait;
+use crate::worker::wait;
 
 /// Feeds a [fed](super::Pipeline::fed) pipeline. Clones feed the same one; when the last of them is gone, the run comes
 /// to its end.
@@ -159,10 +159,10 @@ impl<T> Sender<T> {
                 }
                 return Ok(());
             }
-            let (promise, receipt) = Promise::new();
+            let (promise, handle) = Promise::new();
             queue.waiting.push(promise);
             drop(queue);
-            wait::wait(&receipt, NO_POOL);
+            wait::wait(&handle, NO_POOL);
         }
     }
 }

@@ -15,10 +15,10 @@ use super::report::Report;
 use super::source::Source;
 use super::stage::Steps;
 use crate::cancel::Follower;
-use crate::member::Intake;
 use crate::panic::contain;
 use crate::sync::{Arc, Mutex, Padded, elapsed, lock, prefetch_for_write};
-use crate::task::{Receipt, Task};
+use crate::task::{Task, TaskHandle};
+use crate::worker::current::AnyPool;
 
 pub(super) struct Frame<S: Source, G: Steps<S::Item>> {
     pub(super) control: Arc<Control>,
@@ -72,7 +72,7 @@ impl<T, R> Kit<T, R> {
 }
 
 /// Empty batches that a worker keeps, at most; a guess.
-const SPARES: usize = 512;
+const EXTRA_STANDBY: usize = 512;
 /// An empty batch is fetched so many batches before it is needed. A guess.
 const AHEAD: usize = 4;
 
@@ -80,8 +80,8 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
     /// With nobody at work; and the end of the crew.
     pub(super) fn new(
         pipeline: Pipeline<S, G>,
-        pool: Arc<dyn Intake>,
-    ) -> (Arc<Self>, Receipt<Vec<()>>) {
+        pool: Arc<dyn AnyPool>,
+    ) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let Pipeline { mut source, steps, plan } = pipeline;
         let workers = pool.workers();
         let rules = Rules {
@@ -186,7 +186,7 @@ impl<S: Source, G: Steps<S::Item>> Frame<S, G> {
 
     /// An empty batch that a worker has no use for at the moment.
     pub(super) fn give_back(&self, batch: Load<S::Item>, spares: &mut Vec<Load<S::Item>>) {
-        let few = (self.plan.in_flight / (2 * self.lanes.len())).clamp(1, SPARES);
+        let few = (self.plan.in_flight / (2 * self.lanes.len())).clamp(1, EXTRA_STANDBY);
         if self.plan.distribution != Distribution::Pull {
             spares.push(batch);
             if spares.len() >= few {
@@ -228,7 +228,7 @@ where
 {
     fn driver(self: Arc<Self>, lane: usize) -> Task {
         // SAFETY: what it borrows is there until it has left the crew, which the run waits for.
-        unsafe { Task::borrowing_errand(Driver::new(self, lane)) }
+        unsafe { Task::detached_borrowing(Driver::new(self, lane)) }
     }
 
     fn end(&self) {

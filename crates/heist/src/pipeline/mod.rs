@@ -57,8 +57,8 @@ mod deliver;
 mod run;
 mod results;
 
+use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
-use crate::pool::Pool;
 pub use error::{PipelineError, Stage};
 pub use feed::{Feed, SendError, Sender};
 pub use plan::Distribution;
@@ -380,7 +380,7 @@ where
         G::Out: 'static,
     {
         self.plan.check()?;
-        Ok(Results::start(self, pool.intake()))
+        Ok(Results::start(self, pool.any_pool()))
     }
 }
 

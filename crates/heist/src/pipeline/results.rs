@@ -13,10 +13,10 @@ use super::report::Report;
 use super::run::start;
 use super::source::Source;
 use super::stage::Steps;
-use crate::member::{Intake, with_host};
+use crate::api::pool::Pool;
 use crate::panic::contain;
-use crate::pool::Pool;
 use crate::sync::Arc;
+use crate::worker::current::{AnyPool, with_worker};
 
 /// The results of a pipeline, or the error that ended it, as the last item.
 ///
@@ -69,7 +69,7 @@ where
 }
 
 impl<R: Send + 'static> Results<R> {
-    pub(super) fn start<S, G>(pipeline: Pipeline<S, G>, pool: Arc<dyn Intake>) -> Self
+    pub(super) fn start<S, G>(pipeline: Pipeline<S, G>, pool: Arc<dyn AnyPool>) -> Self
     where
         S: Source + Send + 'static,
         S::Item: Send + 'static,
@@ -99,8 +99,8 @@ impl<R: Send + 'static> Results<R> {
         if let Err(error) = pipeline.plan.check() {
             return Self(State::Failed(Some(error)));
         }
-        let here = with_host(|host| host.pool());
-        Self::start(pipeline, here.unwrap_or_else(|| Pool::global().intake()))
+        let here = with_worker(|worker| worker.pool());
+        Self::start(pipeline, here.unwrap_or_else(|| Pool::global().any_pool()))
     }
 }
 

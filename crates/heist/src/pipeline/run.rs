@@ -14,11 +14,11 @@ use super::plan::Distribution;
 use super::report::Report;
 use super::source::Source;
 use super::stage::{Complaint, Steps};
+use crate::api::pool::Pool;
 use crate::cancel::Follower;
 use crate::panic::{AbortOnUnwind, contain};
-use crate::pool::Pool;
 use crate::sync::{Arc, ThreadBuilder, ThreadHandle};
-use crate::wait;
+use crate::worker::wait;
 
 pub(super) fn run<S, G, E>(
     pipeline: Pipeline<S, G>,
@@ -34,7 +34,7 @@ where
 {
     // Others may use what is borrowed until the end of this.
     let guard = AbortOnUnwind;
-    let (frame, end) = Frame::new(pipeline, pool.intake());
+    let (frame, end) = Frame::new(pipeline, pool.any_pool());
     let control = Arc::clone(&frame.control);
     // SAFETY: this function closes the run, and waits for its crew, before it returns; and it does not unwind.
     let producer = unsafe { start(&frame) };

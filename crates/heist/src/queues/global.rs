@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Haul, Queues};
+use super::{Found, Queues};
 use crate::stats::Tally;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
@@ -61,11 +61,11 @@ impl Queues for Global {
         (Self { tasks: Queue::new(), jobs: Queue::new() }, vec![(); workers])
     }
 
-    fn push(&self, _: &(), task: Task, tally: Tally<'_>) {
+    fn push_local(&self, _: &(), task: Task, tally: Tally<'_>) {
         self.tasks.push(task, tally);
     }
 
-    fn inject(&self, task: Task, tally: Tally<'_>) {
+    fn push_remote(&self, task: Task, tally: Tally<'_>) {
         self.tasks.push(task, tally);
     }
 
@@ -96,24 +96,24 @@ impl Queues for Global {
         self.jobs.take_back(is_it, tally)
     }
 
-    fn steal_job(&self, _: usize, tally: Tally<'_>) -> Haul {
-        self.jobs.pop(tally).map_or(Haul::Nothing, |job| Haul::Task(job, 0))
+    fn steal_job(&self, _: usize, tally: Tally<'_>) -> Found {
+        self.jobs.pop(tally).map_or(Found::Nothing, |job| Found::Task(job, 0))
     }
 
     fn has_job(&self, _: usize) -> bool {
         self.jobs.any()
     }
 
-    fn draw(&self, _: &(), tally: Tally<'_>) -> Haul {
+    fn take_injected(&self, _: &(), tally: Tally<'_>) -> Found {
         let oldest = self.tasks.pop(tally).or_else(|| self.jobs.pop(tally));
-        oldest.map_or(Haul::Nothing, |task| Haul::Task(task, 0))
+        oldest.map_or(Found::Nothing, |task| Found::Task(task, 0))
     }
 
-    fn steal(&self, _: &(), _: usize, _: Tally<'_>) -> Haul {
-        Haul::Nothing
+    fn steal(&self, _: &(), _: usize, _: Tally<'_>) -> Found {
+        Found::Nothing
     }
 
-    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
         self.tasks.pop(tally)
     }
 

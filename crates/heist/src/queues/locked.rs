@@ -4,7 +4,7 @@ use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
-use super::{Haul, Queues};
+use super::{Found, Queues};
 use crate::stats::Tally;
 use crate::task::Task;
 
@@ -41,11 +41,11 @@ impl Queues for Locked {
         (Self { injector: Queue::new(), workers: workers.into() }, own)
     }
 
-    fn push(&self, own: &Own, task: Task, tally: Tally<'_>) {
+    fn push_local(&self, own: &Own, task: Task, tally: Tally<'_>) {
         counted(&own.tasks, tally, || own.tasks.push(task));
     }
 
-    fn inject(&self, task: Task, tally: Tally<'_>) {
+    fn push_remote(&self, task: Task, tally: Tally<'_>) {
         self.injector.push(task, tally);
     }
 
@@ -62,24 +62,24 @@ impl Queues for Locked {
         counted(&own.jobs, tally, || own.jobs.pop())
     }
 
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
-        haul(self.workers[victim].jobs.steal(), 0, tally)
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found {
+        to_found(self.workers[victim].jobs.steal(), 0, tally)
     }
 
     fn has_job(&self, victim: usize) -> bool {
         !self.workers[victim].jobs.is_empty()
     }
 
-    fn draw(&self, _: &Own, tally: Tally<'_>) -> Haul {
-        self.injector.pop(tally).map_or(Haul::Nothing, |task| Haul::Task(task, 0))
+    fn take_injected(&self, _: &Own, tally: Tally<'_>) -> Found {
+        self.injector.pop(tally).map_or(Found::Nothing, |task| Found::Task(task, 0))
     }
 
-    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Haul {
+    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Found {
         let stolen = self.workers[victim].tasks.steal_batch_and_pop(&own.tasks);
-        haul(stolen, own.tasks.len(), tally)
+        to_found(stolen, own.tasks.len(), tally)
     }
 
-    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
+    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
         self.injector.pop(tally)
     }
 
@@ -89,13 +89,13 @@ impl Queues for Locked {
     }
 }
 
-fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
+fn to_found(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Found {
     match stolen {
-        Steal::Success(task) => Haul::Task(task, more),
-        Steal::Empty => Haul::Nothing,
+        Steal::Success(task) => Found::Task(task, more),
+        Steal::Empty => Found::Nothing,
         Steal::Retry => {
             tally.one(|block| &block.lock_contention);
-            Haul::Contended
+            Found::Contended
         }
     }
 }

@@ -61,7 +61,7 @@ impl fmt::Display for Strategy {
 }
 
 /// What one look for a task brought.
-pub(crate) enum Haul {
+pub(crate) enum Found {
     /// The task, and how many more came along, into the worker's own deque.
     Task(Task, usize),
     Nothing,
@@ -71,7 +71,7 @@ pub(crate) enum Haul {
 
 /// All queues of a pool.
 pub(crate) trait Queues: Send + Sync + Sized + 'static {
-    /// What the worker in one seat has to itself.
+    /// What the worker in one core has to itself.
     type Own: Send + 'static;
 
     /// Is there anything to steal from other workers?
@@ -87,17 +87,17 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
     /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
-    /// for, and gives its seat to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?
+    /// for, and gives its core to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?
     const NESTS: bool = false;
 
     /// For that many workers.
     fn new(workers: usize) -> (Self, Vec<Self::Own>);
 
     /// From inside: a worker's new task.
-    fn push(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
+    fn push_local(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
 
     /// From outside.
-    fn inject(&self, task: Task, tally: Tally<'_>);
+    fn push_remote(&self, task: Task, tally: Tally<'_>);
 
     /// The worker's own newest.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
@@ -113,7 +113,7 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         if is_it(&newest) {
             return Some(newest);
         }
-        self.push(own, newest, tally);
+        self.push_local(own, newest, tally);
         None
     }
 
@@ -135,25 +135,25 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
             return Some(newest);
         }
         // There was room for it.
-        self.push_job(own, newest, tally).map_or_else(|job| self.inject(job, tally), |()| ());
+        self.push_job(own, newest, tally).map_or_else(|job| self.push_remote(job, tally), |()| ());
         None
     }
 
     /// The oldest job that another worker has published, and that alone: the rest is smaller, and
     /// that worker's next.
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul;
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found;
 
     /// Has that worker published a job?
     fn has_job(&self, victim: usize) -> bool;
 
     /// From outside, oldest first.
-    fn draw(&self, own: &Self::Own, tally: Tally<'_>) -> Haul;
+    fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;
 
     /// From another worker, its oldest.
-    fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Haul;
+    fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Found;
 
     /// From outside, one, without a deque to put more into.
-    fn withdraw(&self, tally: Tally<'_>) -> Option<Task>;
+    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task>;
 
     /// Is there something anywhere, for anybody? The last look before sleep.
     fn any(&self) -> bool;
@@ -161,28 +161,28 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// One for each worker and no other, in the order of their numbers. Of two such calls all workers get the
     /// letters in the same order. `sent` is told for whom a letter is, before it can be fetched; letters to workers that
     /// will never come are returned.
-    fn post(&self, _letters: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
-        unreachable!("only an engine has mail")
+    fn broadcast(&self, _tasks: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
+        unreachable!("only an engine has left")
     }
 
     /// That worker will never come. Returns its mail.
-    fn vacate(&self, _of: usize, _tally: Tally<'_>) -> Vec<Task> {
+    fn abandon_worker(&self, _of: usize, _tally: Tally<'_>) -> Vec<Task> {
         Vec::new()
     }
 
     /// What was posted to that worker first. Only for itself.
-    fn mail(&self, _of: usize, _tally: Tally<'_>) -> Option<Task> {
+    fn pop_broadcast(&self, _of: usize, _tally: Tally<'_>) -> Option<Task> {
         None
     }
 
     /// Was something posted to that worker?
-    fn has_mail(&self, _of: usize) -> bool {
+    fn has_broadcast(&self, _of: usize) -> bool {
         false
     }
 }
 
 /// Steals until it is clear whether there is something.
-fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
+fn steal_until_decided(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
     loop {
         match steal() {
             Steal::Success(task) => return Some(task),
@@ -192,13 +192,13 @@ fn insist(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
     }
 }
 
-fn haul(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Haul {
+fn to_found(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Found {
     match stolen {
-        Steal::Success(task) => Haul::Task(task, more),
-        Steal::Empty => Haul::Nothing,
+        Steal::Success(task) => Found::Task(task, more),
+        Steal::Empty => Found::Nothing,
         Steal::Retry => {
             tally.one(|block| &block.failed_cas);
-            Haul::Contended
+            Found::Contended
         }
     }
 }

@@ -6,7 +6,7 @@ use std::iter;
 use heist_deque::Injector;
 use heist_deque::growable::{self, Stealer, Worker};
 
-use super::{Haul, Queues, haul, insist};
+use super::{Found, Queues, steal_until_decided, to_found};
 use crate::stats::Tally;
 use crate::sync::{Mutex, lock};
 use crate::task::Task;
@@ -15,7 +15,7 @@ use crate::task::Task;
 struct Reach {
     tasks: Stealer<Task>,
     /// For this thread and no other.
-    mail: Injector<Task>,
+    broadcasts: Injector<Task>,
 }
 
 pub(crate) struct Single {
@@ -38,7 +38,7 @@ impl Queues for Single {
         let (own, threads): (Vec<_>, Vec<_>) = (0..workers)
             .map(|_| {
                 let (own, tasks) = growable::new();
-                (own, Reach { tasks, mail: Injector::new() })
+                (own, Reach { tasks, broadcasts: Injector::new() })
             })
             .unzip();
         let absent = Mutex::new(vec![false; workers].into());
@@ -46,12 +46,12 @@ impl Queues for Single {
     }
 
     #[inline]
-    fn push(&self, own: &Self::Own, task: Task, _: Tally<'_>) {
+    fn push_local(&self, own: &Self::Own, task: Task, _: Tally<'_>) {
         own.push(task);
     }
 
     #[inline]
-    fn inject(&self, task: Task, _: Tally<'_>) {
+    fn push_remote(&self, task: Task, _: Tally<'_>) {
         self.injector.push(task);
     }
 
@@ -69,56 +69,56 @@ impl Queues for Single {
         own.pop()
     }
 
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
-        haul(self.threads[victim].tasks.steal(), 0, tally)
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found {
+        to_found(self.threads[victim].tasks.steal(), 0, tally)
     }
 
     fn has_job(&self, victim: usize) -> bool {
         !self.threads[victim].tasks.is_empty()
     }
 
-    fn draw(&self, _: &Self::Own, tally: Tally<'_>) -> Haul {
-        haul(self.injector.steal(), 0, tally)
+    fn take_injected(&self, _: &Self::Own, tally: Tally<'_>) -> Found {
+        to_found(self.injector.steal(), 0, tally)
     }
 
     /// There is only the one deque, and that was tried.
-    fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Haul {
-        Haul::Nothing
+    fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Found {
+        Found::Nothing
     }
 
-    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
-        insist(|| self.injector.steal(), tally)
+    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
+        steal_until_decided(|| self.injector.steal(), tally)
     }
 
     fn any(&self) -> bool {
         !self.injector.is_empty() || self.threads.iter().any(|thread| !thread.tasks.is_empty())
     }
 
-    fn post(&self, letters: impl Iterator<Item = Task>, sent: impl Fn(usize)) -> Vec<Task> {
+    fn broadcast(&self, tasks: impl Iterator<Item = Task>, sent: impl Fn(usize)) -> Vec<Task> {
         let mut left = Vec::new();
         let absent = lock(&self.absent);
-        for (to, letter) in letters.enumerate() {
+        for (to, task) in tasks.enumerate() {
             if absent[to] {
-                left.push(letter);
+                left.push(task);
             } else {
                 sent(to);
-                self.threads[to].mail.push(letter);
+                self.threads[to].broadcasts.push(task);
             }
         }
         left
     }
 
-    fn vacate(&self, of: usize, tally: Tally<'_>) -> Vec<Task> {
+    fn abandon_worker(&self, of: usize, tally: Tally<'_>) -> Vec<Task> {
         let mut absent = lock(&self.absent);
         absent[of] = true;
-        iter::from_fn(|| self.mail(of, tally)).collect()
+        iter::from_fn(|| self.pop_broadcast(of, tally)).collect()
     }
 
-    fn mail(&self, of: usize, tally: Tally<'_>) -> Option<Task> {
-        insist(|| self.threads[of].mail.steal(), tally)
+    fn pop_broadcast(&self, of: usize, tally: Tally<'_>) -> Option<Task> {
+        steal_until_decided(|| self.threads[of].broadcasts.steal(), tally)
     }
 
-    fn has_mail(&self, of: usize) -> bool {
-        !self.threads[of].mail.is_empty()
+    fn has_broadcast(&self, of: usize) -> bool {
+        !self.threads[of].broadcasts.is_empty()
     }
 }

@@ -4,7 +4,7 @@ use heist_deque::bounded::{self, Stealer, Worker};
 use heist_deque::facade::Watched;
 use heist_deque::{BATCH_LIMIT, Full, Injector};
 
-use super::{Haul, Queues, haul, insist};
+use super::{Found, Queues, steal_until_decided, to_found};
 use crate::stats::Tally;
 use crate::task::Task;
 
@@ -54,14 +54,14 @@ impl Queues for Stealing {
     }
 
     #[inline]
-    fn push(&self, own: &Own, task: Task, tally: Tally<'_>) {
+    fn push_local(&self, own: &Own, task: Task, tally: Tally<'_>) {
         if let Err(Full(task)) = own.deque.push(task) {
             self.overflow(own, task, tally);
         }
     }
 
     #[inline]
-    fn inject(&self, task: Task, _: Tally<'_>) {
+    fn push_remote(&self, task: Task, _: Tally<'_>) {
         self.injector.push(task);
     }
 
@@ -78,26 +78,26 @@ impl Queues for Stealing {
         own.jobs.pop()
     }
 
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Haul {
-        haul(self.workers[victim].jobs.steal(), 0, tally)
+    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found {
+        to_found(self.workers[victim].jobs.steal(), 0, tally)
     }
 
     fn has_job(&self, victim: usize) -> bool {
         !self.workers[victim].jobs.is_empty()
     }
 
-    fn draw(&self, own: &Own, tally: Tally<'_>) -> Haul {
+    fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {
         let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
-        haul(drawn, came_along(own), tally)
+        to_found(drawn, came_along(own), tally)
     }
 
-    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Haul {
+    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Found {
         let stolen = self.workers[victim].tasks.steal_batch_and_pop(&own.deque);
-        haul(stolen, came_along(own), tally)
+        to_found(stolen, came_along(own), tally)
     }
 
-    fn withdraw(&self, tally: Tally<'_>) -> Option<Task> {
-        insist(|| self.injector.steal(), tally)
+    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
+        steal_until_decided(|| self.injector.steal(), tally)
     }
 
     fn any(&self) -> bool {
@@ -112,7 +112,7 @@ impl Stealing {
     #[inline(never)]
     fn overflow(&self, own: &Own, task: Task, tally: Tally<'_>) {
         tally.one(|block| &block.overflows);
-        let oldest = || insist(|| own.stealer.steal(), tally);
+        let oldest = || steal_until_decided(|| own.stealer.steal(), tally);
         self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
             // A thief is still reading out of the slot that is next.

@@ -1,6 +1,6 @@
 //! What the pool has done, in numbers: one block of counters per worker, written by its owner.
 //!
-//! A worker's block has one writer, so counting is a load and a store; what threads without a seat
+//! A worker's block has one writer, so counting is a load and a store; what threads without a core
 //! count (spawns from outside) goes to one more block, by atomic additions.
 
 #[cfg(feature = "prometheus")]
@@ -155,14 +155,14 @@ impl Ledger {
         Self { blocks: (0..=workers).map(|_| Arc::default()).collect() }
     }
 
-    /// For the worker in that seat.
-    pub(crate) fn of_seat(&self, seat: usize) -> OwnBlock {
-        OwnBlock(Arc::clone(&self.blocks[seat]))
+    /// For the worker in that core.
+    pub(crate) fn of_worker(&self, core: usize) -> OwnBlock {
+        OwnBlock(Arc::clone(&self.blocks[core]))
     }
 
-    /// Of everybody who has no seat.
+    /// Of everybody who has no core.
     #[inline(always)]
-    pub(crate) fn of_others(&self) -> Tally<'_> {
+    pub(crate) fn of_non_workers(&self) -> Tally<'_> {
         Tally { block: &self.blocks[self.blocks.len() - 1], own: false }
     }
 

@@ -26,9 +26,9 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
 }
 
 /// Nothing is kept.
-pub(crate) struct Season(());
+pub(crate) struct SlotLease(());
 
-impl Season {
+impl SlotLease {
     pub(crate) fn begin() -> Self {
         Self(())
     }

@@ -41,8 +41,8 @@ unsafe fn root_of_job<F>(slot: NonNull<Slot>) -> usize {
 }
 
 /// See [`Kind::root`].
-unsafe fn root_of_errand<E: Errand>(slot: NonNull<Slot>) -> usize {
-    // SAFETY: started by the caller, so the errand is there and the caller's.
+unsafe fn root_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
+    // SAFETY: started by the caller, so the detached task is there and the caller's.
     unsafe { Slot::look(slot, E::root) }
 }
 
@@ -145,7 +145,7 @@ unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 }
 
 /// A task that looks after its own outcome.
-pub(crate) trait Errand: Send {
+pub(crate) trait DetachedTask: Send {
     /// Is it part of a fork? See [`Kind::root`].
     const JOB: bool = false;
 
@@ -164,41 +164,41 @@ pub(crate) trait Errand: Send {
 }
 
 /// See [`Kind::execute_alone`].
-unsafe fn run_errand<E: Errand>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
-    // SAFETY: started by the caller, so the errand is there and the caller's.
-    let mut errand: E = unsafe { Slot::take(slot) };
-    let end = errand.run(hook);
+unsafe fn run_detached<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+    // SAFETY: started by the caller, so the detached task is there and the caller's.
+    let mut detached: E = unsafe { Slot::take(slot) };
+    let end = detached.run(hook);
     // SAFETY: taken out above.
-    unsafe { Slot::put(slot, errand) };
+    unsafe { Slot::put(slot, detached) };
     end
 }
 
 /// See [`Kind::refuse`].
-unsafe fn refuse_errand<E: Errand>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+unsafe fn refuse_detached<E: DetachedTask>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
     // SAFETY: as in `run_errand`.
-    let mut errand: E = unsafe { Slot::take(slot) };
-    let count = errand.refuse(refusal);
+    let mut detached: E = unsafe { Slot::take(slot) };
+    let count = detached.refuse(refusal);
     // SAFETY: taken out above.
-    unsafe { Slot::put(slot, errand) };
+    unsafe { Slot::put(slot, detached) };
     count
 }
 
 /// See [`Kind::discard`]: what it leaves is itself.
-unsafe fn finish_errand<E: Errand>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
+unsafe fn finish_detached<E: DetachedTask>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
     // SAFETY: put back by one of the above.
     unsafe { Slot::take::<E>(slot) }.finish();
 }
 
-/// Of an errand.
-pub(super) fn of_errand<E: Errand>() -> &'static Kind {
+/// Of an detached task.
+pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
     const {
         &Kind {
             execute: never_run,
-            execute_alone: run_errand::<E>,
+            execute_alone: run_detached::<E>,
             leaves: true,
-            root: if E::JOB { Some(root_of_errand::<E>) } else { None },
-            refuse: refuse_errand::<E>,
-            discard: finish_errand::<E>,
+            root: if E::JOB { Some(root_of_detached::<E>) } else { None },
+            refuse: refuse_detached::<E>,
+            discard: finish_detached::<E>,
         }
     }
 }
@@ -218,9 +218,9 @@ pub(super) fn of_promise<T>() -> &'static Kind {
 }
 
 /// A promise is never in a queue and never claimed: it has been started from the beginning. And an
-/// errand has no handle.
+/// detached task has no handle.
 unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
-    unreachable!("a promise is kept, an errand is run alone")
+    unreachable!("a promise is kept, an detached is run alone")
 }
 
 /// Likewise.

@@ -1,6 +1,6 @@
 //! What a unit of work is: erased, executed at most once, small closures stored inline.
 //!
-//! A [`Task`] is what the queues carry; a [`Receipt`] is what its handle holds. `state` says how the
+//! A [`Task`] is what the queues carry; a [`TaskHandle`] is what its handle holds. `state` says how the
 //! two sides share the slot.
 
 mod state;
@@ -15,21 +15,22 @@ mod recycle;
 #[path = "fresh.rs"]
 mod recycle;
 
-mod receipt;
+mod handle;
+pub(crate) mod listener;
 mod queued;
 mod promise;
 
 use std::ptr::NonNull;
 
-use crate::listener::Listener;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, UnsafeCell};
-pub(crate) use kind::Errand;
+use crate::task::listener::Listener;
+pub(crate) use handle::{Awaited, Claimed, TaskHandle};
+pub(crate) use kind::DetachedTask;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::Promise;
 pub(crate) use queued::{Started, Task};
-pub(crate) use receipt::{Awaited, Claimed, Receipt};
-pub(crate) use recycle::Season;
+pub(crate) use recycle::SlotLease;
 pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::State;

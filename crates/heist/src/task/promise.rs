@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use super::handle::TaskHandle;
 use super::outcome::{Failure, Outcome};
 use super::queued::share;
-use super::receipt::Receipt;
 use super::slot::{Refusal, Slot};
 use super::state::State;
 use super::{kind, make};
@@ -23,9 +23,9 @@ unsafe impl<T: Send> Send for Promise<T> {}
 
 impl<T: Send> Promise<T> {
     /// A promise, and who waits for it.
-    pub(crate) fn new() -> (Self, Receipt<Vec<T>>) {
+    pub(crate) fn new() -> (Self, TaskHandle<Vec<T>>) {
         let slot = make(kind::of_promise::<T>(), State::promised());
-        (Self { slot, results: PhantomData }, Receipt::new(slot))
+        (Self { slot, results: PhantomData }, TaskHandle::new(slot))
     }
 
     pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {

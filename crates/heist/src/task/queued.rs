@@ -3,8 +3,8 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use super::kind::{self, Errand, Rooted};
-use super::receipt::Receipt;
+use super::handle::TaskHandle;
+use super::kind::{self, DetachedTask, Rooted};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
@@ -30,7 +30,7 @@ impl Task {
     ///
     /// What the closure and its result borrow stays alive until the task is done.
     #[inline]
-    pub(crate) unsafe fn new<F, T>(closure: F) -> (Self, Receipt<T>)
+    pub(crate) unsafe fn new<F, T>(closure: F) -> (Self, TaskHandle<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
@@ -38,7 +38,7 @@ impl Task {
         let slot = make(kind::of_task::<F, T>(), State::queued());
         // SAFETY: just made, and empty.
         unsafe { Slot::put(slot, closure) };
-        (Self(slot), Receipt::new(slot))
+        (Self(slot), TaskHandle::new(slot))
     }
 
     /// Likewise, a part of a fork, whose frame waits for it, and which descends from `root`.
@@ -46,7 +46,7 @@ impl Task {
     /// # Safety
     ///
     /// As for [`new`](Self::new).
-    pub(crate) unsafe fn job<F, T>(root: usize, closure: F) -> (Self, Receipt<T>)
+    pub(crate) unsafe fn job<F, T>(root: usize, closure: F) -> (Self, TaskHandle<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
@@ -54,14 +54,14 @@ impl Task {
         let slot = make(kind::of_job::<F, T>(), State::queued());
         // SAFETY: just made, and empty.
         unsafe { Slot::put(slot, Rooted { root, closure }) };
-        (Self(slot), Receipt::new(slot))
+        (Self(slot), TaskHandle::new(slot))
     }
 
     /// A task that nobody has a handle to.
     #[inline]
-    pub(crate) fn errand<E: Errand + 'static>(errand: E) -> Self {
+    pub(crate) fn detached<E: DetachedTask + 'static>(detached: E) -> Self {
         // SAFETY: it borrows nothing.
-        unsafe { Self::borrowing_errand(errand) }
+        unsafe { Self::detached_borrowing(detached) }
     }
 
     /// Likewise, one that borrows.
@@ -70,10 +70,10 @@ impl Task {
     ///
     /// What it borrows stays alive until it is finished.
     #[inline]
-    pub(crate) unsafe fn borrowing_errand<E: Errand>(errand: E) -> Self {
-        let slot = make(kind::of_errand::<E>(), State::alone());
+    pub(crate) unsafe fn detached_borrowing<E: DetachedTask>(detached: E) -> Self {
+        let slot = make(kind::of_detached::<E>(), State::alone());
         // SAFETY: just made, and empty.
-        unsafe { Slot::put(slot, errand) };
+        unsafe { Slot::put(slot, detached) };
         Self(slot)
     }
 
@@ -83,12 +83,12 @@ impl Task {
     }
 
     /// Gives it up if the handle's side has run it, or is about to.
-    pub(crate) fn unless_husk(self) -> Option<Self> {
+    pub(crate) fn unless_stale(self) -> Option<Self> {
         // SAFETY: the queue's side keeps it alive.
         if !unsafe { Slot::state(self.0) }.is_started() {
             return Some(self);
         }
-        leave_husk(ManuallyDrop::new(self).0);
+        drop_stale(ManuallyDrop::new(self).0);
         None
     }
 
@@ -107,8 +107,8 @@ impl Task {
         match unsafe { Slot::state(slot) }.start() {
             Start::Alone => Some(Started { slot, alone: true }),
             Start::Ours => Some(Started { slot, alone: false }),
-            Start::Husk => {
-                leave_husk(slot);
+            Start::Stale => {
+                drop_stale(slot);
                 None
             }
         }
@@ -116,7 +116,7 @@ impl Task {
 }
 
 #[cold]
-fn leave_husk(slot: NonNull<Slot>) {
+fn drop_stale(slot: NonNull<Slot>) {
     // SAFETY: the queue's side keeps it alive.
     if unsafe { Slot::state(slot) }.leave_queue() == Left::Last {
         // SAFETY: the handle's side has taken the outcome and is gone.
@@ -129,7 +129,7 @@ impl Drop for Task {
     fn drop(&mut self) {
         if let Some(started) = Self(self.0).start() {
             let (_, ended) = started.refuse(Refusal::Stopped);
-            ended.publish(None);
+            ended.deliver(None);
         }
     }
 }
@@ -216,7 +216,7 @@ impl Started {
 impl Ended {
     /// Lets the handle's side have it; without one, drops it and tells the hook what panics.
     #[inline(always)]
-    pub(crate) fn publish(self, hook: Option<&PanicHook>) {
+    pub(crate) fn deliver(self, hook: Option<&PanicHook>) {
         let Self { slot, rest } = self;
         match rest {
             Rest::Shared => share(slot, hook),
@@ -237,7 +237,7 @@ pub(super) fn share(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
         unsafe { dispose(slot, hook) };
         forget_listener(listener);
     } else if let Some(listener) = listener {
-        listener.tell();
+        listener.notify();
         forget_listener(Some(listener));
     }
 }

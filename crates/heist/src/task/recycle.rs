@@ -207,16 +207,16 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
 }
 
 /// Says that there is a pool, and that slots are worth keeping, until it is dropped.
-pub(crate) struct Season(());
+pub(crate) struct SlotLease(());
 
-impl Season {
+impl SlotLease {
     pub(crate) fn begin() -> Self {
         lock(&DEPOT_OF_ALL).pools += 1;
         Self(())
     }
 }
 
-impl Drop for Season {
+impl Drop for SlotLease {
     /// With the last pool the memory goes back; what threads have on their stacks is theirs until
     /// they end.
     fn drop(&mut self) {

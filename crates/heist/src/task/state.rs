@@ -6,9 +6,9 @@
 
 use std::ptr;
 
-use crate::listener::Listener;
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, Ordering};
+use crate::task::listener::Listener;
 
 /// Somebody has taken it upon itself to run or to refuse the task; the closure is theirs.
 const STARTED: usize = 1;
@@ -33,7 +33,7 @@ pub(crate) enum Start {
     /// It is ours; the handle's side may be waiting.
     Ours,
     /// The handle's side has run it. Let go.
-    Husk,
+    Stale,
 }
 
 /// What a side finds when it lets go.
@@ -70,7 +70,7 @@ impl State {
         if now == HANDLE_GONE {
             return Start::Alone;
         }
-        if now & STARTED == 0 && self.claim() { Start::Ours } else { Start::Husk }
+        if now & STARTED == 0 && self.claim() { Start::Ours } else { Start::Stale }
     }
 
     /// Handle's side: may we run it?
@@ -106,7 +106,7 @@ impl State {
         listener(self.0.fetch_or(DONE, order::queue_leaves()))
     }
 
-    /// Queue's side lets go of a husk.
+    /// Queue's side lets go of a stale entry.
     pub(crate) fn leave_queue(&self) -> Left {
         left(self.0.fetch_or(QUEUE_GONE, order::queue_leaves()) & HANDLE_GONE)
     }

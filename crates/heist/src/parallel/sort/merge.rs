@@ -8,7 +8,7 @@ use std::mem::{self, MaybeUninit};
 
 use super::Compare;
 use super::walk::Walk;
-use crate::join::join;
+use crate::api::join::join;
 
 /// A merge that has not begun: all of `left` and `right` are elements. Dropped, it moves them to `dest`
 /// as they are.

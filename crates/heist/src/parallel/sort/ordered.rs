@@ -3,7 +3,7 @@
 use std::mem;
 
 use super::Compare;
-use crate::join::join;
+use crate::api::join::join;
 
 /// So many elements are looked at before anyone is called to help: in most slices they are out of
 /// order already.

@@ -5,7 +5,7 @@
 //! almost all elements; what they disagree on is for the caller to mend. Nothing but swaps moves an
 //! element, so a panic at any moment loses none.
 
-use crate::join::join;
+use crate::api::join::join;
 
 /// Elements that are worth a task of their own when all that is done is to swap them; a guess.
 const SWAPS: usize = 1 << 15;

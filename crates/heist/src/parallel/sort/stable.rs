@@ -12,8 +12,8 @@ use std::mem::MaybeUninit;
 
 use super::merge::Merge;
 use super::{Compare, crew, ordered};
-use crate::guest::inside;
-use crate::join::join;
+use crate::api::join::join;
+use crate::parallel::external::inside;
 
 /// Leaves for each worker, or up to four times as many: so many that one who is late has little left
 /// that nobody can take.

@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use super::partition::{exchange, partition};
 use super::{Compare, crew, ordered};
-use crate::guest::inside;
-use crate::join::join;
+use crate::api::join::join;
+use crate::parallel::external::inside;
 
 /// Leaves for each worker, if all are of the same length: so many that one who is late has little
 /// left that nobody can take.

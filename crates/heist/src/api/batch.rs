@@ -10,11 +10,11 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use crate::member::with_host;
 use crate::order;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
-use crate::task::{End, Errand, Failure, Promise, Receipt, Refusal, Task};
+use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::worker::current::with_worker;
 
 /// Closures that share a counter of those that are left. Neighbours mostly run on the same worker,
 /// so that a counter mostly stays in its cache; a guess.
@@ -67,17 +67,17 @@ unsafe impl<F: Send, T: Send> Send for Piece<F, T> {}
 pub(crate) fn new<F, T>(
     tasks: impl Iterator<Item = F>,
     hook: &Arc<PanicHook>,
-) -> (Option<Task>, Receipt<Vec<T>>, u64)
+) -> (Option<Task>, TaskHandle<Vec<T>>, u64)
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
     let entries: Box<[_]> = tasks.map(|task| UnsafeCell::new(Entry::Closure(task))).collect();
-    let (promise, receipt) = Promise::new();
+    let (promise, handle) = Promise::new();
     let count = entries.len();
     if count == 0 {
         promise.keep(Ok(Vec::new()), Some(hook));
-        return (None, receipt, 0);
+        return (None, handle, 0);
     }
     let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
     let groups: Box<[_]> = (0..count.div_ceil(GROUP)).map(of_group).collect();
@@ -89,10 +89,10 @@ where
         hook: Arc::clone(hook),
     };
     let piece = Piece { batch: NonNull::from(Box::leak(Box::new(batch))), range: 0..count };
-    (Some(Task::errand(piece)), receipt, count as u64)
+    (Some(Task::detached(piece)), handle, count as u64)
 }
 
-impl<F, T> Errand for Piece<F, T>
+impl<F, T> DetachedTask for Piece<F, T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -102,7 +102,7 @@ where
             let middle = self.range.start + self.range.len() / 2;
             let upper = Self { batch: self.batch, range: middle..self.range.end };
             self.range.end = middle;
-            with_host(|host| host.submit(Task::errand(upper), 0));
+            with_worker(|worker| worker.push_local(Task::detached(upper), 0));
         }
         let Entry::Closure(closure) = self.exchange(self.range.start, Entry::Away) else {
             unreachable!("a closure is run once")

@@ -10,7 +10,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
 #[repr(align(16))]
 #[derive(Debug)]
 pub(crate) enum Listener {
-    Thread(Berth),
+    Thread(Sleeper),
     /// The waker of the last poll.
     Future(Mutex<Option<Waker>>),
 }
@@ -18,7 +18,7 @@ pub(crate) enum Listener {
 impl Listener {
     /// For the thread that calls.
     pub(crate) fn thread() -> Self {
-        Self::Thread(Berth { parker: Parker::new(), called: AtomicBool::new(false) })
+        Self::Thread(Sleeper { parker: Parker::new(), called: AtomicBool::new(false) })
     }
 
     pub(crate) fn future(waker: &Waker) -> Self {
@@ -35,18 +35,18 @@ impl Listener {
     }
 
     /// Of a thread's own listener.
-    pub(crate) fn berth(&self) -> &Berth {
+    pub(crate) fn sleeper(&self) -> &Sleeper {
         match self {
-            Self::Thread(berth) => berth,
+            Self::Thread(sleeper) => sleeper,
             Self::Future(_) => unreachable!("a future does not sleep"),
         }
     }
 
     /// Says that what the listener waits for has happened. It has no effect on one that waits no
     /// longer.
-    pub(crate) fn tell(&self) {
+    pub(crate) fn notify(&self) {
         match self {
-            Self::Thread(berth) => berth.parker.wake(),
+            Self::Thread(sleeper) => sleeper.parker.wake(),
             Self::Future(waker) => {
                 let waker = lock(waker).take();
                 if let Some(waker) = waker {
@@ -61,20 +61,20 @@ impl Listener {
 /// So that a thread can wait for what a future was polled for.
 impl Wake for Listener {
     fn wake(self: Arc<Self>) {
-        self.tell();
+        self.notify();
     }
 }
 
 /// Where a thread sleeps.
 #[derive(Debug)]
-pub(crate) struct Berth {
+pub(crate) struct Sleeper {
     parker: Parker,
     /// Has the pool called it to look for work? Cleared by the thread when it lies down, set by
     /// whoever takes it off the list of sleepers; both under the lock of that list.
     called: AtomicBool,
 }
 
-impl Berth {
+impl Sleeper {
     /// See [`Parker::park`].
     pub(crate) fn park(&self) {
         self.parker.park();
@@ -85,13 +85,13 @@ impl Berth {
         self.parker.park_for(limit);
     }
 
-    pub(crate) fn lie_down(&self) {
+    pub(crate) fn prepare_sleep(&self) {
         // Ordering: relaxed, for all three. It only says when to take the lock of the list, under which
         // it was written.
         self.called.store(false, Ordering::Relaxed);
     }
 
-    pub(crate) fn call(&self) {
+    pub(crate) fn mark_called(&self) {
         self.called.store(true, Ordering::Relaxed);
     }
 

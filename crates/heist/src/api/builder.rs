@@ -2,17 +2,17 @@
 
 use std::fmt;
 
-use crate::core::{Config, Core};
+use crate::api::pool::{Inner, Pool};
 use crate::error::BuildError;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{Panic, PanicHook};
-use crate::pool::{Engine, Pool};
 use crate::queues::{Queues, Strategy};
-use crate::relief::Shift;
-use crate::seat::Seat;
 use crate::sync::{Arc, parallelism};
 use crate::trace::{self, MOST_EVENTS};
-use crate::worker;
+use crate::worker::core::Core;
+use crate::worker::handoff::HandedCore;
+use crate::worker::run;
+use crate::worker::shared::{Config, Shared};
 
 /// Names the number of workers for those who do not say otherwise.
 const ENVIRONMENT: &str = "HEIST_WORKERS";
@@ -199,7 +199,7 @@ impl Builder {
         }
         let config = Config {
             workers,
-            guests: 0,
+            attached: 0,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             on_thread_start: self.on_thread_start,
@@ -208,9 +208,9 @@ impl Builder {
             trace: trace::of_pool(&self.strategy.to_string(), workers, self.trace),
         };
         Ok(Pool::new(match self.strategy {
-            Strategy::WorkStealing => Engine::Stealing(start(config)?),
-            Strategy::LockedDeques => Engine::Locked(start(config)?),
-            Strategy::GlobalQueue => Engine::Global(start(config)?),
+            Strategy::WorkStealing => Inner::Stealing(start(config)?),
+            Strategy::LockedDeques => Inner::Locked(start(config)?),
+            Strategy::GlobalQueue => Inner::Global(start(config)?),
         }))
     }
 }
@@ -227,19 +227,19 @@ fn default_workers() -> Result<usize, BuildError> {
 }
 
 /// All of the threads or none.
-fn start<Q: Queues>(config: Config) -> Result<Arc<Core<Q>>, BuildError> {
+fn start<Q: Queues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
-    let (core, own) = Core::<Q>::new(config);
-    let core = Arc::new(core);
+    let (shared, own) = Shared::<Q>::new(config);
+    let shared = Arc::new(shared);
     for (index, own) in own.into_iter().enumerate() {
-        let seat = Seat::new(index, own, core.ledger.of_seat(index));
-        let shift = Shift { seat: Box::new(seat), first: None };
-        if let Err((_, source)) = worker::start(&core, index, shift) {
-            core.give_up(asked - index);
+        let core = Core::new(index, own, shared.ledger.of_worker(index));
+        let handed = HandedCore { core: Box::new(core), first: None };
+        if let Err((_, source)) = run::start(&shared, index, handed) {
+            shared.abort_start(asked - index);
             return Err(BuildError::Thread { started: index, asked, source });
         }
     }
-    Ok(core)
+    Ok(shared)
 }
 
 impl fmt::Debug for Builder {

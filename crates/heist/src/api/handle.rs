@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::JoinError;
-use crate::listener::Listener;
 use crate::sync::Arc;
-use crate::task::{Awaited, Claimed, Receipt};
-use crate::wait::wait;
+use crate::task::listener::Listener;
+use crate::task::{Awaited, Claimed, TaskHandle};
+use crate::worker::wait::wait;
 
 /// A task's result, to be waited for or awaited.
 ///
@@ -22,16 +22,16 @@ use crate::wait::wait;
 /// ```
 pub struct JoinHandle<T> {
     /// `None` once a poll has given out the result.
-    receipt: Option<Receipt<T>>,
-    /// Where it was spawned: `Core::id`. Only compared.
+    handle: Option<TaskHandle<T>>,
+    /// Where it was spawned: `Shared::id`. Only compared.
     pool: usize,
     /// What the first poll has left with the task.
     polled: Option<Arc<Listener>>,
 }
 
 impl<T> JoinHandle<T> {
-    pub(crate) fn new(receipt: Receipt<T>, pool: usize) -> Self {
-        Self { receipt: Some(receipt), pool, polled: None }
+    pub(crate) fn new(handle: TaskHandle<T>, pool: usize) -> Self {
+        Self { handle: Some(handle), pool, polled: None }
     }
 
     /// Waits for the task and takes its result.
@@ -54,12 +54,12 @@ impl<T> JoinHandle<T> {
     ///
     /// If the handle was polled to its end before.
     pub fn join(mut self) -> Result<T, JoinError> {
-        let receipt = self.receipt.take().expect("the result was given out by a poll");
+        let handle = self.handle.take().expect("the result was given out by a poll");
         match self.polled.take() {
-            None => wait(&receipt, self.pool),
-            Some(listener) => wait(&Polled { receipt: &receipt, listener: &listener }, self.pool),
+            None => wait(&handle, self.pool),
+            Some(listener) => wait(&Polled { handle: &handle, listener: &listener }, self.pool),
         }
-        receipt.take()
+        handle.take()
     }
 
     /// Is the result there? Then [`join`](Self::join) does not wait.
@@ -72,7 +72,7 @@ impl<T> JoinHandle<T> {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.receipt.as_ref().is_none_or(Awaited::is_done)
+        self.handle.as_ref().is_none_or(Awaited::is_done)
     }
 }
 
@@ -95,51 +95,51 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let receipt = this.receipt.as_ref().expect("polled after the result was given out");
+        let handle = this.handle.as_ref().expect("polled after the result was given out");
         let pending = match &this.polled {
-            _ if receipt.is_done() => false,
+            _ if handle.is_done() => false,
             None => {
                 let listener = Arc::new(Listener::future(context.waker()));
                 this.polled = Some(Arc::clone(&listener));
-                receipt.listen(listener)
+                handle.listen(listener)
             }
             Some(listener) => {
                 listener.set_waker(context.waker());
                 // If the task ended before, it may have told the one before this one. It says that it
                 // is done before it asks whom to tell.
-                !receipt.is_done()
+                !handle.is_done()
             }
         };
         if pending {
             return Poll::Pending;
         }
-        let receipt = this.receipt.take().expect("looked at above");
-        Poll::Ready(receipt.take())
+        let handle = this.handle.take().expect("looked at above");
+        Poll::Ready(handle.take())
     }
 }
 
 /// A task that has a future's listener already, seen by a thread.
 struct Polled<'h, T> {
-    receipt: &'h Receipt<T>,
+    handle: &'h TaskHandle<T>,
     listener: &'h Listener,
 }
 
 impl<T> Awaited for Polled<'_, T> {
     fn id(&self) -> usize {
-        self.receipt.id()
+        self.handle.id()
     }
 
     fn is_done(&self) -> bool {
-        self.receipt.is_done()
+        self.handle.is_done()
     }
 
     fn listen(&self, listener: Arc<Listener>) -> bool {
         self.listener.set_waker(&listener.into());
-        !self.receipt.is_done()
+        !self.handle.is_done()
     }
 
     fn claim(&self) -> Option<Claimed<'_>> {
-        self.receipt.claim()
+        self.handle.claim()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Who wants work: a word for each seat, raised by those who find nothing, answered by the thread in
-//! the seat at its next fork.
+//! Who wants work: a word for each core, raised by those who find nothing, answered by the thread in
+//! the core at its next fork.
 //!
 //! The owner looks at its word at every join, so looking must cost nothing: a load of a line that nobody
 //! writes while everybody is busy. Whoever has nothing to do raises the words of all others; a
@@ -7,51 +7,51 @@
 //! off its word *before* it publishes a job and looks for sleepers. So a demand that is
 //! taken away has been answered: `idle/README.md` has the argument.
 
+use crate::fork::raid::Chain;
 use crate::idle::Idle;
 use crate::order;
-use crate::raid::Chain;
 use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
 
 /// How many jobs somebody wants who is looking for work. More than one, because the owner may go on
 /// into something long in which it does not look; few enough that an answer costs less than a steal. A
 /// guess.
 #[cfg(not(any(loom, shuttle)))]
-const APPETITE: usize = 16;
+const WANTED_BY_SEARCHER: usize = 16;
 /// And somebody who sleeps: will not be up soon, and has time for more. A guess: half a lane.
 #[cfg(not(any(loom, shuttle)))]
-const HUNGER: usize = 128;
+const WANTED_BY_SLEEPER: usize = 128;
 /// Small, so that a checker sees the end of it.
 #[cfg(any(loom, shuttle))]
-const APPETITE: usize = 1;
+const WANTED_BY_SEARCHER: usize = 1;
 /// Likewise.
 #[cfg(any(loom, shuttle))]
-const HUNGER: usize = 1;
+const WANTED_BY_SLEEPER: usize = 1;
 
-/// In the place of the number of a seat.
-pub(crate) const NO_SEAT: usize = usize::MAX;
+/// In the place of the number of a core.
+pub(crate) const NO_WORKER: usize = usize::MAX;
 
 /// Somebody is, or has been, at the owner's private jobs (`raid`): the owner must look again, with the lock.
 const RAID: usize = 1 << (usize::BITS - 1);
 
-/// The word of one seat.
+/// The word of one core.
 pub(crate) struct Demand {
-    /// How many more jobs are wanted, and [`RAID`]. Raised by anybody, lowered by the thread in the seat.
+    /// How many more jobs are wanted, and [`RAID`]. Raised by anybody, lowered by the thread in the core.
     ///
     /// Ordering: relaxed, everywhere. It brings no data with it, and what must be ordered is, by the
     /// fences of the idle protocol, and by the lock of the chain.
     wanted: AtomicUsize,
     /// By which a thief is found again.
-    pub(crate) seat: usize,
-    /// The private jobs of the thread in the seat, if they can be raided.
+    pub(crate) core: usize,
+    /// The private jobs of the thread in the core, if they can be raided.
     pub(crate) chain: Option<Chain>,
 }
 
 impl Demand {
     /// Raised from the beginning, so that the first fork can be stolen at once; unless there is nobody to
     /// do so.
-    pub(crate) fn new(seat: usize, workers: usize) -> Self {
-        let wanted = if workers == 1 { 0 } else { HUNGER };
-        Self { wanted: AtomicUsize::new(wanted), seat, chain: None }
+    pub(crate) fn new(core: usize, workers: usize) -> Self {
+        let wanted = if workers == 1 { 0 } else { WANTED_BY_SLEEPER };
+        Self { wanted: AtomicUsize::new(wanted), core, chain: None }
     }
 
     /// Likewise, where thieves help themselves if need be.
@@ -73,14 +73,14 @@ impl Demand {
     /// Not the owner. Writes only if it must: the owner reads this at every join.
     pub(crate) fn raise(&self) {
         if self.count() == 0 {
-            self.wanted.fetch_or(APPETITE, Ordering::Relaxed);
+            self.wanted.fetch_or(WANTED_BY_SEARCHER, Ordering::Relaxed);
         }
     }
 
     /// Likewise, one that sleeps, as it has said.
-    pub(crate) fn raise_asleep(&self) {
-        if self.count() < HUNGER {
-            self.wanted.fetch_or(HUNGER, Ordering::Relaxed);
+    pub(crate) fn raise_for_sleeper(&self) {
+        if self.count() < WANTED_BY_SLEEPER {
+            self.wanted.fetch_or(WANTED_BY_SLEEPER, Ordering::Relaxed);
         }
     }
 
@@ -94,7 +94,7 @@ impl Demand {
 
     /// The owner, likewise, where whoever is up says again what it wants, and takes it if need be: only for those who
     /// sleep it stands (step D4).
-    pub(crate) fn settle(&self, idle: &Idle) {
+    pub(crate) fn keep_for_sleepers(&self, idle: &Idle) {
         if self.count() == 0 {
             return;
         }
@@ -109,7 +109,7 @@ impl Demand {
     /// Not the owner, after it has stolen the last job that was published: there may be one in its stead.
     pub(crate) fn raise_after_steal(&self) {
         full_fence(order::STOLEN);
-        self.wanted.fetch_or(APPETITE, Ordering::Relaxed);
+        self.wanted.fetch_or(WANTED_BY_SEARCHER, Ordering::Relaxed);
     }
 
     /// The owner, before it looks whether a job is published, and publishes more. Either it sees there what a thief has

@@ -2,21 +2,21 @@
 
 use std::fmt;
 
-use crate::batch;
-use crate::builder::Builder;
-use crate::core::Core;
+use crate::api::batch;
+use crate::api::builder::Builder;
+use crate::api::handle::JoinHandle;
+use crate::api::join::join;
+use crate::api::scope::{Scope, scope};
 use crate::error::JoinError;
-use crate::handle::JoinHandle;
-use crate::job;
-use crate::join::join;
-use crate::member::{Intake, current_pool, with_member};
+use crate::fork::job;
 use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
-use crate::scope::{Scope, scope};
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
 use crate::trace::{Log, Trace};
+use crate::worker::current::{AnyPool, current_pool, with_worker_thread};
+use crate::worker::shared::Shared;
 
 /// Worker threads that run tasks.
 ///
@@ -30,31 +30,31 @@ use crate::trace::{Log, Trace};
 ///
 /// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting
 /// for the end would wait for ever, a drop only asks for the stop.
-pub struct Pool(pub(crate) Engine);
+pub struct Pool(pub(crate) Inner);
 
 /// The pool's shared part. The strategy is known here once; everything behind it is generic.
-pub(crate) enum Engine {
-    Stealing(Arc<Core<Stealing>>),
-    Locked(Arc<Core<Locked>>),
-    Global(Arc<Core<Global>>),
+pub(crate) enum Inner {
+    Stealing(Arc<Shared<Stealing>>),
+    Locked(Arc<Shared<Locked>>),
+    Global(Arc<Shared<Global>>),
 }
 
 /// The same expression for each strategy.
-macro_rules! with_core {
-    ($pool:expr, $core:ident => $body:expr) => {
+macro_rules! with_shared {
+    ($pool:expr, $shared:ident => $body:expr) => {
         match &$pool.0 {
-            Engine::Stealing($core) => $body,
-            Engine::Locked($core) => $body,
-            Engine::Global($core) => $body,
+            Inner::Stealing($shared) => $body,
+            Inner::Locked($shared) => $body,
+            Inner::Global($shared) => $body,
         }
     };
 }
 
-pub(crate) use with_core;
+pub(crate) use with_shared;
 
 impl Pool {
-    pub(crate) fn new(engine: Engine) -> Self {
-        Self(engine)
+    pub(crate) fn new(inner: Inner) -> Self {
+        Self(inner)
     }
 
     /// Sets out to build a pool.
@@ -85,7 +85,7 @@ impl Pool {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        with_core!(self, core => spawn_on(core, f))
+        with_shared!(self, shared => spawn_on(shared, f))
     }
 
     /// Runs many closures on the pool, for less than as many calls of [`spawn`](Self::spawn). Each is
@@ -107,12 +107,12 @@ impl Pool {
         T: Send + 'static,
     {
         let tasks = tasks.into_iter();
-        with_core!(self, core => {
-            let (errand, receipt, count) = batch::new(tasks, &core.config.on_panic);
-            if let Some(errand) = errand {
-                submit(core, errand, count);
+        with_shared!(self, shared => {
+            let (detached, handle, count) = batch::new(tasks, &shared.config.on_panic);
+            if let Some(detached) = detached {
+                submit(shared, detached, count);
             }
-            JoinHandle::new(receipt, core.id())
+            JoinHandle::new(handle, shared.id())
         })
     }
 
@@ -136,17 +136,17 @@ impl Pool {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        with_core!(self, core => {
+        with_shared!(self, shared => {
             // A thread that has left the pool is none of its any more, but for the name.
-            if current_pool() == core.id() && job::is_open() {
+            if current_pool() == shared.id() && job::is_open() {
                 return f();
             }
             let guard = AbortOnUnwind;
             // SAFETY: what it borrows outlives this call, which does not return before the task is done,
             // and does not unwind: the guard would see to that.
-            let (task, receipt) = unsafe { Task::new(f) };
-            core.submit(task, 1);
-            let outcome = JoinHandle::new(receipt, core.id()).join();
+            let (task, handle) = unsafe { Task::new(f) };
+            shared.push_remote_unless_stopping(task, 1);
+            let outcome = JoinHandle::new(handle, shared.id()).join();
             std::mem::forget(guard);
             match outcome {
                 Ok(value) => value,
@@ -213,7 +213,7 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn workers(&self) -> usize {
-        with_core!(self, core => core.config.workers)
+        with_shared!(self, shared => shared.config.workers)
     }
 
     /// How the pool keeps its tasks.
@@ -225,9 +225,9 @@ impl Pool {
     /// ```
     pub fn strategy(&self) -> Strategy {
         match &self.0 {
-            Engine::Stealing(_) => Strategy::WorkStealing,
-            Engine::Locked(_) => Strategy::LockedDeques,
-            Engine::Global(_) => Strategy::GlobalQueue,
+            Inner::Stealing(_) => Strategy::WorkStealing,
+            Inner::Locked(_) => Strategy::LockedDeques,
+            Inner::Global(_) => Strategy::GlobalQueue,
         }
     }
 
@@ -241,7 +241,7 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        with_core!(self, core => core.ledger.read())
+        with_shared!(self, shared => shared.ledger.read())
     }
 
     /// What its threads have done lately, if the pool keeps a [trace](crate::trace): see [`Builder::trace`]. The threads are not
@@ -257,7 +257,7 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn trace_snapshot(&self) -> Option<Trace> {
-        with_core!(self, core => core.config.trace.as_deref().map(Log::read))
+        with_shared!(self, shared => shared.config.trace.as_deref().map(Log::read))
     }
 
     /// Stops the pool when everything that was submitted is done, and what that spawns, and waits
@@ -281,9 +281,9 @@ impl Pool {
     /// On a thread of the pool itself, which would wait for its own end.
     pub fn stop(&self) {
         self.must_be_elsewhere("stop");
-        with_core!(self, core => {
-            core.close();
-            core.join_threads();
+        with_shared!(self, shared => {
+            shared.close();
+            shared.join_threads();
         });
     }
 
@@ -314,20 +314,20 @@ impl Pool {
     /// On a thread of the pool itself, which would wait for its own end.
     pub fn stop_now(&self) {
         self.must_be_elsewhere("stop_now");
-        with_core!(self, core => {
-            core.cancel();
-            core.close();
-            core.join_threads();
+        with_shared!(self, shared => {
+            shared.cancel();
+            shared.close();
+            shared.join_threads();
         });
     }
 
     /// For those who may outlive the pool.
-    pub(crate) fn intake(&self) -> Arc<dyn Intake> {
-        with_core!(self, core => Arc::clone(core) as _)
+    pub(crate) fn any_pool(&self) -> Arc<dyn AnyPool> {
+        with_shared!(self, shared => Arc::clone(shared) as _)
     }
 
     fn must_be_elsewhere(&self, what: &str) {
-        let here = with_core!(self, core => current_pool() == core.id());
+        let here = with_shared!(self, shared => current_pool() == shared.id());
         assert!(
             !here,
             "Pool::{what} was called by a task of the same pool, and would wait for itself: call it \
@@ -337,24 +337,24 @@ impl Pool {
 }
 
 #[inline]
-fn spawn_on<Q: Queues, F, T>(core: &Core<Q>, f: F) -> JoinHandle<T>
+fn spawn_on<Q: Queues, F, T>(shared: &Shared<Q>, f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
     // SAFETY: it borrows nothing.
-    let (task, receipt) = unsafe { Task::new(f) };
-    submit(core, task, 1);
-    JoinHandle::new(receipt, core.id())
+    let (task, handle) = unsafe { Task::new(f) };
+    submit(shared, task, 1);
+    JoinHandle::new(handle, shared.id())
 }
 
 /// To the worker's own deque, or through the injector.
 #[inline(always)]
-fn submit<Q: Queues>(core: &Core<Q>, task: Task, count: u64) {
+fn submit<Q: Queues>(shared: &Shared<Q>, task: Task, count: u64) {
     let mut task = Some(task);
-    with_member(core, |member| member.push(task.take().expect("once"), count));
+    with_worker_thread(shared, |thread| thread.push_local(task.take().expect("once"), count));
     if let Some(task) = task {
-        core.submit(task, count);
+        shared.push_remote_unless_stopping(task, count);
     }
 }
 
@@ -369,10 +369,10 @@ impl fmt::Debug for Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        with_core!(self, core => {
-            core.close();
-            if current_pool() != core.id() {
-                core.join_threads();
+        with_shared!(self, shared => {
+            shared.close();
+            if current_pool() != shared.id() {
+                shared.join_threads();
             }
         });
     }

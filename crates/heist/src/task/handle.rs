@@ -4,29 +4,29 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
-use super::kind::Errand;
+use super::kind::DetachedTask;
 use super::outcome::{Failure, Outcome};
 use super::queued::Task;
 use super::slot::{End, Kind, Refusal, Slot};
 use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
 use crate::error::JoinError;
-use crate::listener::Listener;
 use crate::panic::PanicHook;
 use crate::sync::Arc;
+use crate::task::listener::Listener;
 
 /// The handle's side of a task. Dropping it detaches.
-pub(crate) struct Receipt<T> {
+pub(crate) struct TaskHandle<T> {
     slot: NonNull<Slot>,
     result: PhantomData<T>,
 }
 
-// SAFETY: a receipt gives the result away, on whatever thread it is; the closure was `Send`.
-unsafe impl<T: Send> Send for Receipt<T> {}
+// SAFETY: a handle gives the result away, on whatever thread it is; the closure was `Send`.
+unsafe impl<T: Send> Send for TaskHandle<T> {}
 // SAFETY: through a shared reference it only tells whether the task is done.
-unsafe impl<T: Send> Sync for Receipt<T> {}
+unsafe impl<T: Send> Sync for TaskHandle<T> {}
 
-impl<T> Receipt<T> {
+impl<T> TaskHandle<T> {
     /// Of a slot that was just made, for a `T`.
     pub(super) fn new(slot: NonNull<Slot>) -> Self {
         Self { slot, result: PhantomData }
@@ -74,7 +74,7 @@ pub(crate) trait Awaited {
     fn claim(&self) -> Option<Claimed<'_>>;
 }
 
-impl<T> Awaited for Receipt<T> {
+impl<T> Awaited for TaskHandle<T> {
     fn id(&self) -> usize {
         self.slot.addr().get()
     }
@@ -89,11 +89,11 @@ impl<T> Awaited for Receipt<T> {
     }
 
     fn claim(&self) -> Option<Claimed<'_>> {
-        self.state().claim().then_some(Claimed { slot: self.slot, receipt: PhantomData })
+        self.state().claim().then_some(Claimed { slot: self.slot, handle: PhantomData })
     }
 }
 
-impl<T> Drop for Receipt<T> {
+impl<T> Drop for TaskHandle<T> {
     #[inline]
     fn drop(&mut self) {
         if self.state().leave_handle() == Left::Last {
@@ -108,25 +108,25 @@ impl<T> Drop for Receipt<T> {
 #[must_use]
 pub(crate) struct Claimed<'r> {
     slot: NonNull<Slot>,
-    receipt: PhantomData<&'r ()>,
+    handle: PhantomData<&'r ()>,
 }
 
 impl Claimed<'_> {
     /// Is it part of a fork?
     pub(crate) fn is_job(&self) -> bool {
-        // SAFETY: live, by the receipt.
+        // SAFETY: live, by the handle.
         unsafe { Slot::kind(self.slot) }.root.is_some()
     }
 
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
-        // SAFETY: live, by the receipt.
+        // SAFETY: live, by the handle.
         let kind = unsafe { Slot::kind(self.slot) };
         // SAFETY: started, by us.
         unsafe { (kind.execute)(self.slot, hook) }
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
-        // SAFETY: live, by the receipt.
+        // SAFETY: live, by the handle.
         let kind = unsafe { Slot::kind(self.slot) };
         // SAFETY: started, by us.
         unsafe { (kind.refuse)(self.slot, refusal) };
@@ -136,22 +136,22 @@ impl Claimed<'_> {
     ///
     /// # Safety
     ///
-    /// The receipt is kept until the task is done.
+    /// The handle is kept until the task is done.
     pub(crate) unsafe fn delegate(self) -> Task {
-        // SAFETY: live, by the receipt.
+        // SAFETY: live, by the handle.
         match unsafe { Slot::kind(self.slot) }.root {
-            None => Task::errand(Delegate::<false> { slot: self.slot, root: 0 }),
+            None => Task::detached(Delegate::<false> { slot: self.slot, root: 0 }),
             Some(root) => {
                 // SAFETY: started, by us.
                 let root = unsafe { root(self.slot) };
-                Task::errand(Delegate::<true> { slot: self.slot, root })
+                Task::detached(Delegate::<true> { slot: self.slot, root })
             }
         }
     }
 
     /// The outcome is there. A listener that was left is not needed any more.
     pub(crate) fn done(self) {
-        // SAFETY: live, by the receipt.
+        // SAFETY: live, by the handle.
         forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
     }
 }
@@ -168,12 +168,12 @@ unsafe impl<const JOB: bool> Send for Delegate<JOB> {}
 
 impl<const JOB: bool> Delegate<JOB> {
     fn kind(&self) -> &'static Kind {
-        // SAFETY: the receipt is kept until the task is done.
+        // SAFETY: the handle is kept until the task is done.
         unsafe { Slot::kind(self.slot) }
     }
 }
 
-impl<const JOB: bool> Errand for Delegate<JOB> {
+impl<const JOB: bool> DetachedTask for Delegate<JOB> {
     const JOB: bool = JOB;
 
     fn root(&self) -> usize {
@@ -191,10 +191,10 @@ impl<const JOB: bool> Errand for Delegate<JOB> {
     }
 
     fn finish(self) {
-        // SAFETY: the receipt is kept until this.
+        // SAFETY: the handle is kept until this.
         let listener = unsafe { Slot::state(self.slot) }.finish_delegated();
         if let Some(listener) = &listener {
-            listener.tell();
+            listener.notify();
         }
         forget_listener(listener);
     }

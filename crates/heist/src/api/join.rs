@@ -9,13 +9,13 @@ use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
+use crate::api::global;
 use crate::error::JoinError;
-use crate::global;
-use crate::job::{self, Job, Jobs};
-use crate::member::with_host;
+use crate::fork::job::{self, Job, Jobs};
 use crate::panic::contain;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
-use crate::task::{Receipt, Task};
+use crate::task::{Task, TaskHandle};
+use crate::worker::current::with_worker;
 
 /// Calls both closures, perhaps at once, and returns what they return.
 ///
@@ -65,9 +65,9 @@ pub(crate) trait Call<B> {
 }
 
 /// With nothing.
-pub(crate) struct Untold;
+pub(crate) struct WithoutMigrated;
 
-impl<B: FnOnce() -> R, R> Call<B> for Untold {
+impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
     type Result = R;
 
     #[inline(always)]
@@ -77,9 +77,9 @@ impl<B: FnOnce() -> R, R> Call<B> for Untold {
 }
 
 /// With whether it is on another thread.
-pub(crate) struct Told;
+pub(crate) struct WithMigrated;
 
-impl<B: FnOnce(bool) -> R, R> Call<B> for Told {
+impl<B: FnOnce(bool) -> R, R> Call<B> for WithMigrated {
     type Result = R;
 
     #[inline(always)]
@@ -98,7 +98,7 @@ where
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::<Untold, B, RB>::new(&b);
+    let fork = Fork::<WithoutMigrated, B, RB>::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
     // what comes later goes first.
     if !unsafe { fork.push() } {
@@ -116,7 +116,7 @@ where
 /// the first one panics, that is caught, so that the second does not run in the middle of it. On a thread of no pool,
 /// `outside` is called.
 #[inline(never)]
-pub(crate) fn fork_told<A, B, RA, RB>(
+pub(crate) fn fork_with_migrated<A, B, RA, RB>(
     a: A,
     b: ManuallyDrop<B>,
     outside: impl FnOnce(A, B) -> (RA, RB),
@@ -127,7 +127,7 @@ where
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::<Told, B, RB>::new(&b);
+    let fork = Fork::<WithMigrated, B, RB>::new(&b);
     // SAFETY: `fork` stays where it is until it has been popped, below; joins nest, so what comes later goes first.
     if !unsafe { fork.push() } {
         // SAFETY: it is not in the chain, and this is the only one to take it.
@@ -138,7 +138,7 @@ where
         Ok(left) => (left, unsafe { fork.finish() }),
         Err(payload) => {
             // SAFETY: likewise.
-            unsafe { fork.finish_in_vain() };
+            unsafe { fork.finish_and_discard() };
             resume_unwind(payload)
         }
     }
@@ -148,7 +148,7 @@ where
 #[cold]
 #[inline(never)]
 fn answer() {
-    with_host(|host| host.answer_demand());
+    with_worker(|worker| worker.answer_demand());
 }
 
 /// The frame of a join.
@@ -171,8 +171,8 @@ struct Fork<C, B, R> {
 
 /// What a join keeps of a job that was published.
 struct Published<R> {
-    receipt: Receipt<R>,
-    /// The seat of the thread that runs it, a hint whom to help; until there is one, that of the thread of the join.
+    handle: TaskHandle<R>,
+    /// The core of the thread that runs it, a hint whom to help; until there is one, that of the thread of the join.
     thief: AtomicUsize,
 }
 
@@ -252,7 +252,7 @@ where
             return C::call(closure, false);
         }
         // SAFETY: it was published, and popped.
-        unsafe { self.settle() }
+        unsafe { self.wait_published() }
     }
 
     /// Likewise, when the first one has panicked and that was caught: what the second returns is dropped, and its own
@@ -263,21 +263,21 @@ where
     /// As for [`finish`](Self::finish).
     #[cold]
     #[inline(never)]
-    unsafe fn finish_in_vain(&self) {
+    unsafe fn finish_and_discard(&self) {
         // SAFETY: as the caller says.
         contain(|| drop(unsafe { self.finish() }));
     }
 
     /// See [`Job::new`].
-    unsafe fn publish(job: *const Job, jobs: &Jobs, seat: usize) -> Option<Task> {
+    unsafe fn publish(job: *const Job, jobs: &Jobs, core: usize) -> Option<Task> {
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
         let fork = unsafe { &*job.cast::<Self>() };
         // SAFETY: it was private, and is published once, so nobody has taken it or will.
-        Some(unsafe { fork.make_task(jobs.root_of_oldest(), seat) })
+        Some(unsafe { fork.make_task(jobs.root_of_oldest(), core) })
     }
 
     /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it. `owner` is the
-    /// seat of the thread of the join.
+    /// core of the thread of the join.
     ///
     /// # Safety
     ///
@@ -285,21 +285,21 @@ where
     unsafe fn make_task(&self, root: usize, owner: usize) -> Task {
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: within the fork.
-        let thief = ThiefsPlace(unsafe { &raw const (*published).thief });
-        let (task, receipt) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefsPlace>() {
+        let thief = ThiefCell(unsafe { &raw const (*published).thief });
+        let (task, handle) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefCell>() {
             // SAFETY: as the caller says.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what it borrows outlives the join, and the join waits for it.
             unsafe { Task::job(root, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
-            let place = ClosuresPlace(fork);
+            let place = ClosurePtr(fork);
             // SAFETY: likewise, and so does the fork.
             unsafe { Task::job(root, move || C::call(place.take(), thief.sign())) }
         };
         let thief = AtomicUsize::new(owner);
         // SAFETY: of whoever publishes it, until the owner sees that it is not private any more.
-        unsafe { published.write(Published { receipt, thief }) };
+        unsafe { published.write(Published { handle, thief }) };
         task
     }
 
@@ -312,15 +312,15 @@ where
     /// It was pushed, and everything that was pushed after it has been popped. This is called once.
     #[cold]
     #[inline(never)]
-    unsafe fn run_all_the_same(&self) {
+    unsafe fn run_despite_panic(&self) {
         // SAFETY: as the caller says.
         if unsafe { job::pop((&raw const *self).cast(), || ()) } {
             // SAFETY: it was private, so the closure is there; waited for below.
-            let task = unsafe { self.make_task(job::root(), job::seat()) };
-            with_host(|host| host.submit_job(task));
+            let task = unsafe { self.make_task(job::root(), job::core()) };
+            with_worker(|worker| worker.push_job(task));
         } else {
             // SAFETY: not private.
-            unsafe { job::retreat((&raw const *self).cast()) };
+            unsafe { job::move_border_back((&raw const *self).cast()) };
         }
         // SAFETY: it was published, there or before.
         let outcome = unsafe { self.wait() };
@@ -334,9 +334,9 @@ where
     /// As for [`wait`](Self::wait); and it has just been popped.
     #[cold]
     #[inline(never)]
-    unsafe fn settle(&self) -> R {
+    unsafe fn wait_published(&self) -> R {
         // SAFETY: as the caller says.
-        unsafe { job::retreat((&raw const *self).cast()) };
+        unsafe { job::move_border_back((&raw const *self).cast()) };
         // SAFETY: as the caller says.
         match unsafe { self.wait() } {
             Ok(result) => result,
@@ -357,25 +357,25 @@ where
         {
             // SAFETY: it was published, as the caller says.
             let published = unsafe { &*published };
-            with_host(|host| host.wait_for_job(&published.receipt, Some(&published.thief)));
+            with_worker(|worker| worker.wait_for_job(&published.handle, Some(&published.thief)));
         }
         // SAFETY: likewise, and not used again.
-        unsafe { published.read() }.receipt.take()
+        unsafe { published.read() }.handle.take()
     }
 }
 
 /// Where a thief leaves its number.
-struct ThiefsPlace(*const AtomicUsize);
+struct ThiefCell(*const AtomicUsize);
 
 // SAFETY: it points to an atomic.
-unsafe impl Send for ThiefsPlace {}
+unsafe impl Send for ThiefCell {}
 
-impl ThiefsPlace {
+impl ThiefCell {
     /// Is this another thread than that of the join? Called by the job, once.
     fn sign(&self) -> bool {
         // SAFETY: in the frame of the join, which waits for this.
         let thief = unsafe { &*self.0 };
-        let here = job::seat();
+        let here = job::core();
         // Ordering: relaxed. Written before the job was published; and for the join it is a hint.
         let owner = thief.load(Ordering::Relaxed);
         thief.store(here, Ordering::Relaxed);
@@ -384,12 +384,12 @@ impl ThiefsPlace {
 }
 
 /// Where a closure is that is too large for a slot.
-struct ClosuresPlace<C, B, R>(NonNull<Fork<C, B, R>>);
+struct ClosurePtr<C, B, R>(NonNull<Fork<C, B, R>>);
 
 // SAFETY: what it leads to is the closure, which is `Send`.
-unsafe impl<C, B: Send, R> Send for ClosuresPlace<C, B, R> {}
+unsafe impl<C, B: Send, R> Send for ClosurePtr<C, B, R> {}
 
-impl<C, B, R> ClosuresPlace<C, B, R>
+impl<C, B, R> ClosurePtr<C, B, R>
 where
     C: Call<B, Result = R>,
     B: Send,
@@ -413,6 +413,6 @@ impl<C: Call<B, Result = R>, B: Send, R: Send> Drop for OnUnwind<'_, C, B, R> {
     fn drop(&mut self) {
         // SAFETY: pushed before this guard was made, the joins in `a` have ended, and who unwinds does
         // nothing else with the fork.
-        unsafe { self.0.run_all_the_same() };
+        unsafe { self.0.run_despite_panic() };
     }
 }

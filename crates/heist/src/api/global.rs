@@ -3,12 +3,12 @@
 use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
 
-use crate::handle::JoinHandle;
-use crate::join::fork;
-use crate::member::{current_pool, with_host};
-use crate::pool::Pool;
-use crate::scope::{Scope, open};
+use crate::api::handle::JoinHandle;
+use crate::api::join::fork;
+use crate::api::pool::Pool;
+use crate::api::scope::{Scope, open};
 use crate::task::Task;
+use crate::worker::current::{current_pool, with_worker};
 
 /// Started by its first use, and never stopped.
 static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().build() {
@@ -68,11 +68,11 @@ where
     T: Send + 'static,
 {
     let mut f = Some(f);
-    let spawned = with_host(|host| {
+    let spawned = with_worker(|worker| {
         // SAFETY: it borrows nothing.
-        let (task, receipt) = unsafe { Task::new(f.take().expect("once")) };
-        host.submit(task, 1);
-        JoinHandle::new(receipt, current_pool())
+        let (task, handle) = unsafe { Task::new(f.take().expect("once")) };
+        worker.push_local(task, 1);
+        JoinHandle::new(handle, current_pool())
     });
     spawned.unwrap_or_else(|| Pool::global().spawn(f.take().expect("not used above")))
 }

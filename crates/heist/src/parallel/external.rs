@@ -7,22 +7,22 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-use crate::core::{Core, count_end};
+use crate::api::pool::{Inner, Pool, with_shared};
 use crate::error::JoinError;
-use crate::job;
-use crate::member::Intake;
+use crate::fork::job;
 use crate::panic::{AbortOnUnwind, contain};
-use crate::pool::{Engine, Pool, with_core};
 use crate::queues::Queues;
 use crate::sync::per_thread;
-use crate::task::{Awaited, Receipt, Task};
+use crate::task::{Awaited, Task, TaskHandle};
 use crate::trace;
-use crate::wait::watch_outside;
+use crate::worker::current::AnyPool;
+use crate::worker::shared::{Shared, count_end};
+use crate::worker::wait::watch_outside;
 
 /// Of the pool that it takes part in: as good as one, if that has been stopped.
 pub(crate) fn workers() -> usize {
-    with_core!(Pool::global(), core => {
-        if core.idle.is_stopping() { 1 } else { core.config.workers }
+    with_shared!(Pool::global(), shared => {
+        if shared.idle.is_stopping() { 1 } else { shared.config.workers }
     })
 }
 
@@ -73,10 +73,10 @@ impl Visit {
     /// Is a loop that will take so long worth sharing with a worker that is up, or, with what was before,
     /// worth waking one, which takes `wake`?
     pub(crate) fn is_worth(&self, time: f64, wake: f64) -> bool {
-        with_core!(Pool::global(), core => {
-            let is_up = core.idle.has_searcher();
-            !core.idle.is_stopping()
-                && (is_up || (time + self.before >= wake && !core.idle.all_busy()))
+        with_shared!(Pool::global(), shared => {
+            let is_up = shared.idle.has_searcher();
+            !shared.idle.is_stopping()
+                && (is_up || (time + self.before >= wake && !shared.idle.all_busy()))
         })
     }
 
@@ -104,18 +104,18 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    with_core!(Pool::global(), core => {
+    with_shared!(Pool::global(), shared => {
         let guard = AbortOnUnwind;
         // What it descends from is this call.
         let place = 0_u8;
         // SAFETY: what it borrows outlives this call, which does not return before the task is done,
         // and does not unwind: the guard would see to that.
-        let (task, receipt) = unsafe { Task::job((&raw const place).addr(), b) };
-        core.inject_job(task);
-        let is_taken = || receipt.is_started();
+        let (task, handle) = unsafe { Task::job((&raw const place).addr(), b) };
+        shared.push_job(task);
+        let is_taken = || handle.is_started();
         let left = catch_unwind(AssertUnwindSafe(|| a(&Offer(&is_taken))));
-        settle(core, &receipt);
-        let right = receipt.take();
+        finish_offered(shared, &handle);
+        let right = handle.take();
         std::mem::forget(guard);
         match (left, right) {
             (Ok(left), Ok(right)) => (left, right),
@@ -132,9 +132,9 @@ where
 }
 
 /// Runs it here, if nobody has started it; else waits.
-fn settle<Q: Queues, R>(core: &Core<Q>, receipt: &Receipt<R>) {
-    let Some(claimed) = receipt.claim() else { return watch_outside(receipt) };
-    let end = trace::task(|| claimed.execute(&core.config.on_panic));
-    count_end(core.ledger.of_others(), end);
+fn finish_offered<Q: Queues, R>(shared: &Shared<Q>, handle: &TaskHandle<R>) {
+    let Some(claimed) = handle.claim() else { return watch_outside(handle) };
+    let end = trace::task(|| claimed.execute(&shared.config.on_panic));
+    count_end(shared.ledger.of_non_workers(), end);
     claimed.done();
 }

@@ -6,13 +6,13 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-use crate::global;
-use crate::job;
-use crate::member::{Intake, current_pool, with_host};
+use crate::api::global;
+use crate::fork::job;
 use crate::order;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, UnsafeCell, lock};
-use crate::task::{Awaited, End, Errand, Promise, Receipt, Refusal, Task};
+use crate::task::{Awaited, DetachedTask, End, Promise, Refusal, Task, TaskHandle};
+use crate::worker::current::{AnyPool, current_pool, with_worker};
 
 /// Runs a closure that may spawn others which borrow, and waits for all of them.
 ///
@@ -51,7 +51,7 @@ where
     // SAFETY: counted from the beginning.
     unsafe { State::done(NonNull::from(&scope.state)) };
     if !end.is_done() {
-        with_host(|host| host.wait_for_job(&end, None));
+        with_worker(|worker| worker.wait_for_job(&end, None));
     }
     // To take it is to see what was done before it.
     end.take().expect("the last one keeps the promise");
@@ -88,7 +88,7 @@ pub struct Scope<'scope> {
     /// The first of what was spawned.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The pool, for spawns from other threads. The scope lies in the frame of one of its tasks.
-    intake: NonNull<dyn Intake>,
+    any_pool: NonNull<dyn AnyPool>,
     pool: usize,
     /// See [`job::root`].
     root: usize,
@@ -108,12 +108,12 @@ pub(crate) struct State {
 
 impl<'scope> Scope<'scope> {
     /// On a thread of a pool: a scope, and its end.
-    fn new() -> (Self, Receipt<Vec<()>>) {
+    fn new() -> (Self, TaskHandle<Vec<()>>) {
         let (state, end) = State::new();
-        let intake = with_host(|host| host.intake()).expect("on a thread of a pool");
+        let any_pool = with_worker(|worker| worker.any_pool()).expect("on a thread of a pool");
         let (pool, root) = (current_pool(), job::root());
         let panic = Mutex::new(None);
-        (Self { state, panic, intake, pool, root, lifetime: PhantomData }, end)
+        (Self { state, panic, any_pool, pool, root, lifetime: PhantomData }, end)
     }
 
     /// Runs a closure on the pool of the scope, at the latest before the scope ends. It may borrow
@@ -132,14 +132,14 @@ impl<'scope> Scope<'scope> {
         self.state.one_more();
         let part = Part { scope: NonNull::from(self), f: Some(f) };
         // SAFETY: what it borrows outlives the scope, whose end waits for it, and so does the scope.
-        let job = unsafe { Task::borrowing_errand(part) };
+        let job = unsafe { Task::detached_borrowing(part) };
         if current_pool() == self.pool {
             let mut job = Some(job);
-            with_host(|host| host.submit_job(job.take().expect("once")));
-            debug_assert!(job.is_none(), "a thread of the pool that runs something has a host");
+            with_worker(|worker| worker.push_job(job.take().expect("once")));
+            debug_assert!(job.is_none(), "a thread of the pool that runs something has a worker");
         } else {
             // SAFETY: the scope lies in a frame of a task of that pool.
-            unsafe { self.intake.as_ref() }.inject_job(job);
+            unsafe { self.any_pool.as_ref() }.push_job(job);
         }
     }
 }
@@ -149,7 +149,7 @@ unsafe impl Sync for State {}
 
 impl State {
     /// Of a scope whose closure is yet to run, and its end.
-    pub(crate) fn new() -> (Self, Receipt<Vec<()>>) {
+    pub(crate) fn new() -> (Self, TaskHandle<Vec<()>>) {
         let (promise, end) = Promise::new();
         (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)) }, end)
     }
@@ -198,7 +198,7 @@ struct Part<'scope, F> {
 // SAFETY: the closure is `Send`, and the scope `Sync`.
 unsafe impl<F: Send> Send for Part<'_, F> {}
 
-impl<'scope, F> Errand for Part<'scope, F>
+impl<'scope, F> DetachedTask for Part<'scope, F>
 where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {

@@ -9,12 +9,12 @@
 
 use std::ptr::NonNull;
 
-use crate::demand::Demand;
-use crate::job::Jobs;
+use crate::fork::demand::Demand;
+use crate::fork::job::Jobs;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// Where the private jobs of the thread in a seat are, and a lock for whoever moves the border: a thief, or the owner.
+/// Where the private jobs of the thread in a core are, and a lock for whoever moves the border: a thief, or the owner.
 #[derive(Default)]
 pub(crate) struct Chain(Mutex<Place>);
 
@@ -25,7 +25,7 @@ struct Place(Option<NonNull<Jobs>>);
 unsafe impl Send for Place {}
 
 impl Chain {
-    /// The thread that calls has the seat.
+    /// The thread that calls has the core.
     pub(crate) fn put(&self, jobs: &Jobs) {
         lock(&self.0).0 = Some(NonNull::from(jobs));
     }
@@ -52,14 +52,14 @@ impl Chain {
 pub(crate) struct Guard<'c>(MutexGuard<'c, Place>);
 
 impl Guard<'_> {
-    /// Of the thread in the seat, if there is one.
+    /// Of the thread in the core, if there is one.
     fn jobs(&self) -> Option<&Jobs> {
         // SAFETY: it is taken out, with the lock, before the thread ends.
         self.0.0.map(|jobs| unsafe { jobs.as_ref() })
     }
 }
 
-/// A private job of the thread in that seat, if it has one, published for whoever asks.
+/// A private job of the thread in that core, if it has one, published for whoever asks.
 pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     // Otherwise somebody else is at it.
     let guard = demand.chain.as_ref()?.try_guard()?;
@@ -69,10 +69,10 @@ pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     }
     demand.announce_raid();
     // SAFETY: with the lock, and announced.
-    unsafe { jobs.publish_of_another(demand.seat) }
+    unsafe { jobs.publish_of_another(demand.core) }
 }
 
-/// Has the thread in that seat private jobs, or may it have? After a heavy fence.
+/// Has the thread in that core private jobs, or may it have? After a heavy fence.
 pub(crate) fn may_raid(demand: &Demand) -> bool {
     let Some(chain) = &demand.chain else { return false };
     chain.try_guard().is_none_or(|guard| guard.jobs().is_some_and(Jobs::seem_private))

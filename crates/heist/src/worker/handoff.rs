@@ -1,38 +1,38 @@
-//! Threads in waiting, for the seats of those who must wait in the middle of a task.
+//! Threads in waiting, for the cores of those who must wait in the middle of a task.
 //!
 //! A worker that waits for a task which is running elsewhere must not run others on top of its
 //! stack: one of those might in turn wait for something that lies beneath it, and would wait for
-//! ever. So it gives its seat, with the task that it has found, to another thread, and sleeps.
+//! ever. So it gives its core, with the task that it has found, to another thread, and sleeps.
 
-use crate::listener::Listener;
 use crate::queues::Queues;
-use crate::seat::Seat;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Task;
+use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
+use crate::worker::core::Core;
 
-/// With so many threads beyond the workers, a worker that waits keeps its seat and sleeps with it, as
-/// long as another seat is in use: the last one is handed on until the system refuses. A guess: far
+/// With so many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as
+/// long as another core is in use: the last one is handed on until the system refuses. A guess: far
 /// more than a program that waits inside tasks with some sense, far fewer than a system refuses.
 const MANY: usize = 512;
 
-/// What a thread does next: take this seat and run this task first.
-pub(crate) struct Shift<Q: Queues> {
-    pub(crate) seat: Box<Seat<Q>>,
+/// What a thread does next: take this core and run this task first.
+pub(crate) struct HandedCore<Q: Queues> {
+    pub(crate) core: Box<Core<Q>>,
     pub(crate) first: Option<Task>,
 }
 
 /// Where a thread waits for its next shift.
-struct Post<Q: Queues> {
-    shift: Mutex<Option<Shift<Q>>>,
+struct Standby<Q: Queues> {
+    handed: Mutex<Option<HandedCore<Q>>>,
     listener: Arc<Listener>,
 }
 
 /// The threads in waiting.
-pub(crate) struct Relief<Q: Queues>(Mutex<Spares<Q>>);
+pub(crate) struct HandOff<Q: Queues>(Mutex<StandbyThreads<Q>>);
 
-struct Spares<Q: Queues> {
-    waiting: Vec<Arc<Post<Q>>>,
+struct StandbyThreads<Q: Queues> {
+    waiting: Vec<Arc<Standby<Q>>>,
     /// Threads beyond the workers.
     extra: usize,
     /// Seats that are kept by threads that wait, because there are too many threads.
@@ -45,38 +45,39 @@ struct Spares<Q: Queues> {
 
 /// Who takes a shift.
 #[must_use]
-pub(crate) enum Taken<Q: Queues> {
+pub(crate) enum Accepted<Q: Queues> {
     /// A thread that was waiting.
     Waiting,
     /// Nobody yet: a thread is to be started for it, with this number.
-    Start(Shift<Q>, usize),
-    /// Nobody: there are too many threads. It is to be kept until [`Relief::resume`].
-    Refused(Shift<Q>),
+    Start(HandedCore<Q>, usize),
+    /// Nobody: there are too many threads. It is to be kept until [`HandOff::resume`].
+    Refused(HandedCore<Q>),
 }
 
-impl<Q: Queues> Relief<Q> {
+impl<Q: Queues> HandOff<Q> {
     pub(crate) fn new() -> Self {
-        let spares = Spares { waiting: Vec::new(), extra: 0, kept: 0, born: 0, closed: false };
+        let spares =
+            StandbyThreads { waiting: Vec::new(), extra: 0, kept: 0, born: 0, closed: false };
         Self(Mutex::new(spares))
     }
 
-    /// There are as many seats as `workers`.
-    pub(crate) fn hand_over(&self, shift: Shift<Q>, workers: usize) -> Taken<Q> {
+    /// There are as many cores as `workers`.
+    pub(crate) fn hand_over(&self, handed: HandedCore<Q>, workers: usize) -> Accepted<Q> {
         let mut spares = lock(&self.0);
         if let Some(post) = spares.waiting.pop() {
             // Before the lock is given up: a thread that is off the list and sees the pool closed ends.
-            *lock(&post.shift) = Some(shift);
+            *lock(&post.handed) = Some(handed);
             drop(spares);
-            post.listener.tell();
-            return Taken::Waiting;
+            post.listener.notify();
+            return Accepted::Waiting;
         }
         if spares.extra >= MANY && spares.kept + 1 < workers {
             spares.kept += 1;
-            return Taken::Refused(shift);
+            return Accepted::Refused(handed);
         }
         spares.extra += 1;
         spares.born += 1;
-        Taken::Start(shift, spares.born)
+        Accepted::Start(handed, spares.born)
     }
 
     /// Are there so many threads that more should not be asked for without need?
@@ -84,7 +85,7 @@ impl<Q: Queues> Relief<Q> {
         lock(&self.0).extra >= MANY
     }
 
-    /// The thread that was to be started could not be. Is the seat kept, then? Not if it is the last one in use: whoever has
+    /// The thread that was to be started could not be. Is the core kept, then? Not if it is the last one in use: whoever has
     /// that must not sleep.
     pub(crate) fn not_started(&self, workers: usize) -> bool {
         let mut spares = lock(&self.0);
@@ -94,34 +95,34 @@ impl<Q: Queues> Relief<Q> {
         is_kept
     }
 
-    /// A seat that was kept is in use again.
+    /// A core that was kept is in use again.
     pub(crate) fn resume(&self) {
         lock(&self.0).kept -= 1;
     }
 
-    /// For a thread that has lost its seat and finished its tasks: waits for another shift. `None`:
+    /// For a thread that has lost its core and finished its tasks: waits for another shift. `None`:
     /// the thread should end, because the pool does, or because there are enough (`keep`).
-    pub(crate) fn wait(&self, listener: &Arc<Listener>, keep: usize) -> Option<Shift<Q>> {
-        let post = Arc::new(Post { shift: Mutex::new(None), listener: Arc::clone(listener) });
+    pub(crate) fn wait(&self, listener: &Arc<Listener>, keep: usize) -> Option<HandedCore<Q>> {
+        let post = Arc::new(Standby { handed: Mutex::new(None), listener: Arc::clone(listener) });
         {
             let mut spares = lock(&self.0);
             if spares.closed || spares.waiting.len() >= keep {
-                // A thread less, be it this one or the one that has its seat.
+                // A thread less, be it this one or the one that has its core.
                 spares.extra = spares.extra.saturating_sub(1);
                 return None;
             }
             spares.waiting.push(Arc::clone(&post));
         }
         record(EventKind::Park);
-        let shift = loop {
-            let shift = lock(&post.shift).take();
-            if shift.is_some() || lock(&self.0).closed {
-                break shift;
+        let handed = loop {
+            let handed = lock(&post.handed).take();
+            if handed.is_some() || lock(&self.0).closed {
+                break handed;
             }
-            post.listener.berth().park();
+            post.listener.sleeper().park();
         };
         record(EventKind::Unpark);
-        shift
+        handed
     }
 
     /// The pool has come to its end: nobody will need them.
@@ -129,7 +130,7 @@ impl<Q: Queues> Relief<Q> {
         let mut spares = lock(&self.0);
         spares.closed = true;
         for post in std::mem::take(&mut spares.waiting) {
-            post.listener.tell();
+            post.listener.notify();
         }
     }
 }

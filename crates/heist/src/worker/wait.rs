@@ -2,7 +2,7 @@
 //!
 //! Outside of any pool it sleeps. On a worker it first tries to run the task itself: that is what it
 //! needs, so nothing is buried under anything that does not depend on it. If the task is running
-//! elsewhere, the worker's seat goes to another thread as soon as there is something to do, and
+//! elsewhere, the worker's core goes to another thread as soon as there is something to do, and
 //! this one sleeps. So every stack is a chain of tasks each of which waits for the one above it,
 //! and whoever waits at the top waits for a task that is running: no wait waits for ever that would
 //! not on threads of their own.
@@ -17,17 +17,18 @@ use std::iter;
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use crate::core::count_wake_up;
-use crate::help::Verdict;
-use crate::idle::Rise;
-use crate::job;
-use crate::listener::Listener;
-use crate::member::{Host, Intake, Member, with_host};
+use crate::fork::job;
+use crate::idle::WakeReason;
 use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
+use crate::task::listener::Listener;
 use crate::task::{Awaited, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
-use crate::worker::Refused;
+use crate::worker::current::{AnyPool, AnyWorker, with_worker};
+use crate::worker::help::Classified;
+use crate::worker::run::Refused;
+use crate::worker::shared::count_wake_up;
+use crate::worker::thread::WorkerThread;
 
 /// A task is run on top of the one that waits for it while the stack is used up to one part in
 /// this many. The rest is for the task.
@@ -56,8 +57,8 @@ pub(crate) const YIELDS: u32 = 1;
 /// How long one waits for the system to have room for another thread; a guess.
 const LATER: Duration = Duration::from_millis(10);
 
-/// After so many claimed tasks their husks are looked for; a guess.
-const HUSKS: usize = 64;
+/// After so many claimed tasks their stale entries are looked for; a guess.
+const STALE_ENTRIES: usize = 64;
 
 thread_local! {
     /// Of a thread that belongs to no pool.
@@ -69,7 +70,7 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if awaited.is_done() {
         return;
     }
-    if with_host(|host| host.wait(awaited, pool)).is_none() {
+    if with_worker(|worker| worker.wait(awaited, pool)).is_none() {
         wait_outside(awaited);
     }
 }
@@ -86,7 +87,7 @@ fn wait_outside(awaited: &dyn Awaited) {
     let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {
-            listener.berth().park();
+            listener.sleeper().park();
         }
     }
 }
@@ -102,7 +103,7 @@ pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
                 break;
             }
             // It may be woken by what was told to it before.
-            listener.berth().park_for(left);
+            listener.sleeper().park_for(left);
         }
     }
     awaited.is_done()
@@ -125,35 +126,35 @@ pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     false
 }
 
-impl<Q: Queues> Host for Member<Q> {
-    fn submit(&self, task: Task, count: u64) {
+impl<Q: Queues> AnyWorker for WorkerThread<Q> {
+    fn push_local(&self, task: Task, count: u64) {
         if Q::NESTS {
-            self.publish_each();
+            self.publish_private_jobs();
         }
-        self.push(task, count);
+        self.push_local(task, count);
     }
 
-    fn submit_job(&self, job: Task) {
+    fn push_job(&self, job: Task) {
         if Q::NESTS {
-            self.publish_each();
+            self.publish_private_jobs();
         }
         self.push_jobs(iter::once(job));
     }
 
-    fn intake(&self) -> NonNull<dyn Intake> {
-        NonNull::from(&*self.core as &dyn Intake)
+    fn any_pool(&self) -> NonNull<dyn AnyPool> {
+        NonNull::from(&*self.shared as &dyn AnyPool)
     }
 
-    fn pool(&self) -> Arc<dyn Intake> {
-        Arc::clone(&self.core) as _
+    fn pool(&self) -> Arc<dyn AnyPool> {
+        Arc::clone(&self.shared) as _
     }
 
     fn workers(&self) -> usize {
-        self.core.config.workers
+        self.shared.config.workers
     }
 
     fn has_searcher(&self) -> bool {
-        self.core.idle.has_searcher()
+        self.shared.idle.has_searcher()
     }
 
     fn answer_demand(&self) {
@@ -162,9 +163,9 @@ impl<Q: Queues> Host for Member<Q> {
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
         if Q::NESTS {
-            return self.nest(awaited);
+            return self.wait_nested(awaited);
         }
-        let ours = pool == self.core.id();
+        let ours = pool == self.shared.id();
         if ours && self.is_shallow() && self.run_awaited(awaited) {
             return;
         }
@@ -176,7 +177,7 @@ impl<Q: Queues> Host for Member<Q> {
         let claimed = if ours { awaited.claim() } else { None };
         // SAFETY: this thread waits until the task is done.
         let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
-        self.publish_all();
+        self.publish_before_sleep();
         match delegate {
             None => self.wait_long(awaited, false),
             Some(task) => self.wait_for_delegate(awaited, task),
@@ -188,23 +189,23 @@ impl<Q: Queues> Host for Member<Q> {
     }
 }
 
-/// How a wait with a seat has ended.
+/// How a wait with a core has ended.
 enum Waited {
     Done,
-    /// The seat has gone to another thread.
-    Unseated,
+    /// The core has gone to another thread.
+    CoreGone,
     /// There is something to do that may be done here.
     Found(Started),
     /// There is something to do, and nobody else to do it.
-    Pressed(Task),
+    NobodyElse(Task),
 }
 
-impl<Q: Queues> Member<Q> {
+impl<Q: Queues> WorkerThread<Q> {
     /// Runs the task right here, unless it has started.
     fn run_awaited(&self, awaited: &dyn Awaited) -> bool {
-        let at_hand = self.seat.borrow().as_ref().and_then(|seat| {
+        let at_hand = self.core.borrow().as_ref().and_then(|core| {
             let is_it = |task: &Task| task.id() == awaited.id();
-            self.core.queues.take_back(&seat.own, is_it, seat.tally())
+            self.shared.queues.take_back(&core.own, is_it, core.tally())
         });
         if let Some(task) = at_hand {
             self.run(task);
@@ -216,47 +217,47 @@ impl<Q: Queues> Member<Q> {
     /// Runs the task right here, wherever its other side is, unless it has started.
     pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
-        if self.core.is_cancelling() && !claimed.is_job() {
+        if self.shared.is_cancelling() && !claimed.is_job() {
             claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.one(|block| &block.cancellations));
         } else {
-            let execute = || trace::task(|| claimed.execute(&self.core.config.on_panic));
+            let execute = || trace::task(|| claimed.execute(&self.shared.config.on_panic));
             let root = if claimed.is_job() { job::root() } else { awaited.id() };
             self.count(job::in_root(root, execute));
         }
         claimed.done();
-        self.clear_away();
+        self.drop_stale_entries();
         true
     }
 
     /// Is there enough of the stack left to run something on top of what waits?
     pub(crate) fn is_shallow(&self) -> bool {
-        self.stack_used() < self.core.config.stack_size / STACK_SHARE
+        self.stack_used() < self.shared.config.stack_size / STACK_SHARE
     }
 
     /// Likewise, when nobody else could run it?
     fn has_room(&self) -> bool {
-        self.stack_used() < self.core.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
+        self.stack_used() < self.shared.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
     }
 
     /// Sleeps, most of the time, until it is done.
     pub(crate) fn wait_long(&self, awaited: &dyn Awaited, helps: bool) {
         while !awaited.is_done() {
-            if self.seat.borrow().is_none() {
-                // It has been away since it gave its seat, and is until it retires.
+            if self.core.borrow().is_none() {
+                // It has been away since it gave its core, and is until it retires.
                 return self.sleep_until(awaited);
             }
-            self.core.idle.step_aside();
-            match self.wait_seated(awaited, helps) {
-                Waited::Done => self.core.idle.step_back(),
-                Waited::Unseated => {}
+            self.shared.idle.enter_away();
+            match self.wait_with_core(awaited, helps) {
+                Waited::Done => self.shared.idle.leave_away(),
+                Waited::CoreGone => {}
                 Waited::Found(job) => {
-                    self.core.idle.step_back();
-                    self.restock();
+                    self.shared.idle.leave_away();
+                    self.restore_demand();
                     self.run_started(job);
                 }
-                Waited::Pressed(task) => {
-                    self.core.idle.step_back();
+                Waited::NobodyElse(task) => {
+                    self.shared.idle.leave_away();
                     self.run(task);
                 }
             }
@@ -265,64 +266,64 @@ impl<Q: Queues> Member<Q> {
 
     /// Likewise, while another thread is to run what is waited for.
     pub(crate) fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
-        if self.seat.borrow().is_none() {
-            self.core.inject(task, 0);
+        if self.core.borrow().is_none() {
+            self.shared.push_remote(task, 0);
             return self.sleep_until(awaited);
         }
-        self.core.idle.step_aside();
-        match self.give_seat(task) {
+        self.shared.idle.enter_away();
+        match self.hand_off_core(task) {
             Ok(()) => self.sleep_until(awaited),
             Err(refused) => {
                 // Nobody has more stack.
                 let task = match refused {
                     Refused::Kept(task) => {
-                        self.core.relief.resume();
+                        self.shared.handoff.resume();
                         task
                     }
                     Refused::Last(task) => task,
                 };
-                self.core.idle.step_back();
+                self.shared.idle.leave_away();
                 self.run(task);
             }
         }
     }
 
-    /// A task that was claimed leaves a husk in a queue. Whoever comes upon it drops it; but a task that
+    /// A task that was claimed leaves a stale entry in a queue. Whoever comes upon it drops it; but a task that
     /// goes on spawning and waiting might never let its worker come upon it. So now and then it takes
-    /// tasks out of the queues where they are, twice as many as it has left husks, drops the husks and
-    /// puts back the rest: then there are never many more husks than tasks.
-    fn clear_away(&self) {
-        let husks = self.husks.get() + 1;
-        self.husks.set(husks % HUSKS);
-        let seat = self.seat.borrow();
-        let Some(seat) = &*seat else { return };
-        if husks < HUSKS {
+    /// tasks out of the queues where they are, twice as many as it has left stale entries, drops the stale entries and
+    /// puts back the rest: then there are never many more stale entries than tasks.
+    fn drop_stale_entries(&self) {
+        let stale_entries = self.stale_entries.get() + 1;
+        self.stale_entries.set(stale_entries % STALE_ENTRIES);
+        let core = self.core.borrow();
+        let Some(core) = &*core else { return };
+        if stale_entries < STALE_ENTRIES {
             return;
         }
-        let (queues, tally) = (&self.core.queues, seat.tally());
-        let newest = iter::from_fn(|| queues.pop(&seat.own, tally)).take(HUSKS);
-        let outside = iter::from_fn(|| queues.withdraw(tally)).take(2 * HUSKS);
-        let mut rest = [const { None }; 3 * HUSKS];
-        let live = newest.chain(outside).filter_map(Task::unless_husk);
+        let (queues, tally) = (&self.shared.queues, core.tally());
+        let newest = iter::from_fn(|| queues.pop(&core.own, tally)).take(STALE_ENTRIES);
+        let outside = iter::from_fn(|| queues.take_one_injected(tally)).take(2 * STALE_ENTRIES);
+        let mut rest = [const { None }; 3 * STALE_ENTRIES];
+        let live = newest.chain(outside).filter_map(Task::unless_stale);
         let count = rest.iter_mut().zip(live).map(|(place, task)| *place = Some(task)).count();
         for task in rest.into_iter().take(count).rev().flatten() {
-            queues.push(&seat.own, task, tally);
+            queues.push_local(&core.own, task, tally);
         }
         if count > 0 {
-            self.core.announce(tally);
+            self.shared.announce(tally);
         }
     }
 
-    /// Waits as an idle worker does, until the task is done, or until there is work: then the seat goes
+    /// Waits as an idle worker does, until the task is done, or until there is work: then the core goes
     /// to another thread with it, unless it may be run here.
-    fn wait_seated(&self, awaited: &dyn Awaited, helps: bool) -> Waited {
-        let core = &*self.core;
+    fn wait_with_core(&self, awaited: &dyn Awaited, helps: bool) -> Waited {
+        let shared = &*self.shared;
         let mut searching = false;
         while !awaited.is_done() {
             let (found, index) = {
-                let seat = self.seat.borrow();
-                let seat = seat.as_ref().expect("it is not given away but below");
-                (seat.next(core).or_else(|| seat.hunt(core)), seat.index)
+                let core = self.core.borrow();
+                let core = core.as_ref().expect("it is not given away but below");
+                (core.next(shared).or_else(|| core.search_others(shared)), core.index)
             };
             if let Some(task) = found {
                 self.leave_search(&mut searching);
@@ -331,27 +332,27 @@ impl<Q: Queues> Member<Q> {
                     return Waited::Done;
                 }
                 let may_help = helps && self.is_shallow();
-                let task = match self.judge(task, may_help) {
-                    Verdict::Husk => continue,
-                    Verdict::Ours(job) => return Waited::Found(job),
-                    Verdict::NotOurs(task) => task,
+                let task = match self.classify(task, may_help) {
+                    Classified::Stale => continue,
+                    Classified::Ours(job) => return Waited::Found(job),
+                    Classified::NotOurs(task) => task,
                 };
-                if may_help && let Some(job) = self.seek_ours() {
+                if may_help && let Some(job) = self.find_own_part() {
                     self.put_back(task);
                     return Waited::Found(job);
                 }
-                match self.give_seat(task) {
-                    Ok(()) => return Waited::Unseated,
-                    Err(Refused::Kept(task)) => return self.keep_seat(task, awaited, helps),
-                    Err(Refused::Last(task)) => match self.press(task, helps) {
+                match self.hand_off_core(task) {
+                    Ok(()) => return Waited::CoreGone,
+                    Err(Refused::Kept(task)) => return self.keep_core(task, awaited, helps),
+                    Err(Refused::Last(task)) => match self.run_as_last_worker(task, helps) {
                         Some(found) => return found,
                         None => continue,
                     },
                 }
             }
-            let rise = self.sleep(searching, index, || awaited.is_done());
+            let wake_reason = self.sleep(searching, index, || awaited.is_done());
             debug_assert!(
-                matches!(rise, Rise::Early | Rise::Called),
+                matches!(wake_reason, WakeReason::Early | WakeReason::Called),
                 "no end while a thread is away"
             );
             searching = true;
@@ -361,66 +362,66 @@ impl<Q: Queues> Member<Q> {
     }
 
     pub(crate) fn leave_search(&self, searching: &mut bool) {
-        let core = &*self.core;
-        if std::mem::take(searching) && core.idle.leave_search(|| core.queues.any()) {
+        let shared = &*self.shared;
+        if std::mem::take(searching) && shared.idle.leave_search(|| shared.queues.any()) {
             self.with_tally(count_wake_up);
         }
     }
 
-    /// Nobody can take the seat: there are too many threads. What was found goes to the others, and this
-    /// thread sleeps with its seat.
+    /// Nobody can take the core: there are too many threads. What was found goes to the others, and this
+    /// thread sleeps with its core.
     #[cold]
-    fn keep_seat(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
+    fn keep_core(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
         // Nobody has more stack, if it is that.
-        let found = match self.judge(found, helps) {
-            Verdict::Husk => None,
-            Verdict::Ours(job) => {
-                self.core.relief.resume();
+        let found = match self.classify(found, helps) {
+            Classified::Stale => None,
+            Classified::Ours(job) => {
+                self.shared.handoff.resume();
                 return Waited::Found(job);
             }
-            Verdict::NotOurs(task) => Some(task),
+            Classified::NotOurs(task) => Some(task),
         };
         found.into_iter().for_each(|task| self.put_back(task));
         self.sleep_until(awaited);
-        self.core.relief.resume();
+        self.shared.handoff.resume();
         Waited::Done
     }
 
-    /// Nobody can take the seat, and it is the last one in use: what was found is run here, if there is enough of the stack left.
+    /// Nobody can take the core, and it is the last one in use: what was found is run here, if there is enough of the stack left.
     /// If not, it waits for a while: a thread may end somewhere, and leave room for one of ours.
     #[cold]
-    fn press(&self, found: Task, helps: bool) -> Option<Waited> {
-        let task = match self.judge(found, helps) {
-            Verdict::Husk => return None,
-            Verdict::Ours(job) => return Some(Waited::Found(job)),
-            Verdict::NotOurs(task) => task,
+    fn run_as_last_worker(&self, found: Task, helps: bool) -> Option<Waited> {
+        let task = match self.classify(found, helps) {
+            Classified::Stale => return None,
+            Classified::Ours(job) => return Some(Waited::Found(job)),
+            Classified::NotOurs(task) => task,
         };
-        if helps && let Some(job) = self.seek_ours() {
+        if helps && let Some(job) = self.find_own_part() {
             self.put_back(task);
             return Some(Waited::Found(job));
         }
         if self.has_room() {
-            return Some(Waited::Pressed(task));
+            return Some(Waited::NobodyElse(task));
         }
         self.put_back(task);
-        self.listener.berth().park_for(LATER);
+        self.listener.sleeper().park_for(LATER);
         None
     }
 
     pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {
         record(EventKind::Park);
         while !awaited.is_done() {
-            self.listener.berth().park();
+            self.listener.sleeper().park();
         }
         record(EventKind::Unpark);
     }
 
     /// A task that was taken out of a queue and cannot be run here.
     pub(crate) fn put_back(&self, task: Task) {
-        let core = &*self.core;
+        let shared = &*self.shared;
         self.with_tally(|tally| {
-            core.queues.inject(task, tally);
-            core.announce(tally);
+            shared.queues.push_remote(task, tally);
+            shared.announce(tally);
         });
     }
 }

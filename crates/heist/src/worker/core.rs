@@ -1,14 +1,14 @@
 //! What makes a thread a worker: the owner's end of a deque, and a block of counters.
 //!
-//! There are as many seats as workers. A thread that has to wait in the middle of a task gives its
-//! seat to another (`relief`), and goes on without one.
+//! There are as many cores as workers. A thread that has to wait in the middle of a task gives its
+//! core to another (`handoff`), and goes on without one.
 
 use std::cell::Cell;
 
 use crate::queues::Queues;
 use crate::stats::{OwnBlock, Tally};
 
-pub(crate) struct Seat<Q: Queues> {
+pub(crate) struct Core<Q: Queues> {
     pub(crate) index: usize,
     pub(crate) own: Q::Own,
     block: OwnBlock,
@@ -18,9 +18,9 @@ pub(crate) struct Seat<Q: Queues> {
     random: Cell<u64>,
 }
 
-impl<Q: Queues> Seat<Q> {
+impl<Q: Queues> Core<Q> {
     pub(crate) fn new(index: usize, own: Q::Own, block: OwnBlock) -> Self {
-        // Odd, and different from seat to seat.
+        // Odd, and different from core to core.
         let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         Self { index, own, block, turn: Cell::new(0), random: Cell::new(seed) }
     }

@@ -10,9 +10,9 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::demand::{Demand, NO_SEAT};
+use crate::fork::demand::{Demand, NO_WORKER};
+use crate::fork::raid::{Chain, Guard};
 use crate::order;
-use crate::raid::{Chain, Guard};
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
 
@@ -39,7 +39,7 @@ unsafe fn older(job: *const Job) -> *const Job {
     unsafe { older.assume_init() }
 }
 
-/// Makes a task of a job, or of nothing, for the thread in that seat, which has the jobs.
+/// Makes a task of a job, or of nothing, for the thread in that core, which has the jobs.
 type Publish = unsafe fn(*const Job, &Jobs, usize) -> Option<Task>;
 
 impl Job {
@@ -61,7 +61,7 @@ pub(crate) struct Jobs {
     newest: AtomicPtr<Job>,
     /// The newest that was published. All that are older were published as well.
     border: AtomicPtr<Job>,
-    /// Of the seat that the thread has. Null on a thread that belongs to no pool.
+    /// Of the core that the thread has. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
     /// What the newest descends from: the task that this thread runs, or what it has isolated.
     root: Cell<usize>,
@@ -168,15 +168,15 @@ impl Jobs {
     ///
     /// # Safety
     ///
-    /// With the lock of the chain, in a raid that was announced; `seat` is that of the thread that these belong to.
-    pub(crate) unsafe fn publish_of_another(&self, seat: usize) -> Option<Task> {
+    /// With the lock of the chain, in a raid that was announced; `core` is that of the thread that these belong to.
+    pub(crate) unsafe fn publish_of_another(&self, core: usize) -> Option<Task> {
         while self.seem_private() {
             // SAFETY: there is one, and with the lock nobody else moves the border.
             let oldest = unsafe { self.pass_border() };
             // SAFETY: in the chain, and its owner waits for the lock before it takes it out.
             let publish = unsafe { (*oldest).publish };
             // SAFETY: likewise, and not private any more, so never again.
-            if let Some(task) = unsafe { publish(oldest, self, seat) } {
+            if let Some(task) = unsafe { publish(oldest, self, core) } {
                 return Some(task);
             }
         }
@@ -199,17 +199,17 @@ pub(crate) unsafe fn open(demand: &Demand) {
         jobs.set_border(jobs.base());
     });
     // SAFETY: as the caller says.
-    unsafe { turn_to(demand) };
+    unsafe { use_demand_of(demand) };
 }
 
-/// This thread has another seat, or none.
+/// This thread has another core, or none.
 ///
 /// # Safety
 ///
 /// As for [`open`].
-pub(crate) unsafe fn turn_to(demand: &Demand) {
+pub(crate) unsafe fn use_demand_of(demand: &Demand) {
     JOBS.with(|jobs| {
-        withdraw(jobs);
+        stop_being_raided(jobs);
         jobs.demand.set(demand);
         if let Some(chain) = &demand.chain {
             chain.put(jobs);
@@ -218,7 +218,7 @@ pub(crate) unsafe fn turn_to(demand: &Demand) {
 }
 
 /// Nobody raids this thread any more.
-fn withdraw(jobs: &Jobs) {
+fn stop_being_raided(jobs: &Jobs) {
     if let Some(chain) = jobs.demand().and_then(|demand| demand.chain.as_ref()) {
         chain.remove();
     }
@@ -228,7 +228,7 @@ fn withdraw(jobs: &Jobs) {
 pub(crate) fn close() {
     JOBS.with(|jobs| {
         debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
-        withdraw(jobs);
+        stop_being_raided(jobs);
         jobs.newest.store(ptr::null_mut(), Ordering::Relaxed);
         jobs.demand.set(ptr::null());
     });
@@ -248,9 +248,9 @@ pub(crate) fn is_demanded() -> bool {
     unsafe { &*demand }.is_raised()
 }
 
-/// Of this thread's seat, if it has one.
-pub(crate) fn seat() -> usize {
-    JOBS.with(|jobs| jobs.demand().map_or(NO_SEAT, |demand| demand.seat))
+/// Of this thread's core, if it has one.
+pub(crate) fn core() -> usize {
+    JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.core))
 }
 
 /// Adds the newest, unless this thread belongs to no pool. Afterwards the caller looks whether it
@@ -277,7 +277,7 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
 }
 
 /// Takes the newest out of the chain. Was it private to the end? If so, and if somebody wants jobs, `answer` is called. If
-/// not, [`retreat`] is to be called next.
+/// not, [`move_border_back`] is to be called next.
 ///
 /// # Safety
 ///
@@ -318,7 +318,7 @@ fn is_private(job: *const Job, answer: fn()) -> bool {
 /// # Safety
 ///
 /// As [`pop`] has said of the caller's job.
-pub(crate) unsafe fn retreat(job: *const Job) {
+pub(crate) unsafe fn move_border_back(job: *const Job) {
     // SAFETY: the caller's.
     let older = unsafe { older(job) };
     JOBS.with(|jobs| {
@@ -347,7 +347,7 @@ pub(crate) fn publish_oldest() -> Option<Task> {
             // SAFETY: in the chain, so it is there.
             let publish = unsafe { (*oldest).publish };
             // SAFETY: of this thread, in the chain, and not private any more, so never again.
-            if let Some(task) = unsafe { publish(oldest, jobs, seat()) } {
+            if let Some(task) = unsafe { publish(oldest, jobs, core()) } {
                 return Some(task);
             }
         }
@@ -438,7 +438,7 @@ impl Drop for Leave<'_> {
         JOBS.with(|jobs| jobs.root.set(self.0.outer));
         if !private {
             // SAFETY: not private, as said.
-            unsafe { retreat((&raw const *self.0).cast()) };
+            unsafe { move_border_back((&raw const *self.0).cast()) };
             JOBS.with(|jobs| jobs.border_root.store(self.0.outer, Ordering::Relaxed));
         }
     }

@@ -1,26 +1,26 @@
 //! What the threads of a pool share.
 
 use crate::cancel::CancelToken;
-use crate::demand::{Demand, NO_SEAT};
-use crate::idle::{Heard, Idle};
+use crate::fork::demand::{Demand, NO_WORKER};
+use crate::fork::raid;
+use crate::idle::{Announced, Idle};
 use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::Queues;
-use crate::raid;
-use crate::relief::Relief;
 use crate::stats::{Ledger, Tally};
 use crate::sync::{
     Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, has_heavy_fence, heavy_fence,
     is_finished, lock,
 };
-use crate::task::{End, Refusal, Season, Task};
+use crate::task::{End, Refusal, SlotLease, Task};
 use crate::trace::{self, EventKind, Log, record};
+use crate::worker::handoff::HandOff;
 
 /// What the builder was told.
 pub(crate) struct Config {
     pub(crate) workers: usize,
     /// So many of the workers have a life of their own, and the end does not wait for them.
-    pub(crate) guests: usize,
+    pub(crate) attached: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -45,20 +45,20 @@ pub(crate) fn count_wake_up(tally: Tally<'_>) {
     record(EventKind::Wake);
 }
 
-pub(crate) struct Core<Q: Queues> {
+pub(crate) struct Shared<Q: Queues> {
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
-    /// Who wants jobs of whom: one for each seat.
+    /// Who wants jobs of whom: one for each core.
     pub(crate) demands: Box<[Padded<Demand>]>,
     /// Do thieves help themselves to private jobs, if need be?
     raids: bool,
-    /// Of a thread that has no seat: raised for ever, and it looks at who sleeps itself.
-    pub(crate) of_seatless: Demand,
+    /// Of a thread that has no core: raised for ever, and it looks at who sleeps itself.
+    pub(crate) demand_without_core: Demand,
     /// Of a thread before its first task and after its last: never raised.
-    pub(crate) of_idle: Demand,
+    pub(crate) demand_when_idle: Demand,
     pub(crate) config: Config,
-    pub(crate) relief: Relief<Q>,
+    pub(crate) handoff: HandOff<Q>,
     /// Is what has not started to be refused? Set once, by `stop_now`.
     cancelling: AtomicBool,
     /// Cancelled by the first stop.
@@ -68,37 +68,37 @@ pub(crate) struct Core<Q: Queues> {
     /// Held by whoever joins the threads, so that nobody returns from a stop before they are gone.
     stopper: Mutex<()>,
     /// Slots are kept while there is a pool. The last field: the queues may hold some.
-    _season: Season,
+    _slots: SlotLease,
 }
 
-impl<Q: Queues> Core<Q> {
+impl<Q: Queues> Shared<Q> {
     /// A pool without threads, and what its workers need.
     pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
         let workers = config.workers;
         let (queues, own) = Q::new(workers);
         let raids = Q::NESTS && has_heavy_fence();
-        let demand = |seat| {
-            let demand = Demand::new(seat, workers);
+        let demand = |core| {
+            let demand = Demand::new(core, workers);
             Padded(if raids { demand.with_raids() } else { demand })
         };
-        let idle = Idle::new(workers - config.guests, Q::PATIENT);
-        let core = Self {
+        let idle = Idle::new(workers - config.attached, Q::PATIENT);
+        let shared = Self {
             queues,
             idle: if Q::NESTS { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
             demands: (0..workers).map(demand).collect(),
             raids,
-            of_seatless: Demand::new(NO_SEAT, 2),
-            of_idle: Demand::new(NO_SEAT, 1),
+            demand_without_core: Demand::new(NO_WORKER, 2),
+            demand_when_idle: Demand::new(NO_WORKER, 1),
             config,
-            relief: Relief::new(),
+            handoff: HandOff::new(),
             cancelling: AtomicBool::new(false),
             stopped: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
-            _season: Season::begin(),
+            _slots: SlotLease::begin(),
         };
-        (core, own)
+        (shared, own)
     }
 
     /// By which the pool is told from others.
@@ -110,89 +110,89 @@ impl<Q: Queues> Core<Q> {
     /// From a thread that is none of the pool's.
     ///
     /// `count` of new tasks: one, unless it is part of a batch.
-    pub(crate) fn submit(&self, task: Task, count: u64) {
+    pub(crate) fn push_remote_unless_stopping(&self, task: Task, count: u64) {
         if self.idle.is_stopping() {
             // Not taken in, and not counted: dropping it says so to whoever waits.
             return drop(task);
         }
-        self.inject(task, count);
+        self.push_remote(task, count);
     }
 
-    /// Through the injector: from outside, or from a thread of the pool that has no seat.
-    pub(crate) fn inject(&self, task: Task, count: u64) {
-        let tally = self.ledger.of_others();
+    /// Through the injector: from outside, or from a thread of the pool that has no core.
+    pub(crate) fn push_remote(&self, task: Task, count: u64) {
+        let tally = self.ledger.of_non_workers();
         tally.add(|block| &block.tasks_submitted, count);
-        self.queues.inject(task, tally);
+        self.queues.push_remote(task, tally);
         self.announce(tally);
     }
 
-    /// The worker in that seat has nothing to do: whoever forks should share.
-    pub(crate) fn raise_demand(&self, seat: usize) {
-        self.demands_beside(seat).for_each(Demand::raise);
+    /// The worker in that core has nothing to do: whoever forks should share.
+    pub(crate) fn raise_demand(&self, core: usize) {
+        self.demands_beside(core).for_each(Demand::raise);
     }
 
     /// Does a worker that has jobs keep one of them published, because nobody could take it otherwise?
     #[inline(always)]
-    pub(crate) fn offers(&self) -> bool {
+    pub(crate) fn keeps_one_published(&self) -> bool {
         Q::NESTS && !self.raids
     }
 
-    pub(crate) fn demands_beside(&self, seat: usize) -> impl Iterator<Item = &Demand> {
-        self.demands.iter().map(|demand| &demand.0).filter(move |demand| demand.seat != seat)
+    pub(crate) fn demands_beside(&self, core: usize) -> impl Iterator<Item = &Demand> {
+        self.demands.iter().map(|demand| &demand.0).filter(move |demand| demand.core != core)
     }
 
     /// The last look of a worker that has said that it sleeps (step S3).
-    pub(crate) fn last_look(&self, seat: usize) -> bool {
-        self.demands_beside(seat).for_each(Demand::raise_asleep);
-        self.queues.any() || self.queues.has_mail(seat) || self.may_raid(seat)
+    pub(crate) fn last_look(&self, core: usize) -> bool {
+        self.demands_beside(core).for_each(Demand::raise_for_sleeper);
+        self.queues.any() || self.queues.has_broadcast(core) || self.may_raid(core)
     }
 
     /// May somebody have private jobs who has not seen that they are wanted (step D6)?
-    fn may_raid(&self, seat: usize) -> bool {
+    fn may_raid(&self, core: usize) -> bool {
         if !self.raids || !self.idle.is_anybody_busy(self.config.workers) {
             return false;
         }
         heavy_fence(order::RAID);
-        self.demands_beside(seat).any(raid::may_raid)
+        self.demands_beside(core).any(raid::may_raid)
     }
 
     /// There is something new in a queue.
     #[inline]
     pub(crate) fn announce(&self, tally: Tally<'_>) {
-        match self.idle.submitted() {
-            Heard::Quiet => {}
-            Heard::Called => count_wake_up(tally),
-            Heard::Ended => self.sweep(),
+        match self.idle.work_added() {
+            Announced::Quiet => {}
+            Announced::Called => count_wake_up(tally),
+            Announced::Ended => self.sweep(),
         }
     }
 
-    /// Mail, one letter for each worker. The end waits until they are fetched, but for a guest's.
-    pub(crate) fn post(&self, letters: Vec<Task>) {
-        let tally = self.ledger.of_others();
-        tally.add(|block| &block.tasks_submitted, letters.len() as u64);
-        let left = self.queues.post(letters.into_iter(), |to| {
-            if !self.is_guest(to) {
-                self.idle.step_aside();
+    /// Mail, one letter for each worker. The end waits until they are fetched, but for a attached thread's.
+    pub(crate) fn broadcast(&self, tasks: Vec<Task>) {
+        let tally = self.ledger.of_non_workers();
+        tally.add(|block| &block.tasks_submitted, tasks.len() as u64);
+        let left = self.queues.broadcast(tasks.into_iter(), |to| {
+            if !self.is_attached(to) {
+                self.idle.enter_away();
             }
         });
         tally.add(|block| &block.cancellations, left.len() as u64);
-        (0..self.idle.posted()).for_each(|_| count_wake_up(tally));
+        (0..self.idle.broadcast_added()).for_each(|_| count_wake_up(tally));
     }
 
-    /// Has the worker in that seat a life of its own?
-    pub(crate) fn is_guest(&self, seat: usize) -> bool {
-        seat < self.config.guests
+    /// Has the worker in that core a life of its own?
+    pub(crate) fn is_attached(&self, core: usize) -> bool {
+        core < self.config.attached
     }
 
-    /// The worker of that seat will never come.
-    pub(crate) fn vacate(&self, seat: usize) {
-        let tally = self.ledger.of_others();
-        let mail = self.queues.vacate(seat, tally);
-        tally.add(|block| &block.cancellations, mail.len() as u64);
-        if self.is_guest(seat) {
+    /// The worker of that core will never come.
+    pub(crate) fn abandon_worker(&self, core: usize) {
+        let tally = self.ledger.of_non_workers();
+        let left = self.queues.abandon_worker(core, tally);
+        tally.add(|block| &block.cancellations, left.len() as u64);
+        if self.is_attached(core) {
             return;
         }
-        mail.iter().for_each(|_| self.idle.step_back());
+        left.iter().for_each(|_| self.idle.leave_away());
         if self.idle.is_stopping() {
             self.close();
         }
@@ -202,27 +202,27 @@ impl<Q: Queues> Core<Q> {
     /// sweep, and nothing escapes them: see `idle/README.md`, step E4.
     #[cold]
     pub(crate) fn sweep(&self) {
-        let tally = self.ledger.of_others();
-        while let Some(task) = self.queues.withdraw(tally) {
+        let tally = self.ledger.of_non_workers();
+        while let Some(task) = self.queues.take_one_injected(tally) {
             let Some(started) = task.start() else { continue };
             let hook = &self.config.on_panic;
             if started.is_job() {
                 // Somebody who has forked waits for it, outside of the pool or at the end of a thread.
                 let (end, ended) = trace::task(|| started.execute(hook));
                 count_end(tally, end);
-                ended.publish(Some(hook));
+                ended.deliver(Some(hook));
             } else {
                 let (count, ended) = started.refuse(Refusal::Stopped);
                 tally.add(|block| &block.cancellations, count);
-                ended.publish(Some(hook));
+                ended.deliver(Some(hook));
             }
         }
     }
 
     /// Ends what is left after the last worker has found nothing to do.
-    pub(crate) fn wind_up(&self) {
+    pub(crate) fn finish_shutdown(&self) {
         self.sweep();
-        self.relief.close();
+        self.handoff.close();
     }
 
     #[inline]
@@ -239,13 +239,13 @@ impl<Q: Queues> Core<Q> {
     pub(crate) fn close(&self) {
         self.stopped.cancel();
         if self.idle.stop(|| self.queues.any()) {
-            self.wind_up();
+            self.finish_shutdown();
         }
     }
 
     /// So many workers could not be started: ends those that were.
-    pub(crate) fn give_up(&self, missing: usize) {
-        self.idle.absent(missing);
+    pub(crate) fn abort_start(&self, missing: usize) {
+        self.idle.add_missing(missing);
         self.close();
         self.join_threads();
     }

@@ -1,6 +1,6 @@
 //! Waits that run nothing but what they wait for.
 
-use crate::job;
+use crate::fork::job;
 
 /// Calls a closure; waits inside run nothing on this thread that was not forked inside.
 ///

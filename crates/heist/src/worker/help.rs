@@ -2,35 +2,35 @@
 //!
 //! Only those that descend from the same root (`job::root`) are run on top of what waits: then a stack is a
 //! chain of roots each of which waits for the one above it, as in `wait`, and no wait is buried
-//! under one that waits for it. What else there is to do is left to another thread, with this one's seat.
+//! under one that waits for it. What else there is to do is left to another thread, with this one's core.
 
 use std::iter;
 
-use crate::demand::NO_SEAT;
-use crate::job;
-use crate::member::Member;
+use crate::fork::demand::NO_WORKER;
+use crate::fork::job;
 use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, pause, yield_now};
 use crate::task::{Awaited, Started, Task};
-use crate::wait::{LOOKS, PAUSES, YIELDS};
+use crate::worker::thread::WorkerThread;
+use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
 
 /// So many tasks are looked at, at most, in search of one's own. A guess.
-const SOUGHT: usize = 1024;
+const LOOK_THROUGH: usize = 1024;
 
 /// May a task be run on top of what waits?
-pub(crate) enum Verdict {
+pub(crate) enum Classified {
     /// It has been run.
-    Husk,
+    Stale,
     Ours(Started),
     NotOurs(Task),
 }
 
-impl<Q: Queues> Member<Q> {
+impl<Q: Queues> WorkerThread<Q> {
     /// Waits for a part of a fork that was published; `thief` is where whoever runs it leaves its number. Or
     /// for all parts of a scope, without one.
     pub(crate) fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
         if Q::NESTS {
-            return self.nest(awaited);
+            return self.wait_nested(awaited);
         }
         if panicking() {
             return self.wait_unwinding(awaited);
@@ -39,7 +39,7 @@ impl<Q: Queues> Member<Q> {
             return;
         }
         if !self.help_until(awaited, thief) && awaited.listen(Arc::clone(&self.listener)) {
-            self.publish_all();
+            self.publish_before_sleep();
             self.wait_long(awaited, true);
         }
     }
@@ -47,8 +47,8 @@ impl<Q: Queues> Member<Q> {
     /// In the middle of a panic nothing else is run here: guards would take it for what panics.
     #[cold]
     fn wait_unwinding(&self, awaited: &dyn Awaited) {
-        self.publish_all();
-        if self.core.relief.is_crowded() && self.run_claimed_job(awaited) {
+        self.publish_before_sleep();
+        if self.shared.handoff.is_crowded() && self.run_claimed_job(awaited) {
             // Guards that are wrong are better than no thread left.
             return;
         }
@@ -64,12 +64,12 @@ impl<Q: Queues> Member<Q> {
 
     /// Runs the job right here, if it is the newest that this worker has published.
     fn take_back(&self, awaited: &dyn Awaited) -> bool {
-        let at_hand = self.seat.borrow().as_ref().and_then(|seat| {
+        let at_hand = self.core.borrow().as_ref().and_then(|core| {
             let is_it = |task: &Task| task.id() == awaited.id();
-            self.core.queues.take_back_job(&seat.own, is_it, seat.tally())
+            self.shared.queues.take_back_job(&core.own, is_it, core.tally())
         });
         let Some(job) = at_hand else { return false };
-        self.restock();
+        self.restore_demand();
         self.run(job);
         true
     }
@@ -77,18 +77,18 @@ impl<Q: Queues> Member<Q> {
     fn run_claimed_job(&self, awaited: &dyn Awaited) -> bool {
         let claimed = self.run_claimed(awaited);
         if claimed {
-            self.restock();
+            self.restore_demand();
         }
         claimed
     }
 
     /// This worker has kept for itself what it had published. If somebody has nothing to do, that one still
     /// wants something (step D4).
-    pub(crate) fn restock(&self) {
-        if let Some(seat) = &*self.seat.borrow()
-            && !self.core.idle.all_busy()
+    pub(crate) fn restore_demand(&self) {
+        if let Some(core) = &*self.core.borrow()
+            && !self.shared.idle.all_busy()
         {
-            self.core.demands[seat.index].restore();
+            self.shared.demands[core.index].restore();
         }
     }
 
@@ -103,26 +103,26 @@ impl<Q: Queues> Member<Q> {
                 self.answer_demand();
             }
             // Ordering: relaxed. A hint.
-            let thief = thief.map_or(NO_SEAT, |thief| thief.load(Ordering::Relaxed));
+            let thief = thief.map_or(NO_WORKER, |thief| thief.load(Ordering::Relaxed));
             let found = {
-                let seat = self.seat.borrow();
-                let Some(seat) = &*seat else { break };
-                seat.find_job(&self.core, thief)
+                let core = self.core.borrow();
+                let Some(core) = &*core else { break };
+                core.find_job(&self.shared, thief)
             };
             let Some(task) = found else {
                 looks += 1;
                 (0..PAUSES).for_each(|_| pause());
                 continue;
             };
-            match self.judge(task, self.is_shallow()) {
-                Verdict::Husk => {}
-                Verdict::Ours(job) => {
+            match self.classify(task, self.is_shallow()) {
+                Classified::Stale => {}
+                Classified::Ours(job) => {
                     // It may have been this worker's own.
-                    self.restock();
+                    self.restore_demand();
                     self.run_started(job);
                     looks = 0;
                 }
-                Verdict::NotOurs(task) => {
+                Classified::NotOurs(task) => {
                     self.put_back(task);
                     break;
                 }
@@ -139,41 +139,41 @@ impl<Q: Queues> Member<Q> {
 
     /// There is something to do, and it must not be done here; but what may be done here can lie behind it,
     /// and if this thread holds a lock that all others want, nobody else will come to it.
-    pub(crate) fn seek_ours(&self) -> Option<Started> {
-        let seat = self.seat.borrow();
-        let seat = seat.as_ref()?;
-        let (queues, tally) = (&self.core.queues, seat.tally());
-        let next = || queues.pop_job(&seat.own, tally).or_else(|| queues.withdraw(tally));
+    pub(crate) fn find_own_part(&self) -> Option<Started> {
+        let core = self.core.borrow();
+        let core = core.as_ref()?;
+        let (queues, tally) = (&self.shared.queues, core.tally());
+        let next = || queues.pop_job(&core.own, tally).or_else(|| queues.take_one_injected(tally));
         let (mut ours, mut others) = (None, Vec::new());
-        for task in iter::from_fn(next).take(SOUGHT) {
-            match self.judge(task, true) {
-                Verdict::Husk => {}
-                Verdict::Ours(job) => {
+        for task in iter::from_fn(next).take(LOOK_THROUGH) {
+            match self.classify(task, true) {
+                Classified::Stale => {}
+                Classified::Ours(job) => {
                     ours = Some(job);
                     break;
                 }
-                Verdict::NotOurs(task) => others.push(task),
+                Classified::NotOurs(task) => others.push(task),
             }
         }
         let any = !others.is_empty();
-        others.into_iter().for_each(|task| queues.inject(task, tally));
+        others.into_iter().for_each(|task| queues.push_remote(task, tally));
         if any {
-            self.core.announce(tally);
+            self.shared.announce(tally);
         }
         ours
     }
 
     /// May it be run on top of what waits, if anything may?
-    pub(crate) fn judge(&self, task: Task, may_help: bool) -> Verdict {
+    pub(crate) fn classify(&self, task: Task, may_help: bool) -> Classified {
         if !may_help {
-            return Verdict::NotOurs(task);
+            return Classified::NotOurs(task);
         }
         match task.start() {
-            None => Verdict::Husk,
+            None => Classified::Stale,
             Some(started) if started.is_job() && started.root() == job::root() => {
-                Verdict::Ours(started)
+                Classified::Ours(started)
             }
-            Some(started) => Verdict::NotOurs(started.postpone()),
+            Some(started) => Classified::NotOurs(started.postpone()),
         }
     }
 
@@ -183,16 +183,16 @@ impl<Q: Queues> Member<Q> {
         if Q::NESTS {
             job::forget_raid();
         }
-        let seat = self.seat.borrow().as_ref().map(|seat| seat.index);
-        match seat {
-            Some(seat) if self.core.offers() => self.answer_with_offer(seat),
-            Some(seat) => {
-                let demand = &self.core.demands[seat];
+        let core = self.core.borrow().as_ref().map(|core| core.index);
+        match core {
+            Some(core) if self.shared.keeps_one_published() => self.answer_with_offer(core),
+            Some(core) => {
+                let demand = &self.shared.demands[core];
                 let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
                 // Lowered before others can see it, and only for what they will see.
                 self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
             }
-            None if self.core.idle.all_busy() => {}
+            None if self.shared.idle.all_busy() => {}
             None => self.push_jobs(job::publish_oldest().into_iter()),
         }
     }

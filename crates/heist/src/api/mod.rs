@@ -1,0 +1,10 @@
+//! What users call: the pool and its builder, handles and batches, and fork-join.
+
+pub(crate) mod batch;
+pub(crate) mod builder;
+pub(crate) mod global;
+pub(crate) mod handle;
+pub(crate) mod isolate;
+pub(crate) mod join;
+pub(crate) mod pool;
+pub(crate) mod scope;
