@@ -6,11 +6,12 @@ use crate::api::pool::{Inner, Pool};
 use crate::error::BuildError;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{Panic, PanicHook};
-use crate::queues::{Queues, Strategy};
+use crate::queues::Strategy;
 use crate::sync::{Arc, parallelism};
 use crate::trace::{self, MOST_EVENTS};
 use crate::worker::core::Core;
 use crate::worker::handoff::HandedCore;
+use crate::worker::policy::PoolQueues;
 use crate::worker::run;
 use crate::worker::shared::{Config, Shared};
 
@@ -227,7 +228,7 @@ fn default_workers() -> Result<usize, BuildError> {
 }
 
 /// All of the threads or none.
-fn start<Q: Queues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
+fn start<Q: PoolQueues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
     let (shared, own) = Shared::<Q>::new(config);
     let shared = Arc::new(shared);

@@ -269,11 +269,11 @@ where
     }
 
     /// See [`Job::new`].
-    unsafe fn publish(job: *const Job, jobs: &Jobs, core: usize) -> Option<Task> {
+    unsafe fn publish(job: *const Job, jobs: &Jobs, worker: usize) -> Option<Task> {
         // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
         let fork = unsafe { &*job.cast::<Self>() };
         // SAFETY: it was private, and is published once, so nobody has taken it or will.
-        Some(unsafe { fork.make_task(jobs.root_of_oldest(), core) })
+        Some(unsafe { fork.make_task(jobs.root_of_oldest(), worker) })
     }
 
     /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it. `owner` is the
@@ -316,7 +316,7 @@ where
         // SAFETY: as the caller says.
         if unsafe { job::pop((&raw const *self).cast(), || ()) } {
             // SAFETY: it was private, so the closure is there; waited for below.
-            let task = unsafe { self.make_task(job::root(), job::core()) };
+            let task = unsafe { self.make_task(job::root(), job::worker()) };
             with_worker(|worker| worker.push_job(task));
         } else {
             // SAFETY: not private.
@@ -375,7 +375,7 @@ impl ThiefCell {
     fn sign(&self) -> bool {
         // SAFETY: in the frame of the join, which waits for this.
         let thief = unsafe { &*self.0 };
-        let here = job::core();
+        let here = job::worker();
         // Ordering: relaxed. Written before the job was published; and for the join it is a hint.
         let owner = thief.load(Ordering::Relaxed);
         thief.store(here, Ordering::Relaxed);

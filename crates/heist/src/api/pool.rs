@@ -10,12 +10,13 @@ use crate::api::scope::{Scope, scope};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::panic::AbortOnUnwind;
-use crate::queues::{Global, Locked, Queues, Stealing, Strategy};
+use crate::queues::{Global, Locked, Stealing, Strategy};
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
 use crate::trace::{Log, Trace};
 use crate::worker::current::{AnyPool, current_pool, with_worker_thread};
+use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 
 /// Worker threads that run tasks.
@@ -337,7 +338,7 @@ impl Pool {
 }
 
 #[inline]
-fn spawn_on<Q: Queues, F, T>(shared: &Shared<Q>, f: F) -> JoinHandle<T>
+fn spawn_on<Q: PoolQueues, F, T>(shared: &Shared<Q>, f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -350,7 +351,7 @@ where
 
 /// To the worker's own deque, or through the injector.
 #[inline(always)]
-fn submit<Q: Queues>(shared: &Shared<Q>, task: Task, count: u64) {
+fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) {
     let mut task = Some(task);
     with_worker_thread(shared, |thread| thread.push_local(task.take().expect("once"), count));
     if let Some(task) = task {

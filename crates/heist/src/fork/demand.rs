@@ -41,7 +41,7 @@ pub(crate) struct Demand {
     /// fences of the idle protocol, and by the lock of the chain.
     wanted: AtomicUsize,
     /// By which a thief is found again.
-    pub(crate) core: usize,
+    pub(crate) worker: usize,
     /// The private jobs of the thread in the core, if they can be raided.
     pub(crate) chain: Option<Chain>,
 }
@@ -49,9 +49,9 @@ pub(crate) struct Demand {
 impl Demand {
     /// Raised from the beginning, so that the first fork can be stolen at once; unless there is nobody to
     /// do so.
-    pub(crate) fn new(core: usize, workers: usize) -> Self {
+    pub(crate) fn new(worker: usize, workers: usize) -> Self {
         let wanted = if workers == 1 { 0 } else { WANTED_BY_SLEEPER };
-        Self { wanted: AtomicUsize::new(wanted), core, chain: None }
+        Self { wanted: AtomicUsize::new(wanted), worker, chain: None }
     }
 
     /// Likewise, where thieves help themselves if need be.

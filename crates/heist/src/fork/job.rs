@@ -169,14 +169,14 @@ impl Jobs {
     /// # Safety
     ///
     /// With the lock of the chain, in a raid that was announced; `core` is that of the thread that these belong to.
-    pub(crate) unsafe fn publish_of_another(&self, core: usize) -> Option<Task> {
+    pub(crate) unsafe fn publish_of_another(&self, worker: usize) -> Option<Task> {
         while self.seem_private() {
             // SAFETY: there is one, and with the lock nobody else moves the border.
             let oldest = unsafe { self.pass_border() };
             // SAFETY: in the chain, and its owner waits for the lock before it takes it out.
             let publish = unsafe { (*oldest).publish };
             // SAFETY: likewise, and not private any more, so never again.
-            if let Some(task) = unsafe { publish(oldest, self, core) } {
+            if let Some(task) = unsafe { publish(oldest, self, worker) } {
                 return Some(task);
             }
         }
@@ -249,8 +249,8 @@ pub(crate) fn is_demanded() -> bool {
 }
 
 /// Of this thread's core, if it has one.
-pub(crate) fn core() -> usize {
-    JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.core))
+pub(crate) fn worker() -> usize {
+    JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.worker))
 }
 
 /// Adds the newest, unless this thread belongs to no pool. Afterwards the caller looks whether it
@@ -347,7 +347,7 @@ pub(crate) fn publish_oldest() -> Option<Task> {
             // SAFETY: in the chain, so it is there.
             let publish = unsafe { (*oldest).publish };
             // SAFETY: of this thread, in the chain, and not private any more, so never again.
-            if let Some(task) = unsafe { publish(oldest, jobs, core()) } {
+            if let Some(task) = unsafe { publish(oldest, jobs, worker()) } {
                 return Some(task);
             }
         }

@@ -69,7 +69,7 @@ pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     }
     demand.announce_raid();
     // SAFETY: with the lock, and announced.
-    unsafe { jobs.publish_of_another(demand.core) }
+    unsafe { jobs.publish_of_another(demand.worker) }
 }
 
 /// Has the thread in that core private jobs, or may it have? After a heavy fence.

@@ -34,8 +34,8 @@ fn seen() {
 
 /// Whoever follows while somebody cancels is told.
 fn told() {
-    struct WithMigrated(AtomicUsize);
-    impl Follower for WithMigrated {
+    struct Counted(AtomicUsize);
+    impl Follower for Counted {
         fn cancel(&self) {
             self.0.fetch_add(1, Relaxed);
         }
@@ -46,7 +46,7 @@ fn told() {
         let token = token.clone();
         thread::spawn(move || token.cancel())
     };
-    let told = Arc::new(WithMigrated(AtomicUsize::new(0)));
+    let told = Arc::new(Counted(AtomicUsize::new(0)));
     let follower: Arc<dyn Follower> = Arc::clone(&told) as _;
     token.follow(&follower);
     canceller.join().unwrap();

@@ -83,7 +83,7 @@ impl AnyWorker for WorkerThread {
         unreachable!("there is no scope")
     }
 
-    fn pool(&self) -> Arc<dyn AnyPool> {
+    fn owned_pool(&self) -> Arc<dyn AnyPool> {
         unreachable!("there is no pipeline")
     }
 

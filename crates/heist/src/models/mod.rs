@@ -18,7 +18,7 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
-        fn pool(&self) -> crate::sync::Arc<dyn crate::worker::current::AnyPool> {
+        fn owned_pool(&self) -> crate::sync::Arc<dyn crate::worker::current::AnyPool> {
             unreachable!("no pipelines")
         }
 

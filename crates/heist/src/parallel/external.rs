@@ -11,11 +11,11 @@ use crate::api::pool::{Inner, Pool, with_shared};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::panic::{AbortOnUnwind, contain};
-use crate::queues::Queues;
 use crate::sync::per_thread;
 use crate::task::{Awaited, Task, TaskHandle};
 use crate::trace;
 use crate::worker::current::AnyPool;
+use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_end};
 use crate::worker::wait::watch_outside;
 
@@ -132,7 +132,7 @@ where
 }
 
 /// Runs it here, if nobody has started it; else waits.
-fn finish_offered<Q: Queues, R>(shared: &Shared<Q>, handle: &TaskHandle<R>) {
+fn finish_offered<Q: PoolQueues, R>(shared: &Shared<Q>, handle: &TaskHandle<R>) {
     let Some(claimed) = handle.claim() else { return watch_outside(handle) };
     let end = trace::task(|| claimed.execute(&shared.config.on_panic));
     count_end(shared.ledger.of_non_workers(), end);

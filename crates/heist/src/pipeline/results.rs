@@ -99,7 +99,7 @@ impl<R: Send + 'static> Results<R> {
         if let Err(error) = pipeline.plan.check() {
             return Self(State::Failed(Some(error)));
         }
-        let here = with_worker(|worker| worker.pool());
+        let here = with_worker(|worker| worker.owned_pool());
         Self::start(pipeline, here.unwrap_or_else(|| Pool::global().any_pool()))
     }
 }

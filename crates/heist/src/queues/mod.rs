@@ -86,10 +86,6 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// to sleep and to be woken takes twenty. Few for a checker, so that it sees what comes after them.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
-    /// Does a thread that waits run whatever there is, on top of what waits? If not, it runs what it waits
-    /// for, and gives its core to another thread for the rest. And can a thread's private jobs be taken from it (`raid`)?
-    const NESTS: bool = false;
-
     /// For that many workers.
     fn new(workers: usize) -> (Self, Vec<Self::Own>);
 

@@ -32,7 +32,6 @@ impl Queues for Single {
     const PATIENT: bool = true;
     /// Loops one after the other, with a few microseconds in between, should find everybody up.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
-    const NESTS: bool = true;
 
     fn new(workers: usize) -> (Self, Vec<Self::Own>) {
         let (own, threads): (Vec<_>, Vec<_>) = (0..workers)

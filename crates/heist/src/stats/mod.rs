@@ -156,8 +156,8 @@ impl Ledger {
     }
 
     /// For the worker in that core.
-    pub(crate) fn of_worker(&self, core: usize) -> OwnBlock {
-        OwnBlock(Arc::clone(&self.blocks[core]))
+    pub(crate) fn of_worker(&self, worker: usize) -> OwnBlock {
+        OwnBlock(Arc::clone(&self.blocks[worker]))
     }
 
     /// Of everybody who has no core.

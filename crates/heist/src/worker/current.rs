@@ -1,4 +1,4 @@
-//! How code that runs on a thread finds the pool and the worker that the thread belongs to.
+//! How code that runs on a thread finds the pool and the worker thread that it runs on.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -6,68 +6,69 @@ use std::ptr::NonNull;
 use crate::cancel::Follower;
 use crate::fork::demand::Demand;
 use crate::fork::job;
-use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, Task};
+use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 
-/// What a thread is, as seen by code that does not know the strategy.
+/// A worker thread, for code that does not know the strategy of its pool.
 pub(crate) trait AnyWorker {
-    /// Takes in what this thread has spawned: `count` new tasks.
+    /// Pushes a task that this thread has spawned to its own deque. It stands for `count` new tasks.
     fn push_local(&self, task: Task, count: u64);
 
-    /// Takes in a part of a fork, one new task.
+    /// Pushes a published job, one new task.
     fn push_job(&self, job: Task);
 
-    /// For parts of a fork that come from threads of no pool or of another one.
+    /// Returns the pool, for jobs that come from threads outside of it. Valid while a task of the pool runs.
     fn any_pool(&self) -> NonNull<dyn AnyPool>;
 
-    /// Likewise, for those who may outlive this thread.
-    fn pool(&self) -> Arc<dyn AnyPool>;
+    /// Returns the pool, for those who may outlive this thread.
+    fn owned_pool(&self) -> Arc<dyn AnyPool>;
 
-    /// Of the pool.
+    /// Returns the number of workers of the pool.
     fn workers(&self) -> usize;
 
-    /// Is there a worker that is looking for work?
+    /// Returns whether a worker is looking for work.
     fn has_searcher(&self) -> bool;
 
-    /// Makes tasks of the oldest private jobs, because somebody wants them.
+    /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
 
-    /// Returns when it is done; `pool` is where it was spawned.
+    /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);
 
-    /// Likewise, for a part of a fork of this thread's, and for all parts of a scope.
+    /// Returns when a published job of this thread is done, or all parts of a scope. The thread that runs the job
+    /// stores its number in `thief`; a scope has none.
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>);
 }
 
-/// A pool, as seen by a thread that is none of its.
+/// A pool, for threads outside of it and for code that does not know its strategy.
 pub(crate) trait AnyPool: Send + Sync {
-    /// Takes in a part of a fork, one new task. Something of the fork is running, so the pool has not
-    /// come to its end.
+    /// Pushes a job, one new task. The fork that it belongs to is still running, so the pool has not shut down.
     fn push_job(&self, job: Task);
 
-    /// Takes in a new task: after what is there already, and not if the pool has stopped.
+    /// Pushes a new task to the injector, unless the pool is stopping and the caller is not one of its tasks.
     fn push_remote(&self, task: Task);
 
+    /// Returns the number of workers.
     fn workers(&self) -> usize;
 
-    /// `Shared::id`.
+    /// Returns [`Shared::id`].
     fn id(&self) -> usize;
 
-    /// Has the follower told when the pool stops, or at once if it has.
+    /// Notifies the follower when the pool is stopped, or at once if it was.
     fn follow(&self, follower: &Arc<dyn Follower>);
 }
 
-impl<Q: Queues> AnyPool for Shared<Q> {
+impl<Q: PoolQueues> AnyPool for Shared<Q> {
     fn push_job(&self, job: Task) {
         self.ledger.of_non_workers().one(|block| &block.publications);
         self.push_remote(job, 1);
     }
 
     fn push_remote(&self, task: Task) {
-        // What runs on the pool may spawn after a stop, which waits for it.
+        // A task of the pool may spawn during shutdown, which waits for that task.
         if current_pool() == self.id() && job::is_open() {
             self.push_remote(task, 1);
         } else {
@@ -88,12 +89,13 @@ impl<Q: Queues> AnyPool for Shared<Q> {
     }
 }
 
-/// The worker thread that a thread is.
+/// The pool and the worker thread that a thread is part of.
 #[derive(Clone, Copy)]
 struct Current {
-    /// `Shared::id`, zero for none. It stays when the thread comes to its end.
+    /// [`Shared::id`], zero for none. It stays set while the thread ends, so that a destructor of a thread-local
+    /// that stops the pool is recognised as running on one of the pool's threads.
     pool: usize,
-    /// Points to the `WorkerThread` on the stack of this thread.
+    /// Points to the [`WorkerThread`] of this thread.
     worker: Option<NonNull<dyn AnyWorker>>,
 }
 
@@ -101,22 +103,22 @@ per_thread! {
     static CURRENT: Cell<Current> = Cell::new(Current { pool: 0, worker: None });
 }
 
-/// The pool that this thread belongs to, zero for none.
+/// Returns the id of the pool that this thread belongs to, zero for none.
 #[inline]
 pub(crate) fn current_pool() -> usize {
     CURRENT.with(|current| current.get().pool)
 }
 
-/// Calls `f` with what this thread is to its pool, if it belongs to one.
+/// Calls `f` with the worker thread that this thread is, if it belongs to a pool.
 pub(crate) fn with_worker<R>(f: impl FnOnce(&dyn AnyWorker) -> R) -> Option<R> {
     let worker = CURRENT.with(|current| current.get().worker)?;
-    // SAFETY: `enter` borrows the host for as long as it is current, on this thread.
+    // SAFETY: `enter` borrows the worker for as long as it is current, on this thread.
     Some(f(unsafe { worker.as_ref() }))
 }
 
 /// Calls `f` with the worker thread that this thread is, if it belongs to that pool.
 #[inline]
-pub(crate) fn with_worker_thread<Q: Queues, R>(
+pub(crate) fn with_worker_thread<Q: PoolQueues, R>(
     shared: &Shared<Q>,
     f: impl FnOnce(&WorkerThread<Q>) -> R,
 ) -> Option<R> {
@@ -125,45 +127,46 @@ pub(crate) fn with_worker_thread<Q: Queues, R>(
         return None;
     }
     let thread = current.worker?.cast::<WorkerThread<Q>>();
-    // SAFETY: alive, as in `with_worker`; a worker thread of this pool, as whoever called `enter` has said. No two
-    // cores that are alive have the same id, and a worker thread keeps its core alive.
+    // SAFETY: alive, as in `with_worker`. It is a `WorkerThread` of this pool, as the caller of `enter` has promised:
+    // no two pools that are alive have the same id, and a worker thread keeps its pool's `Shared` alive.
     Some(f(unsafe { thread.as_ref() }))
 }
 
-/// Makes that what the thread is, while `f` runs.
+/// Makes the calling thread that worker thread while `f` runs.
 ///
 /// # Safety
 ///
-/// If `pool` is the id of a pool, the host is a `WorkerThread` of it, and the demand one of its.
+/// If `pool` is the id of a pool, then `worker` is a [`WorkerThread`] of that pool, and `demand` is one of its demands.
 pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand, f: impl FnOnce()) {
-    /// A thread that has left its pool is still one that must not wait for the pool's end.
-    struct Leave(usize);
-    impl Drop for Leave {
+    /// Ends the membership on return and on unwinding. The pool's id stays: a thread that has left its pool must
+    /// still not wait for the end of that pool.
+    struct LeaveOnDrop(usize);
+    impl Drop for LeaveOnDrop {
         fn drop(&mut self) {
             job::close();
             CURRENT.with(|current| current.set(Current { pool: self.0, worker: None }));
         }
     }
-    // SAFETY: there until the thread has left.
+    // SAFETY: the caller's promise; both references are valid until `f` has returned, when the guard is dropped.
     unsafe { set_current(pool, worker, demand) };
-    let _leave = Leave(pool);
+    let _leave = LeaveOnDrop(pool);
     f();
 }
 
-/// Makes that what the thread is.
+/// Makes the calling thread that worker thread from now on.
 ///
 /// # Safety
 ///
-/// As for [`enter`]; and they are there until the thread has ended, or is something else.
+/// As for [`enter`]; and both references stay valid until the thread has ended or is made something else.
 pub(crate) unsafe fn set_current(pool: usize, worker: &dyn AnyWorker, demand: &Demand) {
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     unsafe { job::open(demand) };
-    // SAFETY: only the lifetime changes, and it is current for no longer than it is there.
+    // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
     let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };
     CURRENT.with(|current| current.set(Current { pool, worker: Some(NonNull::from(worker)) }));
 }
 
-/// A thread that has left its pool has nothing to do with it any more.
+/// Forgets the pool that the calling thread belonged to.
 pub(crate) fn clear_current() {
     CURRENT.with(|current| current.set(Current { pool: 0, worker: None }));
 }

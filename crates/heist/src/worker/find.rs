@@ -1,45 +1,42 @@
-//! How a worker picks its next task: its own newest, now and then from outside first, then others'
-//! oldest, then from outside.
+//! How a worker picks its next task.
+//!
+//! It takes its own newest task; at times one from the injector first; then the oldest tasks of the other workers;
+//! then tasks from the injector.
 
 use crate::fork::raid;
-use crate::queues::{Found, Queues};
+use crate::queues::Found;
 use crate::task::Task;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
+use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::shared::Shared;
 
-/// Every so many turns the injector comes first, so that work from outside is not starved by a
-/// worker that feeds itself. A prime, so that it does not beat in time with anything.
-const INJECTOR_INTERVAL: u32 = 61;
-
-/// Of so many looks in vain one says so.
-const WANT_INTERVAL: u32 = 8;
-
-/// How often every victim is tried in one hunt.
+/// How often one search tries every victim, if another thread was in the way the first time.
 const ROUNDS: usize = 2;
 
-/// How often one hunt tries the injector when somebody is in the way.
+/// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
-impl<Q: Queues> Core<Q> {
-    /// What is at hand: no other worker is troubled.
+impl<Q: PoolQueues> Core<Q> {
+    /// Returns a task that this worker can take without disturbing another worker.
     #[inline]
     pub(crate) fn next(&self, shared: &Shared<Q>) -> Option<Task> {
         let tally = self.tally();
-        if !Q::NESTS
-            && self.is_turn(INJECTOR_INTERVAL)
-            && let Some(task) = shared.queues.take_one_injected(tally)
-        {
-            tally.one(|block| &block.injector_pops);
-            record(EventKind::InjectorTake { tasks: 1 });
-            return Some(task);
+        if let Some(interval) = Q::Waiting::INJECTOR_INTERVAL {
+            if self.is_turn(interval) {
+                if let Some(task) = shared.queues.take_one_injected(tally) {
+                    tally.one(|block| &block.injector_pops);
+                    record(EventKind::InjectorTake { tasks: 1 });
+                    return Some(task);
+                }
+            }
         }
         let task = shared.queues.pop(&self.own, tally).or_else(|| self.next_broadcast(shared))?;
         tally.one(|block| &block.local_pops);
         Some(task)
     }
 
-    /// What is for this worker alone.
+    /// Returns the next task from this worker's broadcast queue.
     fn next_broadcast(&self, shared: &Shared<Q>) -> Option<Task> {
         let task = shared.queues.pop_broadcast(self.index, self.tally())?;
         if !shared.is_attached(self.index) {
@@ -48,33 +45,24 @@ impl<Q: Queues> Core<Q> {
         Some(task)
     }
 
-    /// From the others, and then from outside. Nothing is at hand.
+    /// Searches the other workers and then the injector. The worker's own deque is empty.
     pub(crate) fn search_others(&self, shared: &Shared<Q>) -> Option<Task> {
-        // Of a thread that has given its core away in the middle of a join there may be something.
+        // A thread that handed its core on in the middle of a join may have left published jobs here.
         let tally = self.tally();
         let left = shared.queues.pop_job(&self.own, tally);
         let found = left.or_else(|| self.steal(shared)).or_else(|| self.take_injected(shared));
-        self.note_search(shared, found)
+        Q::Waiting::after_search(self, shared, found.is_some());
+        found
     }
 
-    /// The other way round, for one that has just been woken: if it was from outside, the others' deques
-    /// are cold and empty.
+    /// Searches the injector and then the other workers. A worker that has just been woken does this: if it was woken
+    /// for work from outside, the others' deques are empty and not in its cache.
     pub(crate) fn search_injector_first(&self, shared: &Shared<Q>) -> Option<Task> {
         let found = self
             .next_broadcast(shared)
             .or_else(|| self.take_injected(shared))
             .or_else(|| self.steal(shared));
-        self.note_search(shared, found)
-    }
-
-    /// Whoever has found nothing says so to those who could share; in an engine the first time and then now and then,
-    /// because an answer that comes to nothing costs its owner as much as ten joins.
-    fn note_search(&self, shared: &Shared<Q>, found: Option<Task>) -> Option<Task> {
-        if Q::NESTS && found.is_some() {
-            self.make_turn(WANT_INTERVAL);
-        } else if found.is_none() && (!Q::NESTS || self.is_turn(WANT_INTERVAL)) {
-            shared.raise_demand(self.index);
-        }
+        Q::Waiting::after_search(self, shared, found.is_some());
         found
     }
 
@@ -85,10 +73,8 @@ impl<Q: Queues> Core<Q> {
         }
         let tally = self.tally();
         for _ in 0..ROUNDS {
-            let first = self.pick(workers);
-            let victims = (first..workers).chain(0..first).filter(|&core| core != self.index);
             let mut contended = false;
-            for victim in victims {
+            for victim in self.victims(workers) {
                 match self.steal_job(shared, victim) {
                     Found::Task(task, _) => return Some(task),
                     Found::Nothing => {}
@@ -117,7 +103,7 @@ impl<Q: Queues> Core<Q> {
         let stolen = shared.queues.steal_job(victim, tally);
         if matches!(stolen, Found::Task(..)) {
             self.count_steal(victim, 0);
-            // The last one: there will be more who want one.
+            // It was the last published job, and other workers may want more of them.
             if !shared.queues.has_job(victim) {
                 if shared.keeps_one_published() {
                     shared.demands[victim].raise_after_steal();
@@ -136,34 +122,32 @@ impl<Q: Queues> Core<Q> {
         record(EventKind::Steal { victim, tasks: 1 + more });
     }
 
-    /// A part of a fork, for one that waits for another part: first of whoever has that, because it
-    /// descends from what is waited for; then any.
+    /// Returns a job for a thread that waits for another part of its fork. It looks first at the worker that runs the
+    /// awaited job (`thief`), because the jobs there descend from the awaited one; then at its own; then at all others.
     pub(crate) fn find_job(&self, shared: &Shared<Q>, thief: usize) -> Option<Task> {
         let workers = shared.config.workers;
-        if thief < workers
-            && thief != self.index
-            && let Found::Task(job, _) = self.steal_job(shared, thief)
-        {
-            return Some(job);
+        if thief < workers && thief != self.index {
+            if let Found::Task(job, _) = self.steal_job(shared, thief) {
+                return Some(job);
+            }
         }
         if let Some(job) = shared.queues.pop_job(&self.own, self.tally()) {
             return Some(job);
         }
-        let first = self.pick(workers);
-        let others = (first..workers).chain(0..first).filter(|&core| core != self.index);
-        others.map(|victim| self.steal_job(shared, victim)).find_map(|stolen| match stolen {
+        let steal = |victim| self.steal_job(shared, victim);
+        self.victims(workers).map(steal).find_map(|stolen| match stolen {
             Found::Task(job, _) => Some(job),
             Found::Nothing | Found::Contended => None,
         })
     }
 
-    /// What others keep to themselves, if this is an engine: they have not looked for a while.
+    /// Takes a private job from a worker that has not looked at its demand for a while, if the policy allows raids.
     pub(crate) fn raid(&self, shared: &Shared<Q>) -> Option<Task> {
-        if !Q::NESTS {
+        if !Q::Waiting::RAIDS {
             return None;
         }
-        let raid = |demand| Some((raid::raid(demand)?, demand.core));
-        let (task, victim) = shared.demands_beside(self.index).find_map(raid)?;
+        let raid = |victim: usize| Some((raid::raid(&shared.demands[victim])?, victim));
+        let (task, victim) = self.victims(shared.config.workers).find_map(raid)?;
         let tally = self.tally();
         tally.one(|block| &block.tasks_submitted);
         tally.one(|block| &block.publications);
@@ -188,7 +172,8 @@ impl<Q: Queues> Core<Q> {
         None
     }
 
-    /// More came along than this worker can run at once: it is a source now, as in ignition.
+    /// Wakes another worker if this one has brought home more tasks than it can run at once. So a burst of work
+    /// wakes the workers one after the other.
     fn share(&self, shared: &Shared<Q>, more: usize) {
         if more > 0 && shared.config.workers > 1 {
             shared.announce(self.tally());

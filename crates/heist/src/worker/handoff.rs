@@ -1,136 +1,137 @@
-//! Threads in waiting, for the cores of those who must wait in the middle of a task.
+//! Standby threads, which take over the cores of threads that wait in the middle of a task.
 //!
-//! A worker that waits for a task which is running elsewhere must not run others on top of its
-//! stack: one of those might in turn wait for something that lies beneath it, and would wait for
-//! ever. So it gives its core, with the task that it has found, to another thread, and sleeps.
+//! A worker that waits for a task which runs elsewhere must not run other tasks on top of its stack: one of those
+//! might wait for something beneath it on the same stack, and would wait for ever. So the worker hands its core,
+//! together with the task that it has found, to another thread, and sleeps.
 
-use crate::queues::Queues;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
+use crate::worker::policy::PoolQueues;
 
-/// With so many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as
-/// long as another core is in use: the last one is handed on until the system refuses. A guess: far
-/// more than a program that waits inside tasks with some sense, far fewer than a system refuses.
-const MANY: usize = 512;
+/// With this many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as long as another
+/// core is in use. The last core in use is handed on until the system refuses a thread. A guess: far
+/// more than a program needs that waits inside tasks with some sense, and far fewer than a system refuses.
+const SOFT_LIMIT: usize = 512;
 
-/// What a thread does next: take this core and run this task first.
-pub(crate) struct HandedCore<Q: Queues> {
+/// A core that changes hands, and the task that its new thread runs first.
+pub(crate) struct HandedCore<Q: PoolQueues> {
     pub(crate) core: Box<Core<Q>>,
     pub(crate) first: Option<Task>,
 }
 
-/// Where a thread waits for its next shift.
-struct Standby<Q: Queues> {
+/// A thread that waits for a core.
+struct Standby<Q: PoolQueues> {
     handed: Mutex<Option<HandedCore<Q>>>,
     listener: Arc<Listener>,
 }
 
-/// The threads in waiting.
-pub(crate) struct HandOff<Q: Queues>(Mutex<StandbyThreads<Q>>);
+/// The standby threads of a pool.
+pub(crate) struct HandOff<Q: PoolQueues>(Mutex<StandbyThreads<Q>>);
 
-struct StandbyThreads<Q: Queues> {
+struct StandbyThreads<Q: PoolQueues> {
     waiting: Vec<Arc<Standby<Q>>>,
-    /// Threads beyond the workers.
+    /// The number of threads beyond the workers.
     extra: usize,
-    /// Seats that are kept by threads that wait, because there are too many threads.
+    /// The number of cores that sleeping threads keep because there are too many threads.
     kept: usize,
-    /// How many there ever were: the next one's number.
+    /// How many extra threads there ever were. The next one gets this number.
     born: usize,
-    /// Has the pool come to its end?
+    /// Has the pool shut down?
     closed: bool,
 }
 
-/// Who takes a shift.
+/// What has become of a core that was to be handed on.
 #[must_use]
-pub(crate) enum Accepted<Q: Queues> {
-    /// A thread that was waiting.
-    Waiting,
-    /// Nobody yet: a thread is to be started for it, with this number.
+pub(crate) enum HandOffResult<Q: PoolQueues> {
+    /// A standby thread has it.
+    Accepted,
+    /// The caller must start a thread with this number for it.
     Start(HandedCore<Q>, usize),
-    /// Nobody: there are too many threads. It is to be kept until [`HandOff::resume`].
+    /// There are too many threads. The caller keeps it until it calls [`HandOff::core_in_use_again`].
     Refused(HandedCore<Q>),
 }
 
-impl<Q: Queues> HandOff<Q> {
+impl<Q: PoolQueues> HandOff<Q> {
     pub(crate) fn new() -> Self {
-        let spares =
+        let threads =
             StandbyThreads { waiting: Vec::new(), extra: 0, kept: 0, born: 0, closed: false };
-        Self(Mutex::new(spares))
+        Self(Mutex::new(threads))
     }
 
-    /// There are as many cores as `workers`.
-    pub(crate) fn hand_over(&self, handed: HandedCore<Q>, workers: usize) -> Accepted<Q> {
-        let mut spares = lock(&self.0);
-        if let Some(post) = spares.waiting.pop() {
-            // Before the lock is given up: a thread that is off the list and sees the pool closed ends.
-            *lock(&post.handed) = Some(handed);
-            drop(spares);
-            post.listener.notify();
-            return Accepted::Waiting;
+    /// Hands a core to a standby thread, if there is one. `workers` is the number of cores.
+    pub(crate) fn hand_over(&self, handed: HandedCore<Q>, workers: usize) -> HandOffResult<Q> {
+        let mut threads = lock(&self.0);
+        if let Some(standby) = threads.waiting.pop() {
+            // Stored before the lock is released: a thread that is off the list and finds the pool closed ends.
+            *lock(&standby.handed) = Some(handed);
+            drop(threads);
+            standby.listener.notify();
+            return HandOffResult::Accepted;
         }
-        if spares.extra >= MANY && spares.kept + 1 < workers {
-            spares.kept += 1;
-            return Accepted::Refused(handed);
+        if threads.extra >= SOFT_LIMIT && threads.kept + 1 < workers {
+            threads.kept += 1;
+            return HandOffResult::Refused(handed);
         }
-        spares.extra += 1;
-        spares.born += 1;
-        Accepted::Start(handed, spares.born)
+        threads.extra += 1;
+        threads.born += 1;
+        HandOffResult::Start(handed, threads.born)
     }
 
-    /// Are there so many threads that more should not be asked for without need?
+    /// Returns whether there are so many threads that no more should be started without need.
     pub(crate) fn is_crowded(&self) -> bool {
-        lock(&self.0).extra >= MANY
+        lock(&self.0).extra >= SOFT_LIMIT
     }
 
-    /// The thread that was to be started could not be. Is the core kept, then? Not if it is the last one in use: whoever has
-    /// that must not sleep.
+    /// Notes that the thread for a [`HandOffResult::Start`] could not be started. Returns whether the caller may sleep
+    /// with the core. It may not if that is the last core in use, because nothing would run any more.
     pub(crate) fn not_started(&self, workers: usize) -> bool {
-        let mut spares = lock(&self.0);
-        spares.extra -= 1;
-        let is_kept = spares.kept + 1 < workers;
-        spares.kept += usize::from(is_kept);
+        let mut threads = lock(&self.0);
+        threads.extra -= 1;
+        let is_kept = threads.kept + 1 < workers;
+        threads.kept += usize::from(is_kept);
         is_kept
     }
 
-    /// A core that was kept is in use again.
-    pub(crate) fn resume(&self) {
+    /// Notes that a core which a sleeping thread has kept is in use again.
+    pub(crate) fn core_in_use_again(&self) {
         lock(&self.0).kept -= 1;
     }
 
-    /// For a thread that has lost its core and finished its tasks: waits for another shift. `None`:
-    /// the thread should end, because the pool does, or because there are enough (`keep`).
+    /// Waits for a core, as a thread that has lost its own and finished its tasks. Returns `None` if the thread should
+    /// end: because the pool does, or because `keep` threads are on standby already.
     pub(crate) fn wait(&self, listener: &Arc<Listener>, keep: usize) -> Option<HandedCore<Q>> {
-        let post = Arc::new(Standby { handed: Mutex::new(None), listener: Arc::clone(listener) });
+        let standby =
+            Arc::new(Standby { handed: Mutex::new(None), listener: Arc::clone(listener) });
         {
-            let mut spares = lock(&self.0);
-            if spares.closed || spares.waiting.len() >= keep {
-                // A thread less, be it this one or the one that has its core.
-                spares.extra = spares.extra.saturating_sub(1);
+            let mut threads = lock(&self.0);
+            if threads.closed || threads.waiting.len() >= keep {
+                // One thread less: this one, or the one that has its core.
+                threads.extra = threads.extra.saturating_sub(1);
                 return None;
             }
-            spares.waiting.push(Arc::clone(&post));
+            threads.waiting.push(Arc::clone(&standby));
         }
         record(EventKind::Park);
         let handed = loop {
-            let handed = lock(&post.handed).take();
+            let handed = lock(&standby.handed).take();
             if handed.is_some() || lock(&self.0).closed {
                 break handed;
             }
-            post.listener.sleeper().park();
+            standby.listener.sleeper().park();
         };
         record(EventKind::Unpark);
         handed
     }
 
-    /// The pool has come to its end: nobody will need them.
+    /// Ends the standby threads, because the pool has shut down.
     pub(crate) fn close(&self) {
-        let mut spares = lock(&self.0);
-        spares.closed = true;
-        for post in std::mem::take(&mut spares.waiting) {
-            post.listener.notify();
+        let mut threads = lock(&self.0);
+        threads.closed = true;
+        for standby in std::mem::take(&mut threads.waiting) {
+            standby.listener.notify();
         }
     }
 }

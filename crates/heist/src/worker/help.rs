@@ -1,37 +1,35 @@
-//! What a thread does while it waits for a part of a fork: other parts of the same task.
+//! What a thread does while it waits for a part of a fork: it runs other parts of the same task.
 //!
-//! Only those that descend from the same root (`job::root`) are run on top of what waits: then a stack is a
-//! chain of roots each of which waits for the one above it, as in `wait`, and no wait is buried
-//! under one that waits for it. What else there is to do is left to another thread, with this one's core.
+//! Only jobs of the same root (`job::root`) are run on top of a join that waits. Then a stack is a chain of roots each
+//! of which waits for the one above it, as in `wait`, and no wait is buried under one that waits for it. All other work
+//! is left to another thread, which gets this thread's core.
 
 use std::iter;
 
 use crate::fork::demand::NO_WORKER;
 use crate::fork::job;
-use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, pause, yield_now};
 use crate::task::{Awaited, Started, Task};
+use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
 
-/// So many tasks are looked at, at most, in search of one's own. A guess.
+/// At most this many queued tasks are looked through in search of a job of the own root. A guess.
 const LOOK_THROUGH: usize = 1024;
 
-/// May a task be run on top of what waits?
+/// May a task be run on top of the join that waits?
 pub(crate) enum Classified {
-    /// It has been run.
+    /// Its handle has claimed it: there is nothing to run.
     Stale,
+    /// It is a job of the same root, and this thread has started it.
     Ours(Started),
     NotOurs(Task),
 }
 
-impl<Q: Queues> WorkerThread<Q> {
-    /// Waits for a part of a fork that was published; `thief` is where whoever runs it leaves its number. Or
-    /// for all parts of a scope, without one.
-    pub(crate) fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
-        if Q::NESTS {
-            return self.wait_nested(awaited);
-        }
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Waits for a published job, or for all parts of a scope, and runs other jobs of the same root meanwhile. The
+    /// thread that runs the job stores its number in `thief`; a scope has none.
+    pub(crate) fn help_and_wait(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
         if panicking() {
             return self.wait_unwinding(awaited);
         }
@@ -44,31 +42,32 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// In the middle of a panic nothing else is run here: guards would take it for what panics.
+    /// Waits in the middle of a panic. Nothing else is run on this thread meanwhile: guards in that code would see
+    /// `std::thread::panicking` and take it for the code that panics.
     #[cold]
     fn wait_unwinding(&self, awaited: &dyn Awaited) {
         self.publish_before_sleep();
         if self.shared.handoff.is_crowded() && self.run_claimed_job(awaited) {
-            // Guards that are wrong are better than no thread left.
+            // Guards that are misled are better than no thread left.
             return;
         }
         if !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
-        // SAFETY: this thread waits until it is done.
+        // SAFETY: this thread waits until the job is done.
         match awaited.claim().map(|claimed| unsafe { claimed.delegate() }) {
             None => self.wait_long(awaited, false),
             Some(task) => self.wait_for_delegate(awaited, task),
         }
     }
 
-    /// Runs the job right here, if it is the newest that this worker has published.
+    /// Runs the job on this thread, if it is the newest that this worker has published. Returns whether it did.
     fn take_back(&self, awaited: &dyn Awaited) -> bool {
-        let at_hand = self.core.borrow().as_ref().and_then(|core| {
+        let newest = self.core.borrow().as_ref().and_then(|core| {
             let is_it = |task: &Task| task.id() == awaited.id();
             self.shared.queues.take_back_job(&core.own, is_it, core.tally())
         });
-        let Some(job) = at_hand else { return false };
+        let Some(job) = newest else { return false };
         self.restore_demand();
         self.run(job);
         true
@@ -82,17 +81,17 @@ impl<Q: Queues> WorkerThread<Q> {
         claimed
     }
 
-    /// This worker has kept for itself what it had published. If somebody has nothing to do, that one still
-    /// wants something (step D4).
+    /// Raises this worker's demand again, after it ran a job that it had published. An idle worker that the job was
+    /// published for still wants one (step D4).
     pub(crate) fn restore_demand(&self) {
-        if let Some(core) = &*self.core.borrow()
-            && !self.shared.idle.all_busy()
-        {
-            self.shared.demands[core.index].restore();
+        if let Some(core) = &*self.core.borrow() {
+            if !self.shared.idle.all_busy() {
+                self.shared.demands[core.index].restore();
+            }
         }
     }
 
-    /// Runs other parts for a while. Is it done?
+    /// Runs other jobs of the same root for a while. Returns whether the awaited one is done.
     fn help_until(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) -> bool {
         let mut looks = 0;
         while looks < LOOKS {
@@ -102,7 +101,7 @@ impl<Q: Queues> WorkerThread<Q> {
             if job::is_demanded() {
                 self.answer_demand();
             }
-            // Ordering: relaxed. A hint.
+            // Ordering: relaxed. It is a hint.
             let thief = thief.map_or(NO_WORKER, |thief| thief.load(Ordering::Relaxed));
             let found = {
                 let core = self.core.borrow();
@@ -117,7 +116,7 @@ impl<Q: Queues> WorkerThread<Q> {
             match self.classify(task, self.is_shallow()) {
                 Classified::Stale => {}
                 Classified::Ours(job) => {
-                    // It may have been this worker's own.
+                    // This worker may have published it itself.
                     self.restore_demand();
                     self.run_started(job);
                     looks = 0;
@@ -137,8 +136,8 @@ impl<Q: Queues> WorkerThread<Q> {
         awaited.is_done()
     }
 
-    /// There is something to do, and it must not be done here; but what may be done here can lie behind it,
-    /// and if this thread holds a lock that all others want, nobody else will come to it.
+    /// Looks for a job of the own root behind tasks that must not run here. If this thread holds a lock that all others
+    /// want, nobody else will get to such a job.
     pub(crate) fn find_own_part(&self) -> Option<Started> {
         let core = self.core.borrow();
         let core = core.as_ref()?;
@@ -163,7 +162,7 @@ impl<Q: Queues> WorkerThread<Q> {
         ours
     }
 
-    /// May it be run on top of what waits, if anything may?
+    /// Decides whether a task may run on top of the join that waits. Without `may_help`, no task may.
     pub(crate) fn classify(&self, task: Task, may_help: bool) -> Classified {
         if !may_help {
             return Classified::NotOurs(task);
@@ -180,16 +179,14 @@ impl<Q: Queues> WorkerThread<Q> {
     /// Publishes the oldest private jobs, as many as are wanted (steps D2 and D3).
     #[cold]
     pub(crate) fn answer_demand(&self) {
-        if Q::NESTS {
-            job::forget_raid();
-        }
-        let core = self.core.borrow().as_ref().map(|core| core.index);
-        match core {
-            Some(core) if self.shared.keeps_one_published() => self.answer_with_offer(core),
-            Some(core) => {
-                let demand = &self.shared.demands[core];
+        Q::Waiting::before_answer();
+        let worker = self.core.borrow().as_ref().map(|core| core.index);
+        match worker {
+            Some(worker) if self.shared.keeps_one_published() => self.answer_with_offer(worker),
+            Some(worker) => {
+                let demand = &self.shared.demands[worker];
                 let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
-                // Lowered before others can see it, and only for what they will see.
+                // The demand is lowered before others can see the job, and only for jobs that they will see.
                 self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
             }
             None if self.shared.idle.all_busy() => {}

@@ -1,12 +1,13 @@
-//! The workers of a pool: what they share, what one of them holds, what a thread does with it.
+//! The workers of a pool: what they share, what each of them holds, and what a thread does with it.
 //!
-//! A *worker* is a position in the pool, with a number. Its *core* (deque, counters, random numbers) is held by one
-//! *worker thread* at a time. There are as many cores as workers; there can be more threads, because a thread whose
-//! task waits hands its core to another thread.
+//! A *worker* is a numbered position in the pool. Its *core* (deque, counters, random numbers) is held by one
+//! *worker thread* at a time. There are as many cores as workers. There can be more threads than workers, because
+//! a thread whose task waits may hand its core to another thread; `policy` says which pools do that.
 
-pub(crate) mod shared;
 pub(crate) mod core;
 pub(crate) mod current;
+pub(crate) mod policy;
+pub(crate) mod shared;
 pub(crate) mod thread;
 
 pub(crate) mod find;

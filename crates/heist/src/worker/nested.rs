@@ -1,33 +1,67 @@
-//! What a thread of an engine (`crate::engine`) does while it waits: whatever there is to do, on top of what waits.
+//! What a thread of an engine (`crate::engine`) does while it waits: it runs whatever there is on top of what waits.
 //!
-//! It keeps its core, so there are never more threads than cores; the price is that what waits can be buried under
-//! something long, or under something that waits for it.
+//! It keeps its core, so that there are never more threads than cores. The price: what waits can be buried under
+//! a long task, or under a task that waits for it.
 
 use crate::fork::job;
 use crate::idle::WakeReason;
-use crate::queues::Queues;
-use crate::sync::{Arc, pause, yield_now};
+use crate::sync::{Arc, AtomicUsize, pause, yield_now};
 use crate::task::{Awaited, Task};
 use crate::worker::core::Core;
+use crate::worker::policy::{PoolQueues, RunNested, WaitPolicy};
+use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{PAUSES, YIELDS};
 
-/// Looks for something to do before it sleeps: some fifty microseconds, as long as it takes to sleep and to be woken on a
-/// bad day. A thread of an engine that sleeps helps nobody.
+/// How often a waiting thread looks for something to do before it sleeps: some fifty microseconds, which is as long
+/// as it takes to sleep and to be woken on a bad day. A sleeping thread of an engine helps nobody.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 256 };
-/// After so many looks in vain it sees what others keep to themselves: what it waits for is with one of them.
+/// After this many looks in vain the thread raids private jobs: what it waits for is with one of their owners.
 const FIRST_RAID: u32 = if cfg!(shuttle) { 1 } else { 8 };
-/// And again after so many.
+/// After every this many looks it raids again.
 const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
+/// Of this many searches in vain, one raises the demand of the others.
+const DEMAND_INTERVAL: u32 = 8;
 
-impl<Q: Queues> WorkerThread<Q> {
-    /// Returns when it is done.
-    pub(crate) fn wait_nested(&self, awaited: &dyn Awaited) {
-        let mut wait = Wait { awaited, looks: 0, searching: false, listening: false };
+impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
+    const RAIDS: bool = true;
+    const ALL_SEARCH: bool = true;
+    const INJECTOR_INTERVAL: Option<u32> = None;
+
+    fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, _: usize) {
+        thread.wait_nested(awaited);
+    }
+
+    fn wait_for_job(thread: &WorkerThread<Q>, awaited: &dyn Awaited, _: Option<&AtomicUsize>) {
+        thread.wait_nested(awaited);
+    }
+
+    fn before_push(thread: &WorkerThread<Q>) {
+        thread.publish_private_jobs();
+    }
+
+    fn before_answer() {
+        job::forget_raid();
+    }
+
+    /// Raises the demand after the first search in vain and then after some of them, because an answer for which no
+    /// job is left costs its owner as much as ten joins.
+    fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool) {
+        if found {
+            core.make_turn(DEMAND_INTERVAL);
+        } else if core.is_turn(DEMAND_INTERVAL) {
+            shared.raise_demand(core.index);
+        }
+    }
+}
+
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Runs whatever there is until the awaited task is done.
+    fn wait_nested(&self, awaited: &dyn Awaited) {
+        let mut wait = NestedWait { awaited, looks: 0, searching: false, listening: false };
         while !awaited.is_done() {
-            if let Some(task) =
-                self.next_local().or_else(|| self.next_from_others()).or_else(|| wait.raid(self))
-            {
+            let next = self.next_local().or_else(|| self.next_from_others());
+            if let Some(task) = next.or_else(|| wait.raid(self)) {
                 wait.leave_search(self);
                 wait.looks = 0;
                 self.run(task);
@@ -36,12 +70,12 @@ impl<Q: Queues> WorkerThread<Q> {
             }
         }
         wait.leave_search(self);
-        self.leave_to_others();
+        self.continue_shutdown();
     }
 
-    /// A attached thread goes on with its own life, and does not lie down as a worker would: if it was the last to do something,
-    /// the others may end (step E5).
-    fn leave_to_others(&self) {
+    /// Lets the shutdown continue after an attached thread has waited. It does not sleep as a worker would; if it was
+    /// the last thread with something to do, the others may end now (step E5).
+    fn continue_shutdown(&self) {
         let shared = &*self.shared;
         let is_attached = |core: &Core<Q>| shared.is_attached(core.index);
         if shared.idle.is_stopping() && self.core.borrow().as_deref().is_some_and(is_attached) {
@@ -49,7 +83,7 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// What this thread does next by itself: its own newest.
+    /// Returns the newest task of this thread's own.
     pub(crate) fn next_local(&self) -> Option<Task> {
         // Private jobs are newer than what is in the deque: see `publish_private_jobs`.
         self.publish_private_jobs();
@@ -60,45 +94,46 @@ impl<Q: Queues> WorkerThread<Q> {
         Some(task)
     }
 
-    /// What this thread does itself, nobody else has wanted soon enough.
-    fn taken_back(&self, core: usize) {
+    /// Adjusts the demand after this thread took back a task of its own, which no other worker wanted soon enough.
+    fn taken_back(&self, worker: usize) {
         let shared = &*self.shared;
         if shared.keeps_one_published() && shared.config.workers > 1 {
-            // It may have been what was on offer.
-            shared.demands[core].restore();
+            // It may have been the published one.
+            shared.demands[worker].restore();
         } else {
-            shared.demands[core].keep_for_sleepers(&shared.idle);
+            shared.demands[worker].keep_for_sleepers(&shared.idle);
         }
     }
 
-    /// What another thread has, or what came from elsewhere.
+    /// Returns a task of another thread, or one from the injector.
     pub(crate) fn next_from_others(&self) -> Option<Task> {
         self.core.borrow().as_ref()?.search_others(&self.shared)
     }
 
-    /// What another thread has kept to itself.
+    /// Takes a private job of another thread.
     pub(crate) fn raid(&self) -> Option<Task> {
         self.core.borrow().as_ref()?.raid(&self.shared)
     }
 
-    /// Publishes what is private, before something is pushed: so what is private is newer than what is in the deque.
+    /// Publishes all private jobs. Called before a task is pushed, so that private jobs are always newer than what is
+    /// in the deque.
     pub(crate) fn publish_private_jobs(&self) {
         if job::any() {
             self.push_jobs(std::iter::from_fn(job::publish_oldest));
         }
     }
 
-    /// Has this thread something to do next?
+    /// Returns whether this thread has a task or a job of its own.
     pub(crate) fn has_pending(&self) -> bool {
-        let in_reach = |index| self.shared.queues.has_job(index);
-        job::any() || self.core.borrow().as_ref().is_some_and(|core| in_reach(core.index))
+        let has_task = |core: &Core<Q>| self.shared.queues.has_job(core.index);
+        job::any() || self.core.borrow().as_deref().is_some_and(has_task)
     }
 
-    /// Publishes as many jobs as are wanted, and one in any case (step D7).
-    pub(crate) fn answer_with_offer(&self, core: usize) {
-        let demand = &self.shared.demands[core];
+    /// Publishes as many jobs as are wanted, and at least one if none is published (step D7).
+    pub(crate) fn answer_with_offer(&self, worker: usize) {
+        let demand = &self.shared.demands[worker];
         let wanted = demand.take();
-        let count = wanted.max(usize::from(!self.shared.queues.has_job(core)));
+        let count = wanted.max(usize::from(!self.shared.queues.has_job(worker)));
         let mut left = count;
         let jobs = std::iter::from_fn(job::publish_oldest).take(count).inspect(|_| left -= 1);
         self.push_jobs(jobs);
@@ -108,31 +143,31 @@ impl<Q: Queues> WorkerThread<Q> {
     }
 }
 
-/// A thread that waits.
-struct Wait<'a> {
+/// The state of one wait.
+struct NestedWait<'a> {
     awaited: &'a dyn Awaited,
-    /// Since it has last run something.
+    /// The number of looks since the thread has last run something.
     looks: u32,
     searching: bool,
-    /// Will it be told?
+    /// Is the thread registered to be notified when the awaited task is done?
     listening: bool,
 }
 
-impl Wait<'_> {
-    /// Now and then.
-    fn raid<Q: Queues>(&self, thread: &WorkerThread<Q>) -> Option<Task> {
+impl NestedWait<'_> {
+    /// Raids, if it is time for that.
+    fn raid<Q: PoolQueues>(&self, thread: &WorkerThread<Q>) -> Option<Task> {
         let is_time = self.looks == FIRST_RAID
             || self.looks % RAID_INTERVAL == RAID_INTERVAL - 1
             || self.looks >= LOOKS + YIELDS;
         if is_time { thread.raid() } else { None }
     }
 
-    fn leave_search<Q: Queues>(&mut self, thread: &WorkerThread<Q>) {
+    fn leave_search<Q: PoolQueues>(&mut self, thread: &WorkerThread<Q>) {
         thread.leave_search(&mut self.searching);
     }
 
-    /// There is nothing to do: looks again soon, or sleeps.
-    fn rest<Q: Queues>(&mut self, thread: &WorkerThread<Q>) {
+    /// Pauses, yields or sleeps, because there is nothing to do.
+    fn rest<Q: PoolQueues>(&mut self, thread: &WorkerThread<Q>) {
         self.looks += 1;
         if self.looks <= LOOKS {
             return (0..PAUSES).for_each(|_| pause());
@@ -150,11 +185,11 @@ impl Wait<'_> {
             return thread.sleep_until(awaited);
         };
         shared.idle.enter_away();
-        let wake_reason = thread.sleep(self.searching, index, || awaited.is_done());
+        let reason = thread.sleep(self.searching, index, || awaited.is_done());
         shared.idle.leave_away();
-        match wake_reason {
+        match reason {
             WakeReason::Early | WakeReason::Called => self.searching = true,
-            // Of the others; this one has a life of its own, or is at its end.
+            // The other threads have ended. This one is an attached thread, or is about to end.
             WakeReason::Ended | WakeReason::EndedHere => {
                 self.searching = false;
                 thread.sleep_until(awaited);

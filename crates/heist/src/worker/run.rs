@@ -1,74 +1,73 @@
-//! The loop: find, run, else idle; and what surrounds it in the life of a thread.
+//! The worker loop (find a task, run it, else idle), and the life of a thread around it.
 
 use std::cell::Cell;
 
 use crate::fork::job;
 use crate::idle::WakeReason;
 use crate::panic::{AbortOnUnwind, contain, contained};
-use crate::queues::Queues;
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::enter;
-use crate::worker::handoff::{Accepted, HandedCore};
+use crate::worker::handoff::{HandOffResult, HandedCore};
+use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_wake_up};
 use crate::worker::thread::WorkerThread;
 
-/// After the first look, and after every so many, it lets others have the core: the thread that waits for
-/// what this one has just finished may have been put on it, and would wait until this one sleeps.
+/// After its first look, and after every this many, a searching worker yields its processor: the system may have put
+/// the thread that waits for what this one has just finished there, and that thread would wait until this one sleeps.
 const YIELD_AFTER: u32 = 8;
-/// After so many looks it sees what others keep to themselves: some microseconds, in which their owner has not looked. A raid
-/// takes about one, of the owner's time as well.
+/// After every this many looks, a searching worker raids private jobs: some microseconds, in which their owner has not
+/// looked at its demand. A raid takes about a microsecond, of the owner's time as well.
 const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
-/// Pauses after each of the other looks.
-const REST: u32 = if cfg!(shuttle) { 1 } else { 8 };
+/// The number of pauses after each look that does not end with a yield.
+const PAUSES_PER_LOOK: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
-/// Threads that have lost their core are kept, one for each worker and so many more; others end. A
+/// Threads that have lost their core are kept on standby, one for each worker and this many more; others end. A
 /// guess: to start a thread takes three times as long as to wake one.
 const EXTRA_STANDBY: usize = 8;
 
-/// What comes next.
+/// What a worker thread does next.
 enum Next {
     Run(Task),
-    /// The pool has come to its end.
+    /// Ends, because the pool has shut down.
     Ended,
-    /// The pool has come to its end, and this is the worker to sweep.
+    /// Ends, because the pool has shut down, and finishes the shutdown.
     EndedHere,
-    /// The core has gone to another thread while a task of this one was waiting.
+    /// Waits for a core: its own went to another thread while a task of this thread waited.
     CoreGone,
 }
 
-/// Nobody can take a core, and the task is still to be run.
+/// No thread can take over the core, and the task is still to be run.
 pub(crate) enum Refused {
-    /// The core is kept, until `HandOff::resume`: others are in use.
+    /// The caller keeps the core until `HandOff::core_in_use_again`. Other cores are in use.
     Kept(Task),
-    /// No other is in use.
+    /// No other core is in use.
     Last(Task),
 }
 
-/// Starts a thread, number `number` of the pool, for a shift. If the system refuses, the shift
-/// comes back.
-pub(crate) fn start<Q: Queues>(
+/// Starts thread `number` of the pool with that core. If the system refuses the thread, the core comes back.
+pub(crate) fn start<Q: PoolQueues>(
     shared: &Arc<Shared<Q>>,
     number: usize,
     handed: HandedCore<Q>,
 ) -> Result<(), (HandedCore<Q>, std::io::Error)> {
     let handed = Arc::new(Mutex::new(Some(handed)));
-    let (theirs, threads_shared) = (Arc::clone(&handed), Arc::clone(shared));
+    let (of_thread, threads_shared) = (Arc::clone(&handed), Arc::clone(shared));
     let mut builder = ThreadBuilder::new().stack_size(shared.config.stack_size);
-    // A name that cannot be is none: nothing here may panic, and the thread is needed.
+    // A thread name that panics or contains a zero byte is left out: the thread is needed, and nothing may panic here.
     let name = contained(|| (shared.config.thread_name)(number));
     if let Some(name) = name.filter(|name| !name.contains('\0')) {
         builder = builder.name(name);
     }
     let thread = builder.spawn(move || {
-        let handed = lock(&theirs).take();
-        live(threads_shared, number, handed);
+        let handed = lock(&of_thread).take();
+        thread_main(threads_shared, number, handed);
     });
     match thread {
         Ok(thread) => {
-            shared.keep(thread);
+            shared.keep_thread(thread);
             Ok(())
         }
         Err(error) => {
@@ -78,13 +77,17 @@ pub(crate) fn start<Q: Queues>(
     }
 }
 
-/// A thread's life: one shift after another.
-fn live<Q: Queues>(shared: Arc<Shared<Q>>, number: usize, mut handed: Option<HandedCore<Q>>) {
-    // Not on the stack, where its address can be one that the processor takes for that of a slot: tasks
+/// Runs a thread of the pool: with one core after another, until it gets no more.
+fn thread_main<Q: PoolQueues>(
+    shared: Arc<Shared<Q>>,
+    number: usize,
+    mut handed: Option<HandedCore<Q>>,
+) {
+    // In a box: on the stack its address can be one that the processor mistakes for that of a slot, and tasks
     // then take half as long again (measured, on a Zen 4).
     let thread = Box::new(WorkerThread::new(shared));
     let config = &thread.shared.config;
-    // A worker that is lost keeps the pool from ending, and tasks from running.
+    // A worker that is lost keeps the pool from shutting down, and tasks from running.
     let guard = AbortOnUnwind;
     let work = || {
         contain(|| (config.on_thread_start)(number));
@@ -93,26 +96,26 @@ fn live<Q: Queues>(shared: Arc<Shared<Q>>, number: usize, mut handed: Option<Han
         }
         contain(|| (config.on_thread_stop)(number));
     };
-    // SAFETY: the worker thread is of that pool, and so is the demand.
+    // SAFETY: `thread` is a worker thread of that pool, and the demand is one of the pool's.
     unsafe { enter(thread.shared.id(), &*thread, &thread.shared.demand_when_idle, work) };
     std::mem::forget(guard);
 }
 
-impl<Q: Queues> WorkerThread<Q> {
-    /// Works until the pool ends or the core is lost; then waits for another.
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Works until the pool shuts down or the core is gone. Then waits for another core and returns it.
     fn run_with_core(&self, handed: HandedCore<Q>) -> Option<HandedCore<Q>> {
         self.acquire_core(handed.core);
         self.in_service.set(true);
         let mut next = handed.first.map_or_else(|| self.next(), Next::Run);
-        // Nothing else is in this loop, for the sake of its code.
+        // Nothing else is in this loop, for the sake of its machine code.
         while let Next::Run(task) = next {
             self.run_first(task);
             next = self.next();
         }
-        self.after_core_lost(next)
+        self.after_core(next)
     }
 
-    /// Works until the pool ends, on a core that is kept.
+    /// Works until the pool shuts down, on a core that the thread keeps.
     pub(crate) fn run_until_shutdown(&self) {
         let mut next = self.next();
         while let Next::Run(task) = next {
@@ -124,15 +127,17 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
+    /// Makes this thread the worker whose core it is.
     pub(crate) fn acquire_core(&self, core: Box<Core<Q>>) {
-        // SAFETY: the worker thread keeps the core.
+        // SAFETY: this thread keeps `shared`, which owns the demand.
         unsafe { job::use_demand_of(&self.shared.demands[core.index]) };
         record(EventKind::WorkerBegin { worker: core.index });
         *self.core.borrow_mut() = Some(core);
     }
 
+    /// Gives up the core. The thread is no worker from then on.
     pub(crate) fn release_core(&self) -> Option<Box<Core<Q>>> {
-        // SAFETY: the worker thread keeps the core.
+        // SAFETY: this thread keeps `shared`, which owns the demand.
         unsafe { job::use_demand_of(&self.shared.demand_without_core) };
         let core = self.core.borrow_mut().take();
         if core.is_some() {
@@ -143,13 +148,13 @@ impl<Q: Queues> WorkerThread<Q> {
 
     #[cold]
     #[inline(never)]
-    fn after_core_lost(&self, next: Next) -> Option<HandedCore<Q>> {
+    fn after_core(&self, next: Next) -> Option<HandedCore<Q>> {
         let shared = &self.shared;
-        // First the core: what a sweep drops may spawn, and so may the hook at the end of the thread, and
-        // nobody would look there.
+        // The core goes first: a task that a sweep drops may spawn, and so may the stop hook of the thread, and no
+        // worker would look into this core's deque any more.
         drop(self.release_core());
         self.in_service.set(false);
-        // SAFETY: the worker thread keeps the core.
+        // SAFETY: this thread keeps `shared`, which owns the demand.
         unsafe { job::use_demand_of(&shared.demand_when_idle) };
         if !matches!(next, Next::CoreGone) {
             if matches!(next, Next::EndedHere) {
@@ -173,7 +178,7 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Nothing to do: searches, sleeps, searches again when called.
+    /// Searches, sleeps, and searches again when woken, until there is a task or the pool shuts down.
     #[cold]
     #[inline(never)]
     fn idle(&self, core: &Core<Q>) -> Next {
@@ -191,9 +196,9 @@ impl<Q: Queues> WorkerThread<Q> {
             if called {
                 tally.one(|block| &block.futile_wake_ups);
             }
-            let wake_reason = self.sleep(searching, core.index, || false);
-            called = wake_reason == WakeReason::Called;
-            match wake_reason {
+            let reason = self.sleep(searching, core.index, || false);
+            called = reason == WakeReason::Called;
+            match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
                 WakeReason::Ended => return Next::Ended,
                 WakeReason::EndedHere => return Next::EndedHere,
@@ -201,11 +206,11 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Sleeps as a worker does, on that core, until it is called, or until `done`.
+    /// Sleeps as that worker until it is called, or until `done`.
     pub(crate) fn sleep(
         &self,
         searching: bool,
-        core: usize,
+        worker: usize,
         done: impl Fn() -> bool,
     ) -> WakeReason {
         let parked = Cell::new(false);
@@ -215,15 +220,15 @@ impl<Q: Queues> WorkerThread<Q> {
             record(EventKind::Park);
         };
         let shared = &*self.shared;
-        let any = || shared.last_look(core);
-        let wake_reason = shared.idle.sleep(&self.listener, searching, any, done, parking);
+        let any = || shared.last_look(worker);
+        let reason = shared.idle.sleep(&self.listener, searching, any, done, parking);
         if parked.get() {
             record(EventKind::Unpark);
         }
-        wake_reason
+        reason
     }
 
-    /// Looks everywhere: a searcher again and again, others once.
+    /// Looks everywhere: many times if this worker counts as a searcher, else once.
     fn search(&self, core: &Core<Q>, searching: bool) -> Option<Task> {
         let shared = &*self.shared;
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
@@ -231,36 +236,37 @@ impl<Q: Queues> WorkerThread<Q> {
             if let Some(task) = core.search_injector_first(shared) {
                 return Some(task);
             }
-            if round % RAID_INTERVAL == RAID_INTERVAL - 1
-                && let Some(task) = core.raid(shared)
-            {
-                return Some(task);
+            if round % RAID_INTERVAL == RAID_INTERVAL - 1 {
+                if let Some(task) = core.raid(shared) {
+                    return Some(task);
+                }
             }
             core.tally().one(|block| &block.idle_spins);
-            if round.is_multiple_of(YIELD_AFTER) {
+            if round % YIELD_AFTER == 0 {
                 yield_now();
             } else {
-                (0..REST).for_each(|_| pause());
+                (0..PAUSES_PER_LOOK).for_each(|_| pause());
             }
         }
-        // One that does not search has looked once.
+        // A worker that does not count as a searcher has made one look, and no raid.
         if searching { None } else { core.raid(shared) }
     }
 
-    /// Gives the core away, with a task to run first. If nobody can take it, the task comes back.
+    /// Hands the core to another thread, together with the task to run first. If no thread can take it, the task
+    /// comes back and this thread keeps the core.
     pub(crate) fn hand_off_core(&self, first: Task) -> Result<(), Refused> {
         let (handoff, workers) = (&self.shared.handoff, self.shared.config.workers);
         let core = self.release_core().expect("called with a core");
         let handed = HandedCore { core, first: Some(first) };
         let (handed, is_kept) = match handoff.hand_over(handed, workers) {
-            Accepted::Waiting => return Ok(()),
-            Accepted::Start(handed, born) => {
+            HandOffResult::Accepted => return Ok(()),
+            HandOffResult::Start(handed, born) => {
                 match start(&self.shared, workers + born - 1, handed) {
                     Ok(()) => return Ok(()),
                     Err((handed, _)) => (handed, handoff.not_started(workers)),
                 }
             }
-            Accepted::Refused(handed) => (handed, true),
+            HandOffResult::Refused(handed) => (handed, true),
         };
         self.acquire_core(handed.core);
         let task = handed.first.expect("given along");

@@ -1,4 +1,4 @@
-//! What the threads of a pool share.
+//! What all threads of a pool share: queues, idle state, counters, demands, standby threads, and the way to shutdown.
 
 use crate::cancel::CancelToken;
 use crate::fork::demand::{Demand, NO_WORKER};
@@ -6,7 +6,6 @@ use crate::fork::raid;
 use crate::idle::{Announced, Idle};
 use crate::order;
 use crate::panic::PanicHook;
-use crate::queues::Queues;
 use crate::stats::{Ledger, Tally};
 use crate::sync::{
     Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, has_heavy_fence, heavy_fence,
@@ -14,23 +13,26 @@ use crate::sync::{
 };
 use crate::task::{End, Refusal, SlotLease, Task};
 use crate::trace::{self, EventKind, Log, record};
+use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
+use crate::worker::policy::{PoolQueues, WaitPolicy};
 
-/// What the builder was told.
+/// The configuration of a pool. Does not change after the pool was built.
 pub(crate) struct Config {
+    /// The number of workers.
     pub(crate) workers: usize,
-    /// So many of the workers have a life of their own, and the end does not wait for them.
+    /// The first this many workers are attached threads: threads of the caller's that shutdown does not wait for.
     pub(crate) attached: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_panic: Arc<PanicHook>,
-    /// What its threads do, if anybody wants to know.
+    /// Where the threads record their events, if the pool keeps a trace.
     pub(crate) trace: Option<Arc<Log>>,
 }
 
-/// A task has ended.
+/// Counts a task that has ended.
 #[inline(always)]
 pub(crate) fn count_end(tally: Tally<'_>, end: End) {
     tally.one(|block| match end {
@@ -39,52 +41,53 @@ pub(crate) fn count_end(tally: Tally<'_>, end: End) {
     });
 }
 
-/// A sleeper was called.
+/// Counts and traces a wake-up that was sent.
 pub(crate) fn count_wake_up(tally: Tally<'_>) {
     tally.one(|block| &block.wake_ups_sent);
     record(EventKind::Wake);
 }
 
-pub(crate) struct Shared<Q: Queues> {
+/// The state that all threads of a pool share. Every thread keeps it alive.
+pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
-    /// Who wants jobs of whom: one for each core.
+    /// The demand for each worker's private jobs, by its number. Raised by anybody, answered by the worker.
     pub(crate) demands: Box<[Padded<Demand>]>,
-    /// Do thieves help themselves to private jobs, if need be?
+    /// Can thieves raid private jobs? Needs the policy's permission and a fence that other threads pass as well.
     raids: bool,
-    /// Of a thread that has no core: raised for ever, and it looks at who sleeps itself.
+    /// The demand that a thread without a core looks at: always raised. Such a thread checks itself who is idle.
     pub(crate) demand_without_core: Demand,
-    /// Of a thread before its first task and after its last: never raised.
+    /// The demand that a thread looks at before its first task and after its last: never raised.
     pub(crate) demand_when_idle: Demand,
     pub(crate) config: Config,
     pub(crate) handoff: HandOff<Q>,
-    /// Is what has not started to be refused? Set once, by `stop_now`.
+    /// Are tasks that have not started to be refused? Set once, by `stop_now`.
     cancelling: AtomicBool,
-    /// Cancelled by the first stop.
+    /// Cancelled when the pool is first stopped.
     pub(crate) stopped: CancelToken,
-    /// To be joined by whoever stops the pool.
+    /// The threads, for whoever stops the pool to join.
     threads: Mutex<Vec<ThreadHandle<()>>>,
-    /// Held by whoever joins the threads, so that nobody returns from a stop before they are gone.
+    /// Held while the threads are joined, so that no stop returns before all of them have ended.
     stopper: Mutex<()>,
-    /// Slots are kept while there is a pool. The last field: the queues may hold some.
+    /// Keeps the slots' memory while there is a pool. It is the last field because the queues may hold slots.
     _slots: SlotLease,
 }
 
-impl<Q: Queues> Shared<Q> {
-    /// A pool without threads, and what its workers need.
+impl<Q: PoolQueues> Shared<Q> {
+    /// Returns a pool without threads, and the owner's end of each worker's queues.
     pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
         let workers = config.workers;
         let (queues, own) = Q::new(workers);
-        let raids = Q::NESTS && has_heavy_fence();
-        let demand = |core| {
-            let demand = Demand::new(core, workers);
+        let raids = Q::Waiting::RAIDS && has_heavy_fence();
+        let demand = |worker| {
+            let demand = Demand::new(worker, workers);
             Padded(if raids { demand.with_raids() } else { demand })
         };
         let idle = Idle::new(workers - config.attached, Q::PATIENT);
         let shared = Self {
             queues,
-            idle: if Q::NESTS { idle.where_all_search() } else { idle },
+            idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
             demands: (0..workers).map(demand).collect(),
             raids,
@@ -101,24 +104,24 @@ impl<Q: Queues> Shared<Q> {
         (shared, own)
     }
 
-    /// By which the pool is told from others.
+    /// Returns a number that tells the pool from all others that are alive.
     #[inline(always)]
     pub(crate) fn id(&self) -> usize {
         (&raw const *self).addr()
     }
 
-    /// From a thread that is none of the pool's.
+    /// Pushes a task from a thread outside of the pool, unless the pool is stopping.
     ///
-    /// `count` of new tasks: one, unless it is part of a batch.
+    /// `count` is the number of new tasks: the length of a batch, else one.
     pub(crate) fn push_remote_unless_stopping(&self, task: Task, count: u64) {
         if self.idle.is_stopping() {
-            // Not taken in, and not counted: dropping it says so to whoever waits.
+            // It is not counted. Dropping it tells whoever waits for it.
             return drop(task);
         }
         self.push_remote(task, count);
     }
 
-    /// Through the injector: from outside, or from a thread of the pool that has no core.
+    /// Pushes a task to the injector: from outside, or from a thread of the pool that has no core.
     pub(crate) fn push_remote(&self, task: Task, count: u64) {
         let tally = self.ledger.of_non_workers();
         tally.add(|block| &block.tasks_submitted, count);
@@ -126,37 +129,40 @@ impl<Q: Queues> Shared<Q> {
         self.announce(tally);
     }
 
-    /// The worker in that core has nothing to do: whoever forks should share.
-    pub(crate) fn raise_demand(&self, core: usize) {
-        self.demands_beside(core).for_each(Demand::raise);
+    /// Requests work from all other workers, because `worker` has none.
+    pub(crate) fn raise_demand(&self, worker: usize) {
+        self.demands_of_others(worker).for_each(Demand::raise);
     }
 
-    /// Does a worker that has jobs keep one of them published, because nobody could take it otherwise?
+    /// Does a worker that has jobs keep one of them published at all times? It does where idle workers run nested
+    /// and cannot raid, because nobody could take a private job then.
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
-        Q::NESTS && !self.raids
+        Q::Waiting::RAIDS && !self.raids
     }
 
-    pub(crate) fn demands_beside(&self, core: usize) -> impl Iterator<Item = &Demand> {
-        self.demands.iter().map(|demand| &demand.0).filter(move |demand| demand.core != core)
+    /// Returns the demands of all workers but `me`.
+    fn demands_of_others(&self, me: usize) -> impl Iterator<Item = &Demand> {
+        victims(me, 0, self.config.workers).map(|victim| &self.demands[victim].0)
     }
 
-    /// The last look of a worker that has said that it sleeps (step S3).
-    pub(crate) fn last_look(&self, core: usize) -> bool {
-        self.demands_beside(core).for_each(Demand::raise_for_sleeper);
-        self.queues.any() || self.queues.has_broadcast(core) || self.may_raid(core)
+    /// Takes the last look of a worker that has announced that it sleeps (step S3). Returns whether there may be
+    /// work for it.
+    pub(crate) fn last_look(&self, worker: usize) -> bool {
+        self.demands_of_others(worker).for_each(Demand::raise_for_sleeper);
+        self.queues.any() || self.queues.has_broadcast(worker) || self.may_raid(worker)
     }
 
-    /// May somebody have private jobs who has not seen that they are wanted (step D6)?
-    fn may_raid(&self, core: usize) -> bool {
+    /// Returns whether another worker may have private jobs and has not seen that they are wanted (step D6).
+    fn may_raid(&self, worker: usize) -> bool {
         if !self.raids || !self.idle.is_anybody_busy(self.config.workers) {
             return false;
         }
         heavy_fence(order::RAID);
-        self.demands_beside(core).any(raid::may_raid)
+        self.demands_of_others(worker).any(raid::may_raid)
     }
 
-    /// There is something new in a queue.
+    /// Wakes a worker if needed, after a task was pushed to a queue.
     #[inline]
     pub(crate) fn announce(&self, tally: Tally<'_>) {
         match self.idle.work_added() {
@@ -166,40 +172,41 @@ impl<Q: Queues> Shared<Q> {
         }
     }
 
-    /// Mail, one letter for each worker. The end waits until they are fetched, but for a attached thread's.
+    /// Pushes one task to each worker's broadcast queue, in the order of their numbers. Shutdown waits until the
+    /// workers have taken them, except for those of attached threads.
     pub(crate) fn broadcast(&self, tasks: Vec<Task>) {
         let tally = self.ledger.of_non_workers();
         tally.add(|block| &block.tasks_submitted, tasks.len() as u64);
-        let left = self.queues.broadcast(tasks.into_iter(), |to| {
+        let refused = self.queues.broadcast(tasks.into_iter(), |to| {
             if !self.is_attached(to) {
                 self.idle.enter_away();
             }
         });
-        tally.add(|block| &block.cancellations, left.len() as u64);
+        tally.add(|block| &block.cancellations, refused.len() as u64);
         (0..self.idle.broadcast_added()).for_each(|_| count_wake_up(tally));
     }
 
-    /// Has the worker in that core a life of its own?
-    pub(crate) fn is_attached(&self, core: usize) -> bool {
-        core < self.config.attached
+    /// Returns whether that worker is an attached thread, which shutdown does not wait for.
+    pub(crate) fn is_attached(&self, worker: usize) -> bool {
+        worker < self.config.attached
     }
 
-    /// The worker of that core will never come.
-    pub(crate) fn abandon_worker(&self, core: usize) {
+    /// Notes that no thread will ever be this worker.
+    pub(crate) fn abandon_worker(&self, worker: usize) {
         let tally = self.ledger.of_non_workers();
-        let left = self.queues.abandon_worker(core, tally);
-        tally.add(|block| &block.cancellations, left.len() as u64);
-        if self.is_attached(core) {
+        let refused = self.queues.abandon_worker(worker, tally);
+        tally.add(|block| &block.cancellations, refused.len() as u64);
+        if self.is_attached(worker) {
             return;
         }
-        left.iter().for_each(|_| self.idle.leave_away());
+        refused.iter().for_each(|_| self.idle.leave_away());
         if self.idle.is_stopping() {
             self.close();
         }
     }
 
-    /// The pool has come to its end, and what came too late is refused. Both sides of that race
-    /// sweep, and nothing escapes them: see `idle/README.md`, step E4.
+    /// Refuses the tasks that came after shutdown. Both sides of that race sweep, so that no task is
+    /// missed: see `idle/README.md`, step E4.
     #[cold]
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
@@ -207,7 +214,7 @@ impl<Q: Queues> Shared<Q> {
             let Some(started) = task.start() else { continue };
             let hook = &self.config.on_panic;
             if started.is_job() {
-                // Somebody who has forked waits for it, outside of the pool or at the end of a thread.
+                // A join or scope waits for it, outside of the pool or in a hook at the end of a thread. It must run.
                 let (end, ended) = trace::task(|| started.execute(hook));
                 count_end(tally, end);
                 ended.deliver(Some(hook));
@@ -219,23 +226,25 @@ impl<Q: Queues> Shared<Q> {
         }
     }
 
-    /// Ends what is left after the last worker has found nothing to do.
+    /// Refuses leftover tasks and ends the standby threads. Called once, when all workers sleep and nothing is queued.
     pub(crate) fn finish_shutdown(&self) {
         self.sweep();
         self.handoff.close();
     }
 
+    /// Returns whether tasks that have not started are to be refused.
     #[inline]
     pub(crate) fn is_cancelling(&self) -> bool {
-        // Ordering: relaxed. It says what to do with tasks, and brings no data with it.
+        // Ordering: relaxed. It decides what is done with a task; no data is passed with it.
         self.cancelling.load(Ordering::Relaxed)
     }
 
+    /// Has tasks that have not started refused from now on.
     pub(crate) fn cancel(&self) {
         self.cancelling.store(true, Ordering::Relaxed);
     }
 
-    /// Takes in nothing more from outside; ends when everything is done.
+    /// Begins shutdown: accepts nothing more from outside, and ends when everything is done.
     pub(crate) fn close(&self) {
         self.stopped.cancel();
         if self.idle.stop(|| self.queues.any()) {
@@ -243,30 +252,31 @@ impl<Q: Queues> Shared<Q> {
         }
     }
 
-    /// So many workers could not be started: ends those that were.
+    /// Ends the workers that were started, because `missing` others could not be.
     pub(crate) fn abort_start(&self, missing: usize) {
         self.idle.add_missing(missing);
         self.close();
         self.join_threads();
     }
 
-    /// Waits for the threads to end.
+    /// Waits until all threads have ended.
     pub(crate) fn join_threads(&self) {
         let _stopper = lock(&self.stopper);
         loop {
-            // Not in one expression, which would hold the lock while it joins.
+            // A statement of its own: in the `let else` below, the lock would be held during the join.
             let thread = lock(&self.threads).pop();
             let Some(thread) = thread else { break };
-            // No thread of the pool panics: what is not ours is contained.
+            // A thread of the pool does not panic: panics of user code are caught before.
             let _ = thread.join();
         }
     }
 
-    /// Keeps a thread that has been started, and is rid of those that have ended.
-    pub(crate) fn keep(&self, thread: ThreadHandle<()>) {
+    /// Keeps the handle of a thread that was started, and joins those that have ended.
+    pub(crate) fn keep_thread(&self, thread: ThreadHandle<()>) {
         let mut threads = lock(&self.threads);
         threads.push(thread);
-        let ended: Vec<_> = threads.extract_if(.., |thread| is_finished(thread)).collect();
+        let (ended, running): (Vec<_>, Vec<_>) = threads.drain(..).partition(is_finished);
+        *threads = running;
         drop(threads);
         for thread in ended {
             let _ = thread.join();

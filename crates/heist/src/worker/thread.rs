@@ -1,10 +1,9 @@
-//! A thread of a pool: how code that runs on it finds its pool, and what it spawns and runs.
+//! A thread of a pool: what it holds, and how it pushes and runs tasks.
 
 use std::cell::{Cell, RefCell};
 use std::iter;
 
 use crate::fork::job;
-use crate::queues::Queues;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
@@ -12,31 +11,33 @@ use crate::task::{End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, Recorder, record};
 use crate::worker::core::Core;
 use crate::worker::current::AnyPool;
+use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_end};
 
-/// So many private jobs, the oldest, a thread publishes before it sleeps. A guess: more than others can
-/// run while it does.
-const SHARED: usize = 64;
+/// How many private jobs, the oldest ones, a thread publishes before it sleeps. A guess: more than the others can
+/// run while it sleeps.
+const PUBLISHED_BEFORE_SLEEP: usize = 64;
 
 /// A thread of the pool, from its start to its end.
-pub(crate) struct WorkerThread<Q: Queues> {
+pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) shared: Arc<Shared<Q>>,
-    /// `None` after the thread has given it away. Never borrowed while a task runs.
+    /// The core that makes this thread a worker. `None` after the thread has handed it to another one. Never borrowed
+    /// while a task runs.
     pub(crate) core: RefCell<Option<Box<Core<Q>>>>,
-    /// Where this thread sleeps.
+    /// Where this thread sleeps, and how it is woken.
     pub(crate) listener: Arc<Listener>,
     /// An address near the beginning of the thread's stack.
     stack: usize,
-    /// Claimed tasks since stale entries were last looked for.
+    /// The number of tasks claimed since stale entries were last looked for.
     pub(crate) stale_entries: Cell<usize>,
-    /// Is the thread between its start and its end, with tasks to run or to wait for?
+    /// Is the thread between its start hook and its stop hook, where it can run tasks and wait for them?
     pub(crate) in_service: Cell<bool>,
-    /// Has what the thread does written down, if anybody wants to know.
+    /// Records this thread's events while it exists, if the pool keeps a trace.
     _recorder: Option<Recorder>,
 }
 
-impl<Q: Queues> WorkerThread<Q> {
-    /// For the thread that calls.
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Returns the state of the calling thread, which has no core yet.
     pub(crate) fn new(shared: Arc<Shared<Q>>) -> Self {
         let here = 0_u8;
         let stack = (&raw const here).addr();
@@ -51,7 +52,7 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Where this thread counts just now.
+    /// Calls `f` with the counters that this thread writes at the moment.
     #[inline]
     pub(crate) fn with_tally<R>(&self, f: impl FnOnce(Tally<'_>) -> R) -> R {
         match &*self.core.borrow() {
@@ -60,7 +61,8 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// What this thread has spawned: `count` new tasks.
+    /// Pushes a task that this thread has spawned to its own deque, or to the injector if it has no core. It stands
+    /// for `count` new tasks.
     #[inline(always)]
     pub(crate) fn push_local(&self, task: Task, count: u64) {
         let shared = &*self.shared;
@@ -71,17 +73,17 @@ impl<Q: Queues> WorkerThread<Q> {
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, count);
         shared.queues.push_local(&core.own, task, tally);
-        // Alone, it will come to it itself.
+        // A single worker will find the task by itself.
         if shared.config.workers > 1 {
             shared.announce(tally);
         }
     }
 
-    /// Parts of a fork: new tasks, where others can take them.
+    /// Pushes published jobs, which are new tasks, to where other workers can take them.
     pub(crate) fn push_jobs(&self, jobs: impl Iterator<Item = Task>) {
         let shared = &*self.shared;
         if !self.in_service.get() {
-            return jobs.for_each(|job| self.run_new(job));
+            return jobs.for_each(|job| self.run_in_hook(job));
         }
         let core = self.core.borrow();
         let Some(core) = &*core else {
@@ -105,21 +107,22 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// A part of a fork in a hook at the beginning or the end of the thread: nobody else may be there.
+    /// Runs a job that was published in a hook at the start or the end of this thread. There may be no other thread
+    /// that could run it.
     #[cold]
-    fn run_new(&self, job: Task) {
+    fn run_in_hook(&self, job: Task) {
         let tally = self.shared.ledger.of_non_workers();
         tally.one(|block| &block.tasks_submitted);
         tally.one(|block| &block.publications);
         self.run(job);
     }
 
-    /// Publishes what is private, because this thread is going to sleep.
+    /// Publishes private jobs, because this thread is about to sleep.
     pub(crate) fn publish_before_sleep(&self) {
-        self.push_jobs(iter::from_fn(job::publish_oldest).take(SHARED));
+        self.push_jobs(iter::from_fn(job::publish_oldest).take(PUBLISHED_BEFORE_SLEEP));
     }
 
-    /// Runs a task that came out of a queue, with nothing beneath it on the stack.
+    /// Runs a task from a queue while no other task is on this thread's stack.
     #[inline(always)]
     pub(crate) fn run_first(&self, task: Task) {
         if let Some(started) = task.start() {
@@ -128,14 +131,14 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Likewise, on top of something that waits.
+    /// Runs a task from a queue on top of a task that waits.
     pub(crate) fn run(&self, task: Task) {
         if let Some(started) = task.start() {
             self.run_started(started);
         }
     }
 
-    /// Likewise, one that was started.
+    /// Runs a task that was started, on top of a task that waits.
     pub(crate) fn run_started(&self, started: Started) {
         job::in_root(started.root(), || self.execute(started));
     }
@@ -154,13 +157,14 @@ impl<Q: Queues> WorkerThread<Q> {
         ended.deliver(Some(hook));
     }
 
-    /// Before the outcome is published, so that whoever has seen it sees it counted.
+    /// Counts the end of a task. Called before the outcome is delivered, so that whoever has the outcome also sees
+    /// it counted.
     #[inline]
     pub(crate) fn count(&self, end: End) {
         self.with_tally(|tally| count_end(tally, end));
     }
 
-    /// How much of its stack the thread has used.
+    /// Returns how many bytes of its stack the thread has used.
     pub(crate) fn stack_used(&self) -> usize {
         let here = 0_u8;
         (&raw const here).addr().abs_diff(self.stack)

@@ -1,17 +1,16 @@
 //! What a thread does while it waits for a task.
 //!
-//! Outside of any pool it sleeps. On a worker it first tries to run the task itself: that is what it
-//! needs, so nothing is buried under anything that does not depend on it. If the task is running
-//! elsewhere, the worker's core goes to another thread as soon as there is something to do, and
-//! this one sleeps. So every stack is a chain of tasks each of which waits for the one above it,
-//! and whoever waits at the top waits for a task that is running: no wait waits for ever that would
-//! not on threads of their own.
+//! A thread outside of any pool sleeps. A worker first tries to run the task itself: it needs that task anyway, so
+//! no unrelated task ends up beneath another on its stack. If the task is running elsewhere, the worker hands its core
+//! to another thread as soon as there is something to do, and sleeps. So every stack is a chain of tasks each of which
+//! waits for the one above it, and the topmost one waits for a task that is running: waiting adds no deadlock
+//! beyond those of one thread per task.
 //!
-//! Only where the system refuses threads the last worker that is up runs what there is on top of what
-//! waits, whatever it is: then a wait may wait for what lies beneath it, but nothing would run otherwise.
+//! The exception is a system that refuses threads. There, the last worker that is awake runs whatever there is on top
+//! of the task that waits. A task may then wait for one beneath it, but otherwise nothing would run at all.
 //!
-//! A stack is kept from growing without bound in the same way: a thread that has used a good part
-//! of it does not run the task itself but lets the next thread do it, on a stack of its own.
+//! The same mechanism bounds the stack: a thread that has used a good part of its stack does not run the awaited
+//! task itself, but has the next thread run it on a stack of its own.
 
 use std::iter;
 use std::ptr::NonNull;
@@ -19,53 +18,46 @@ use std::time::{Duration, Instant};
 
 use crate::fork::job;
 use crate::idle::WakeReason;
-use crate::queues::Queues;
 use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
 use crate::task::listener::Listener;
 use crate::task::{Awaited, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
+use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, AnyWorker, with_worker};
 use crate::worker::help::Classified;
+use crate::worker::policy::{HandOffCore, PoolQueues, WaitPolicy};
 use crate::worker::run::Refused;
-use crate::worker::shared::count_wake_up;
+use crate::worker::shared::{Shared, count_wake_up};
 use crate::worker::thread::WorkerThread;
 
-/// A task is run on top of the one that waits for it while the stack is used up to one part in
-/// this many. The rest is for the task.
+/// A worker whose deque is not empty still takes every so-many-th task from the injector, so that work from outside
+/// is not starved by a worker that feeds itself. A prime, so that it does not beat in time with anything.
+const INJECTOR_INTERVAL: u32 = 61;
+
+/// A task is run on top of the one that waits for it while at most one part in this many of the stack is used. The
+/// rest is for the task.
 const STACK_SHARE: usize = 4;
 
-/// Looks at a task that is running elsewhere before sleeping is considered. To sleep and to be
-/// woken takes some ten microseconds on a good day.
-#[cfg(not(shuttle))]
-pub(crate) const LOOKS: u32 = 64;
-/// Few, so that a checker sees what comes after them.
-#[cfg(shuttle)]
-pub(crate) const LOOKS: u32 = 1;
-/// Pauses between two looks.
-#[cfg(not(shuttle))]
-pub(crate) const PAUSES: u32 = 8;
-/// Likewise.
-#[cfg(shuttle)]
-pub(crate) const PAUSES: u32 = 1;
-/// And then the core is yielded so often: the task may have been on it.
-#[cfg(not(shuttle))]
-pub(crate) const YIELDS: u32 = 4;
-/// Likewise.
-#[cfg(shuttle)]
-pub(crate) const YIELDS: u32 = 1;
+/// How often a thread looks at a task that is running elsewhere before it considers to sleep. To sleep and to be
+/// woken takes some ten microseconds on a good day. Few under a checker, so that it sees what comes after them.
+pub(crate) const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
+/// The number of pauses between two looks.
+pub(crate) const PAUSES: u32 = if cfg!(shuttle) { 1 } else { 8 };
+/// How often the thread then yields its processor, which the task may need.
+pub(crate) const YIELDS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
-/// How long one waits for the system to have room for another thread; a guess.
-const LATER: Duration = Duration::from_millis(10);
+/// How long a thread waits until it asks the system for another thread again. A guess.
+const THREAD_RETRY: Duration = Duration::from_millis(10);
 
-/// After so many claimed tasks their stale entries are looked for; a guess.
+/// After this many claimed tasks, stale entries are looked for. A guess.
 const STALE_ENTRIES: usize = 64;
 
 thread_local! {
-    /// Of a thread that belongs to no pool.
+    /// The listener of a thread that belongs to no pool.
     static LISTENER: Arc<Listener> = Arc::new(Listener::thread());
 }
 
-/// Returns when the task is done, whatever thread this is. `pool` is where it was spawned.
+/// Returns when the task, which was spawned on `pool`, is done. Works on any thread.
 pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if awaited.is_done() {
         return;
@@ -75,16 +67,21 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     }
 }
 
-/// For a thread of no pool, and something that is short.
+/// Waits on a thread of no pool for something short: looks for a moment before it sleeps.
 pub(crate) fn watch_outside(awaited: &dyn Awaited) {
     if !watch(awaited) {
         wait_outside(awaited);
     }
 }
 
+/// Returns the listener of the calling thread, which belongs to no pool.
+fn outside_listener() -> Arc<Listener> {
+    // A thread whose thread-locals are being destroyed has no listener any more.
+    LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()))
+}
+
 fn wait_outside(awaited: &dyn Awaited) {
-    // A thread that is being torn down has no listener any more.
-    let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
+    let listener = outside_listener();
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {
             listener.sleeper().park();
@@ -92,9 +89,9 @@ fn wait_outside(awaited: &dyn Awaited) {
     }
 }
 
-/// For a thread of no pool: sleeps until it is done, at most that long. Is it?
+/// Sleeps on a thread of no pool until the task is done, but not longer than `limit`. Returns whether it is done.
 pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
-    let listener = LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()));
+    let listener = outside_listener();
     let end = Instant::now() + limit;
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {
@@ -102,14 +99,14 @@ pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
             if left.is_zero() || cfg!(any(loom, shuttle)) {
                 break;
             }
-            // It may be woken by what was told to it before.
+            // An earlier notification can wake it too soon, hence the loop.
             listener.sleeper().park_for(left);
         }
     }
     awaited.is_done()
 }
 
-/// Looks for a moment. Is it done?
+/// Looks for a moment whether the task is done, and returns the answer.
 pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     for _ in 0..LOOKS {
         if awaited.is_done() {
@@ -126,18 +123,14 @@ pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     false
 }
 
-impl<Q: Queues> AnyWorker for WorkerThread<Q> {
+impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     fn push_local(&self, task: Task, count: u64) {
-        if Q::NESTS {
-            self.publish_private_jobs();
-        }
+        Q::Waiting::before_push(self);
         self.push_local(task, count);
     }
 
     fn push_job(&self, job: Task) {
-        if Q::NESTS {
-            self.publish_private_jobs();
-        }
+        Q::Waiting::before_push(self);
         self.push_jobs(iter::once(job));
     }
 
@@ -145,7 +138,7 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         NonNull::from(&*self.shared as &dyn AnyPool)
     }
 
-    fn pool(&self) -> Arc<dyn AnyPool> {
+    fn owned_pool(&self) -> Arc<dyn AnyPool> {
         Arc::clone(&self.shared) as _
     }
 
@@ -162,59 +155,82 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
-        if Q::NESTS {
-            return self.wait_nested(awaited);
-        }
-        let ours = pool == self.shared.id();
-        if ours && self.is_shallow() && self.run_awaited(awaited) {
-            return;
-        }
-        if watch(awaited) || !awaited.listen(Arc::clone(&self.listener)) {
-            return;
-        }
-        // Not shallow, then, or it has started. In the first case another thread is to run it, and that
-        // before anything else: what else is there may wait for what this one holds.
-        let claimed = if ours { awaited.claim() } else { None };
-        // SAFETY: this thread waits until the task is done.
-        let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
-        self.publish_before_sleep();
-        match delegate {
-            None => self.wait_long(awaited, false),
-            Some(task) => self.wait_for_delegate(awaited, task),
-        }
+        Q::Waiting::wait(self, awaited, pool);
     }
 
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
-        Self::wait_for_job(self, awaited, thief);
+        Q::Waiting::wait_for_job(self, awaited, thief);
+    }
+}
+
+impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
+    const RAIDS: bool = false;
+    const ALL_SEARCH: bool = false;
+    const INJECTOR_INTERVAL: Option<u32> = Some(INJECTOR_INTERVAL);
+
+    fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize) {
+        let ours = pool == thread.shared.id();
+        if ours && thread.is_shallow() && thread.run_awaited(awaited) {
+            return;
+        }
+        if watch(awaited) || !awaited.listen(Arc::clone(&thread.listener)) {
+            return;
+        }
+        // Either the stack is too deep, or the task has started. In the first case another thread must run it, and
+        // before anything else: the other tasks may wait for something that this thread holds.
+        let claimed = if ours { awaited.claim() } else { None };
+        // SAFETY: this thread waits until the task is done.
+        let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
+        thread.publish_before_sleep();
+        match delegate {
+            None => thread.wait_long(awaited, false),
+            Some(task) => thread.wait_for_delegate(awaited, task),
+        }
+    }
+
+    fn wait_for_job(thread: &WorkerThread<Q>, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
+        thread.help_and_wait(awaited, thief);
+    }
+
+    #[inline(always)]
+    fn before_push(_: &WorkerThread<Q>) {}
+
+    fn before_answer() {}
+
+    fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool) {
+        if !found {
+            shared.raise_demand(core.index);
+        }
     }
 }
 
 /// How a wait with a core has ended.
 enum Waited {
     Done,
-    /// The core has gone to another thread.
+    /// The core went to another thread.
     CoreGone,
-    /// There is something to do that may be done here.
+    /// There is a job of the same root, which may run here.
     Found(Started),
-    /// There is something to do, and nobody else to do it.
+    /// There is a task, and no other thread can run it.
     NobodyElse(Task),
 }
 
-impl<Q: Queues> WorkerThread<Q> {
-    /// Runs the task right here, unless it has started.
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Runs the awaited task on this thread, unless it has started. Returns whether it did.
     fn run_awaited(&self, awaited: &dyn Awaited) -> bool {
-        let at_hand = self.core.borrow().as_ref().and_then(|core| {
+        let newest = self.core.borrow().as_ref().and_then(|core| {
             let is_it = |task: &Task| task.id() == awaited.id();
             self.shared.queues.take_back(&core.own, is_it, core.tally())
         });
-        if let Some(task) = at_hand {
+        if let Some(task) = newest {
             self.run(task);
             return true;
         }
         self.run_claimed(awaited)
     }
 
-    /// Runs the task right here, wherever its other side is, unless it has started.
+    /// Claims the awaited task by its handle, wherever its queue entry is, and runs it on this thread. Returns whether
+    /// it did; not if the task has started.
     pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
         if self.shared.is_cancelling() && !claimed.is_job() {
@@ -230,21 +246,22 @@ impl<Q: Queues> WorkerThread<Q> {
         true
     }
 
-    /// Is there enough of the stack left to run something on top of what waits?
+    /// Returns whether enough of the stack is left to run something on top of a task that waits.
     pub(crate) fn is_shallow(&self) -> bool {
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE
     }
 
-    /// Likewise, when nobody else could run it?
+    /// Returns whether enough of the stack is left to run something on top of a task that waits, if no other thread
+    /// could run it.
     fn has_room(&self) -> bool {
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
     }
 
-    /// Sleeps, most of the time, until it is done.
+    /// Waits until the task is done, asleep most of the time. With `helps`, it runs jobs of the same root meanwhile.
     pub(crate) fn wait_long(&self, awaited: &dyn Awaited, helps: bool) {
         while !awaited.is_done() {
             if self.core.borrow().is_none() {
-                // It has been away since it gave its core, and is until it retires.
+                // It counts as away since it handed its core on, and does so until it retires.
                 return self.sleep_until(awaited);
             }
             self.shared.idle.enter_away();
@@ -264,7 +281,7 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Likewise, while another thread is to run what is waited for.
+    /// Waits until the awaited task is done, which another thread is to run as `task`.
     pub(crate) fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
         if self.core.borrow().is_none() {
             self.shared.push_remote(task, 0);
@@ -274,10 +291,10 @@ impl<Q: Queues> WorkerThread<Q> {
         match self.hand_off_core(task) {
             Ok(()) => self.sleep_until(awaited),
             Err(refused) => {
-                // Nobody has more stack.
+                // No thread with more stack is to be had, so it runs here.
                 let task = match refused {
                     Refused::Kept(task) => {
-                        self.shared.handoff.resume();
+                        self.shared.handoff.core_in_use_again();
                         task
                     }
                     Refused::Last(task) => task,
@@ -288,23 +305,25 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// A task that was claimed leaves a stale entry in a queue. Whoever comes upon it drops it; but a task that
-    /// goes on spawning and waiting might never let its worker come upon it. So now and then it takes
-    /// tasks out of the queues where they are, twice as many as it has left stale entries, drops the stale entries and
-    /// puts back the rest: then there are never many more stale entries than tasks.
+    /// Drops stale entries from the queues at times, after this thread has claimed a task by its handle.
+    ///
+    /// A claimed task leaves a stale entry in a queue, which is dropped by the thread that takes it out. But a task that
+    /// goes on spawning and waiting might keep its worker from ever taking it out. So after every [`STALE_ENTRIES`]
+    /// claims this takes tasks out of the queues where the stale entries are, twice as many as it has left, drops
+    /// the stale ones and puts back the rest. Then there are never many more stale entries than tasks.
     fn drop_stale_entries(&self) {
-        let stale_entries = self.stale_entries.get() + 1;
-        self.stale_entries.set(stale_entries % STALE_ENTRIES);
+        let stale = self.stale_entries.get() + 1;
+        self.stale_entries.set(stale % STALE_ENTRIES);
         let core = self.core.borrow();
         let Some(core) = &*core else { return };
-        if stale_entries < STALE_ENTRIES {
+        if stale < STALE_ENTRIES {
             return;
         }
         let (queues, tally) = (&self.shared.queues, core.tally());
         let newest = iter::from_fn(|| queues.pop(&core.own, tally)).take(STALE_ENTRIES);
-        let outside = iter::from_fn(|| queues.take_one_injected(tally)).take(2 * STALE_ENTRIES);
+        let injected = iter::from_fn(|| queues.take_one_injected(tally)).take(2 * STALE_ENTRIES);
         let mut rest = [const { None }; 3 * STALE_ENTRIES];
-        let live = newest.chain(outside).filter_map(Task::unless_stale);
+        let live = newest.chain(injected).filter_map(Task::unless_stale);
         let count = rest.iter_mut().zip(live).map(|(place, task)| *place = Some(task)).count();
         for task in rest.into_iter().take(count).rev().flatten() {
             queues.push_local(&core.own, task, tally);
@@ -314,15 +333,15 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Waits as an idle worker does, until the task is done, or until there is work: then the core goes
-    /// to another thread with it, unless it may be run here.
+    /// Waits as an idle worker does until the awaited task is done, or until there is work. Then the core goes to
+    /// another thread with that work, unless the work may run here.
     fn wait_with_core(&self, awaited: &dyn Awaited, helps: bool) -> Waited {
         let shared = &*self.shared;
         let mut searching = false;
         while !awaited.is_done() {
             let (found, index) = {
                 let core = self.core.borrow();
-                let core = core.as_ref().expect("it is not given away but below");
+                let core = core.as_ref().expect("it is handed on only below");
                 (core.next(shared).or_else(|| core.search_others(shared)), core.index)
             };
             if let Some(task) = found {
@@ -337,9 +356,11 @@ impl<Q: Queues> WorkerThread<Q> {
                     Classified::Ours(job) => return Waited::Found(job),
                     Classified::NotOurs(task) => task,
                 };
-                if may_help && let Some(job) = self.find_own_part() {
-                    self.put_back(task);
-                    return Waited::Found(job);
+                if may_help {
+                    if let Some(job) = self.find_own_part() {
+                        self.put_back(task);
+                        return Waited::Found(job);
+                    }
                 }
                 match self.hand_off_core(task) {
                     Ok(()) => return Waited::CoreGone,
@@ -350,10 +371,10 @@ impl<Q: Queues> WorkerThread<Q> {
                     },
                 }
             }
-            let wake_reason = self.sleep(searching, index, || awaited.is_done());
+            let reason = self.sleep(searching, index, || awaited.is_done());
             debug_assert!(
-                matches!(wake_reason, WakeReason::Early | WakeReason::Called),
-                "no end while a thread is away"
+                matches!(reason, WakeReason::Early | WakeReason::Called),
+                "the pool does not shut down while a thread is away"
             );
             searching = true;
         }
@@ -361,6 +382,7 @@ impl<Q: Queues> WorkerThread<Q> {
         Waited::Done
     }
 
+    /// Ends this thread's search, if it searches.
     pub(crate) fn leave_search(&self, searching: &mut bool) {
         let shared = &*self.shared;
         if std::mem::take(searching) && shared.idle.leave_search(|| shared.queues.any()) {
@@ -368,27 +390,28 @@ impl<Q: Queues> WorkerThread<Q> {
         }
     }
 
-    /// Nobody can take the core: there are too many threads. What was found goes to the others, and this
-    /// thread sleeps with its core.
+    /// Sleeps with the core, because there are too many threads to hand it to another one. The task that was found goes
+    /// to the other workers.
     #[cold]
     fn keep_core(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
-        // Nobody has more stack, if it is that.
+        // A job of the same root runs here even on a deep stack: no thread has more stack.
         let found = match self.classify(found, helps) {
             Classified::Stale => None,
             Classified::Ours(job) => {
-                self.shared.handoff.resume();
+                self.shared.handoff.core_in_use_again();
                 return Waited::Found(job);
             }
             Classified::NotOurs(task) => Some(task),
         };
         found.into_iter().for_each(|task| self.put_back(task));
         self.sleep_until(awaited);
-        self.shared.handoff.resume();
+        self.shared.handoff.core_in_use_again();
         Waited::Done
     }
 
-    /// Nobody can take the core, and it is the last one in use: what was found is run here, if there is enough of the stack left.
-    /// If not, it waits for a while: a thread may end somewhere, and leave room for one of ours.
+    /// Decides what to do when no thread can take over the core and it is the last one in use. What was found is run
+    /// here, if enough of the stack is left. If not, this thread waits for a while: another thread may end somewhere
+    /// and make room for one of this pool's.
     #[cold]
     fn run_as_last_worker(&self, found: Task, helps: bool) -> Option<Waited> {
         let task = match self.classify(found, helps) {
@@ -396,18 +419,21 @@ impl<Q: Queues> WorkerThread<Q> {
             Classified::Ours(job) => return Some(Waited::Found(job)),
             Classified::NotOurs(task) => task,
         };
-        if helps && let Some(job) = self.find_own_part() {
-            self.put_back(task);
-            return Some(Waited::Found(job));
+        if helps {
+            if let Some(job) = self.find_own_part() {
+                self.put_back(task);
+                return Some(Waited::Found(job));
+            }
         }
         if self.has_room() {
             return Some(Waited::NobodyElse(task));
         }
         self.put_back(task);
-        self.listener.sleeper().park_for(LATER);
+        self.listener.sleeper().park_for(THREAD_RETRY);
         None
     }
 
+    /// Sleeps until the task is done, whatever else there is to do.
     pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {
         record(EventKind::Park);
         while !awaited.is_done() {
@@ -416,7 +442,7 @@ impl<Q: Queues> WorkerThread<Q> {
         record(EventKind::Unpark);
     }
 
-    /// A task that was taken out of a queue and cannot be run here.
+    /// Puts a task that was taken out of a queue, and cannot run here, into the injector.
     pub(crate) fn put_back(&self, task: Task) {
         let shared = &*self.shared;
         self.with_tally(|tally| {
