@@ -127,10 +127,10 @@ impl Jobs {
     /// Likewise, when a raid, if there was one, is over: its trace is wiped out.
     fn guard_after_raid(&self) -> Option<Guard<'_>> {
         let guard = self.guard();
-        if guard.is_some()
-            && let Some(demand) = self.demand()
-        {
-            demand.forget_raid();
+        if guard.is_some() {
+            if let Some(demand) = self.demand() {
+                demand.forget_raid();
+            }
         }
         guard
     }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice;
 
-/// IntoIter in a row that can be cut in two: slices, shared or mutable, and ranges of integers.
+/// A sequence of items that can be split in two: a slice, shared or mutable, or a range of integers.
 ///
 /// ```
 /// use heist::parallel::Pieces;
@@ -17,8 +17,13 @@ pub trait Pieces: Sized + Send {
     /// One after the other.
     type IntoIter: Iterator<Item = Self::Item>;
 
-    /// How many there are.
+    /// Returns the number of items.
     fn len(&self) -> usize;
+
+    /// Returns whether there are no items.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 
     /// The first `middle` of them, and the rest.
     fn split_at(self, middle: usize) -> (Self, Self);

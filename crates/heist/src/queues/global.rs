@@ -36,7 +36,8 @@ impl Queue {
 
     /// The newest, if that is it.
     fn take_back(&self, is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
-        self.lock(tally).pop_back_if(|newest| is_it(newest))
+        let mut tasks = self.lock(tally);
+        if tasks.back().is_some_and(is_it) { tasks.pop_back() } else { None }
     }
 
     pub(super) fn any(&self) -> bool {

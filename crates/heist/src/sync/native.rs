@@ -1,5 +1,7 @@
 //! The real machine.
 
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
@@ -15,11 +17,20 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
-/// So many, all zero. Memory that is not written to is not taken from the system, where that can be helped.
+/// Returns `count` zeros. Memory that is never written to is not taken from the system, where the allocator can help it.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
-    let words = Box::<[AtomicU64]>::new_zeroed_slice(count);
-    // SAFETY: zero is a value of an atomic integer.
-    unsafe { words.assume_init() }
+    let layout = Layout::array::<AtomicU64>(count).expect("a size that fits into memory");
+    if layout.size() == 0 {
+        return Box::default();
+    }
+    // SAFETY: the size is not zero.
+    let words = unsafe { alloc_zeroed(layout) }.cast::<AtomicU64>();
+    if words.is_null() {
+        handle_alloc_error(layout);
+    }
+    // SAFETY: allocated with the layout of this slice by the global allocator, as a box is; zero is a valid value of
+    // an atomic integer; and nothing else owns the memory.
+    unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(words, count)) }
 }
 
 /// Of the thread that calls; empty if it has none.

@@ -106,13 +106,13 @@ unsafe fn execute_alone<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
 /// Drops a result that nobody wants; if that panics, the hook is told.
 #[inline]
 fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
-    if mem::needs_drop::<T>()
-        && let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
-    {
-        match hook {
-            Some(hook) => hook.call(Panic::new(payload)),
-            None => contain(|| drop(payload)),
-        }
+    if !mem::needs_drop::<T>() {
+        return;
+    }
+    let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) else { return };
+    match hook {
+        Some(hook) => hook.call(Panic::new(payload)),
+        None => contain(|| drop(payload)),
     }
 }
 

@@ -39,10 +39,10 @@ pub(super) fn keep(log: Arc<Log>) -> Arc<Log> {
         Place::now()
     });
     let mut logs = lock(&LOGS);
-    if logs.len() >= POOLS
-        && let Some(oldest) = logs.iter().position(|log| Arc::strong_count(log) == 1)
-    {
-        logs.remove(oldest);
+    if logs.len() >= POOLS {
+        if let Some(oldest) = logs.iter().position(|log| Arc::strong_count(log) == 1) {
+            logs.remove(oldest);
+        }
     }
     logs.push(Arc::clone(&log));
     log

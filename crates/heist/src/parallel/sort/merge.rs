@@ -55,10 +55,10 @@ impl<'a, T> Merge<'a, T> {
     /// Cuts the merge in two: nothing of the first goes after anything of the second. Each has at
     /// least about a quarter of the elements, as it has half of the longer run.
     fn split(mut self, compare: &impl Compare<T>) -> (Self, Self) {
-        // SAFETY: all are elements.
-        let left = unsafe { self.left.assume_init_ref() };
-        // SAFETY: all are elements.
-        let right = unsafe { self.right.assume_init_ref() };
+        // SAFETY: every place of a run holds an element.
+        let left = unsafe { elements(self.left) };
+        // SAFETY: every place of a run holds an element.
+        let right = unsafe { elements(self.right) };
         let (in_left, in_right) = if left.len() > right.len() {
             let middle = left.len() / 2;
             let pivot = &left[middle];
@@ -89,4 +89,14 @@ impl<T> Drop for Merge<'_, T> {
     fn drop(&mut self) {
         drop(self.begin());
     }
+}
+
+/// Returns the elements in a row of places.
+///
+/// # Safety
+///
+/// Every place holds an element.
+unsafe fn elements<T>(places: &[MaybeUninit<T>]) -> &[T] {
+    // SAFETY: a place has the layout of its element, and all of them are initialized.
+    unsafe { &*(std::ptr::from_ref(places) as *const [T]) }
 }
