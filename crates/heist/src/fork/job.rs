@@ -1,10 +1,12 @@
-//! Jobs that a thread keeps to itself: the second halves of its joins, until somebody wants them.
+//! Private jobs: the second halves of a thread's joins, until another worker wants them.
 //!
-//! A chain through the stack frames of the joins, from the oldest to the newest. It takes no more than plain loads and stores:
-//! nobody else looks at it, or if somebody must, that one pays for both (`raid`). The oldest, which is the largest as a rule, is published first: so the
-//! published ones are a prefix of the chain, and a border between them and the private ones says
-//! all. What the way out reads of a frame is not written again after the way in, by this thread or
-//! another: the loads find what the stores have left, as the processor expects.
+//! The jobs form a chain through the stack frames of the joins, from the oldest to the newest. Linking and unlinking
+//! takes only plain loads and stores: no other thread looks at the chain, and a thief that must look pays for both
+//! sides (`raid`). The oldest job, which is as a rule the largest, is published first. So the published jobs are a
+//! prefix of the chain, and one pointer, the *border*, separates them from the private ones.
+//!
+//! The fields of a frame that the end of a join reads are not written again between the beginning and the end of
+//! that join, by this thread or another: the loads find the values of the stores, as the processor expects.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -18,32 +20,33 @@ use crate::task::Task;
 
 /// The second half of a join, in its stack frame.
 pub(crate) struct Job {
-    /// The one before, once it is in the chain. Kept here rather than returned: what the compiler keeps in registers,
-    /// every call saves.
+    /// The next older job, once this one is in the chain. It is kept here rather than returned: every call saves
+    /// what the compiler keeps in registers.
     older: Cell<MaybeUninit<*const Job>>,
-    /// The next one; not there while this is the newest.
+    /// The next newer job. Uninitialized while this one is the newest.
     newer: Cell<MaybeUninit<*const Job>>,
     publish: Publish,
 }
 
-/// The one before a job that was pushed.
+/// Returns the next older job.
 ///
 /// # Safety
 ///
-/// The job is there, and was pushed, or is the base of a chain.
+/// The job is alive, and it was pushed or is the base of a chain.
 #[inline(always)]
 unsafe fn older(job: *const Job) -> *const Job {
-    // SAFETY: there.
+    // SAFETY: alive, by the caller's promise.
     let older = unsafe { (*job).older.get() };
-    // SAFETY: set by `push`, or from the beginning.
+    // SAFETY: set by `push`, or from the beginning for a base.
     unsafe { older.assume_init() }
 }
 
-/// Makes a task of a job, or of nothing, for the thread in that core, which has the jobs.
+/// Makes a task of a job of that chain, for the worker with that number. Returns `None` for a mark, which is no job.
 type Publish = unsafe fn(*const Job, &Jobs, usize) -> Option<Task>;
 
 impl Job {
-    /// `publish` is called at most once, while the job is in the chain; from then on it is not private.
+    /// Returns a job that is not in the chain. `publish` is called at most once, while the job is in the chain; from
+    /// then on the job is not private.
     #[inline(always)]
     pub(crate) const fn new(publish: Publish) -> Self {
         Self {
@@ -54,20 +57,20 @@ impl Job {
     }
 }
 
-/// What a thread has of its own for forks. Thieves may look at it as well (`raid`): then the border moves with the lock
-/// of the chain.
+/// A thread's chain of jobs. Thieves may look at it as well (`raid`): then the border moves only under the lock of
+/// the chain.
 pub(crate) struct Jobs {
     /// Null on a thread that belongs to no pool. Written by this thread alone.
     newest: AtomicPtr<Job>,
-    /// The newest that was published. All that are older were published as well.
+    /// The newest published job. All older ones are published as well.
     border: AtomicPtr<Job>,
-    /// Of the core that the thread has. Null on a thread that belongs to no pool.
+    /// The demand of the worker that this thread is. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
-    /// What the newest descends from: the task that this thread runs, or what it has isolated.
+    /// The root of the newest job: the task that this thread runs, or the innermost `isolate` call.
     root: Cell<usize>,
-    /// What the oldest private one descends from. Ordering: relaxed; it moves with the border.
+    /// The root of the oldest private job. Ordering: relaxed; it moves together with the border.
     border_root: AtomicUsize,
-    /// Before the oldest; it counts as published.
+    /// Precedes the oldest job, and counts as published.
     base: Job,
 }
 
@@ -92,7 +95,7 @@ impl Jobs {
         }
     }
 
-    /// This thread's own.
+    /// Returns the newest job of this thread's own chain.
     #[inline(always)]
     fn newest(&self) -> *const Job {
         // Ordering: relaxed. Written by this thread.
@@ -101,8 +104,8 @@ impl Jobs {
 
     #[inline(always)]
     fn border(&self) -> *const Job {
-        // Ordering: relaxed. If another has moved it, this thread has had the lock since, or will find the trace of that
-        // raid in its demand.
+        // Ordering: relaxed. If another thread has moved it, this thread has held the lock since, or will find the
+        // announcement of that raid in its demand.
         self.border.load(Ordering::Relaxed)
     }
 
@@ -116,15 +119,16 @@ impl Jobs {
 
     #[inline(always)]
     fn demand(&self) -> Option<&Demand> {
-        // SAFETY: there since `open`, or null.
+        // SAFETY: valid since `open`, or null.
         unsafe { self.demand.get().as_ref() }
     }
 
+    /// Locks the chain, if it can be raided.
     fn guard(&self) -> Option<Guard<'_>> {
         self.demand().and_then(|demand| demand.chain.as_ref()).map(Chain::guard)
     }
 
-    /// Likewise, when a raid, if there was one, is over: its trace is wiped out.
+    /// Locks the chain, if it can be raided, when a raid that is under way has ended; and removes its announcement.
     fn guard_after_raid(&self) -> Option<Guard<'_>> {
         let guard = self.guard();
         if guard.is_some() {
@@ -135,47 +139,48 @@ impl Jobs {
         guard
     }
 
-    /// What a job that is being published descends from.
+    /// Returns the root of a job that is being published.
     pub(crate) fn root_of_oldest(&self) -> usize {
         self.border_root.load(Ordering::Relaxed)
     }
 
-    /// The oldest that is private is not so any more.
+    /// Moves the border past the oldest private job, and returns that job.
     ///
     /// # Safety
     ///
-    /// There is one, and nobody else moves the border.
+    /// There is a private job, and no other thread moves the border.
     unsafe fn pass_border(&self) -> *const Job {
-        // SAFETY: in the chain, or its base, so it is there.
+        // SAFETY: the border is in the chain, or is its base, so it is alive.
         let oldest = unsafe { (*self.border()).newer.get() };
-        // SAFETY: it is not the newest, so it was linked to the next one.
+        // SAFETY: the border is not the newest, so it was linked to the next one.
         let oldest = unsafe { oldest.assume_init() };
         self.set_border(oldest);
         oldest
     }
 
-    /// Are there private jobs, as another thread sees it, with the lock of the chain?
+    /// For another thread that holds the lock of the chain: returns whether there seem to be private jobs.
     pub(crate) fn seem_private(&self) -> bool {
         let newest = self.newest.load(order::newest_read()).cast_const();
         let border = self.border();
-        // SAFETY: a frame that is the border stays until its owner has had the lock.
+        // SAFETY: the frame of the border stays alive until its owner has held the lock.
         let before = unsafe { older(border) };
-        // The owner takes the border itself out of the chain before it has the lock to move it.
+        // The owner takes the border itself out of the chain before it gets the lock to move the border.
         !ptr::eq(newest, border) && !ptr::eq(newest, before)
     }
 
-    /// For another thread: makes a task of the oldest that is private.
+    /// For another thread: makes a task of the oldest private job.
     ///
     /// # Safety
     ///
-    /// With the lock of the chain, in a raid that was announced; `core` is that of the thread that these belong to.
+    /// The caller holds the lock of the chain and has announced the raid. `worker` is the number of the worker whose
+    /// thread these jobs belong to.
     pub(crate) unsafe fn publish_of_another(&self, worker: usize) -> Option<Task> {
         while self.seem_private() {
-            // SAFETY: there is one, and with the lock nobody else moves the border.
+            // SAFETY: there is a private job, and under the lock no other thread moves the border.
             let oldest = unsafe { self.pass_border() };
-            // SAFETY: in the chain, and its owner waits for the lock before it takes it out.
+            // SAFETY: in the chain; its owner waits for the lock before it takes it out.
             let publish = unsafe { (*oldest).publish };
-            // SAFETY: likewise, and not private any more, so never again.
+            // SAFETY: alive for the same reason; and it is not private any more, so this is not called again for it.
             if let Some(task) = unsafe { publish(oldest, self, worker) } {
                 return Some(task);
             }
@@ -188,25 +193,25 @@ unsafe fn base_is_no_job(_: *const Job, _: &Jobs, _: usize) -> Option<Task> {
     unreachable!("it counts as published")
 }
 
-/// This thread belongs to a pool from now on.
+/// Makes the calling thread part of a pool, with that demand.
 ///
 /// # Safety
 ///
-/// The demand is there until [`close`], or until another takes its place.
+/// The demand is valid until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
     JOBS.with(|jobs| {
         jobs.newest.store(jobs.base().cast_mut(), Ordering::Relaxed);
         jobs.set_border(jobs.base());
     });
-    // SAFETY: as the caller says.
+    // SAFETY: the caller's promise.
     unsafe { use_demand_of(demand) };
 }
 
-/// This thread has another core, or none.
+/// Sets the demand that the calling thread looks at, after it has acquired or released a core.
 ///
 /// # Safety
 ///
-/// As for [`open`].
+/// The demand is valid until [`close`], or until another takes its place.
 pub(crate) unsafe fn use_demand_of(demand: &Demand) {
     JOBS.with(|jobs| {
         stop_being_raided(jobs);
@@ -217,14 +222,14 @@ pub(crate) unsafe fn use_demand_of(demand: &Demand) {
     });
 }
 
-/// Nobody raids this thread any more.
+/// Withdraws this thread's jobs from raids.
 fn stop_being_raided(jobs: &Jobs) {
     if let Some(chain) = jobs.demand().and_then(|demand| demand.chain.as_ref()) {
         chain.remove();
     }
 }
 
-/// This thread belongs to no pool any more.
+/// Ends the calling thread's part in its pool.
 pub(crate) fn close() {
     JOBS.with(|jobs| {
         debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
@@ -234,31 +239,31 @@ pub(crate) fn close() {
     });
 }
 
-/// Does this thread belong to a pool?
+/// Returns whether this thread is part of a pool.
 #[inline(always)]
 pub(crate) fn is_open() -> bool {
     JOBS.with(|jobs| !jobs.newest().is_null())
 }
 
-/// Does somebody want jobs of this thread?
+/// Returns whether jobs of this thread are wanted. Only for a thread of a pool.
 #[inline(always)]
 pub(crate) fn is_demanded() -> bool {
     let demand = JOBS.with(|jobs| jobs.demand.get());
-    // SAFETY: there since `open`; only a thread that belongs to a pool asks.
+    // SAFETY: valid since `open`; only a thread that is part of a pool asks.
     unsafe { &*demand }.is_raised()
 }
 
-/// Of this thread's core, if it has one.
+/// Returns the number of the worker that this thread is, or [`NO_WORKER`].
 pub(crate) fn worker() -> usize {
     JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.worker))
 }
 
-/// Adds the newest, unless this thread belongs to no pool. Afterwards the caller looks whether it
-/// [is demanded](is_demanded).
+/// Adds a job to the chain as the newest. Returns `false`, without effect, on a thread of no pool. Afterwards the caller
+/// looks whether it [is demanded](is_demanded).
 ///
 /// # Safety
 ///
-/// The job stays where it is until it is popped, and jobs are popped in the opposite order of these calls.
+/// The job is not moved until it is popped, and jobs are popped in the opposite order of these calls.
 #[inline(always)]
 pub(crate) unsafe fn push(job: *const Job) -> bool {
     JOBS.with(|jobs| {
@@ -266,9 +271,9 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
         if older.is_null() {
             return false;
         }
-        // SAFETY: in the chain, so it is there.
+        // SAFETY: in the chain, so it is alive.
         unsafe { (*older).newer.set(MaybeUninit::new(job)) };
-        // SAFETY: the caller's.
+        // SAFETY: the caller's job, which is alive.
         unsafe { (*job).older.set(MaybeUninit::new(older)) };
         jobs.newest.store(job.cast_mut(), order::newest_publish());
         light_fence(order::CHAIN);
@@ -276,17 +281,17 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
     })
 }
 
-/// Takes the newest out of the chain. Was it private to the end? If so, and if somebody wants jobs, `answer` is called. If
-/// not, [`move_border_back`] is to be called next.
+/// Takes the newest job out of the chain, and returns whether it was private to the end. If it was, and jobs are
+/// wanted, `answer` is called. If it was not, [`move_border_back`] must be called next.
 ///
 /// # Safety
 ///
-/// It was pushed by this thread, and everything that was pushed after it has been popped.
+/// The job was pushed by this thread, and everything that was pushed after it has been popped.
 #[inline(always)]
 pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's promise.
     let older = unsafe { older(job) };
-    // It is the newest; so its address, which would take a register, need not be asked for.
+    // It is the newest job. Reading the pointer again saves a register for its address.
     let newest = JOBS.with(Jobs::newest);
     debug_assert!(ptr::eq(newest, job), "joins nest");
     let published = JOBS.with(|jobs| ptr::eq(newest, jobs.border()));
@@ -295,11 +300,11 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
     if published {
         return false;
     }
-    // A raid that has moved the border since then has left its trace there.
+    // A raid that has moved the border since then has left its announcement in the demand.
     if is_demanded() { is_private(job, answer) } else { true }
 }
 
-/// Was a job that is not in the chain any more private to the end? There may be a raid.
+/// Returns whether a job that was taken out of the chain was private to the end, when there may be a raid.
 #[cold]
 #[inline(never)]
 fn is_private(job: *const Job, answer: fn()) -> bool {
@@ -313,13 +318,13 @@ fn is_private(job: *const Job, answer: fn()) -> bool {
     private
 }
 
-/// A job that was published has been taken out of the chain: it was the border.
+/// Moves the border to the next older job, after a published job was taken out of the chain: that one was the border.
 ///
 /// # Safety
 ///
-/// As [`pop`] has said of the caller's job.
+/// [`pop`] has returned `false` for this job.
 pub(crate) unsafe fn move_border_back(job: *const Job) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's job, which was pushed.
     let older = unsafe { older(job) };
     JOBS.with(|jobs| {
         let _guard = jobs.guard();
@@ -327,26 +332,26 @@ pub(crate) unsafe fn move_border_back(job: *const Job) {
     });
 }
 
-/// Lets a raid on this thread, if there is one, come to its end, and wipes out its trace.
+/// Waits until a raid on this thread, if there is one, has ended, and removes its announcement.
 pub(crate) fn forget_raid() {
     JOBS.with(|jobs| drop(jobs.guard_after_raid()));
 }
 
-/// Has this thread private jobs?
+/// Returns whether this thread has private jobs.
 pub(crate) fn any() -> bool {
     JOBS.with(|jobs| !ptr::eq(jobs.newest(), jobs.border()))
 }
 
-/// Makes a task of the oldest that is private.
+/// Makes a task of this thread's oldest private job.
 pub(crate) fn publish_oldest() -> Option<Task> {
     JOBS.with(|jobs| {
         let _guard = jobs.guard();
         while !ptr::eq(jobs.newest(), jobs.border()) {
-            // SAFETY: there is one, and with the lock, if there is one, nobody else moves the border.
+            // SAFETY: there is a private job, and no other thread moves the border: only under the lock, if at all.
             let oldest = unsafe { jobs.pass_border() };
-            // SAFETY: in the chain, so it is there.
+            // SAFETY: in the chain, so it is alive.
             let publish = unsafe { (*oldest).publish };
-            // SAFETY: of this thread, in the chain, and not private any more, so never again.
+            // SAFETY: alive, of this thread's chain, and not private any more, so this is not called again for it.
             if let Some(task) = unsafe { publish(oldest, jobs, worker()) } {
                 return Some(task);
             }
@@ -355,13 +360,13 @@ pub(crate) fn publish_oldest() -> Option<Task> {
     })
 }
 
-/// What descends from the same is run while one waits for it, and nothing else: it is the address of a
-/// task that is running, or of an isolated part of one.
+/// Returns the root of what this thread runs: the address of a task that is running, or of an isolated part of one.
+/// While a join waits, its thread runs jobs of the same root and nothing else.
 pub(crate) fn root() -> usize {
     JOBS.with(|jobs| jobs.root.get())
 }
 
-/// What is forked from now on descends from `root`. Nothing is running on this thread.
+/// Sets the root of what is forked from now on. Nothing runs on this thread yet.
 #[inline(always)]
 pub(crate) fn begin(root: usize) {
     JOBS.with(|jobs| {
@@ -370,13 +375,12 @@ pub(crate) fn begin(root: usize) {
     });
 }
 
-/// While `f` runs, what is forked descends from `root`. It is there for longer than `f` and what that forks.
-/// `f` does not panic.
+/// Calls `f`; what it forks has this root. The root outlives `f` and what that forks. `f` does not panic.
 #[inline(always)]
 pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest(), jobs.base()));
     if is_first {
-        // Something may be running all the same: a task that has not forked.
+        // A task that has not forked may be running all the same.
         let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.root_of_oldest()));
         JOBS.with(|jobs| jobs.border_root.store(root, Ordering::Relaxed));
         let result = f();
@@ -395,49 +399,50 @@ pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
 #[cold]
 #[inline(never)]
 fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
-    let mark = Mark { job: Job::new(pass), root, outer: self::root() };
-    // SAFETY: the mark stays where it is until the guard pops it, and joins nest.
+    let mark = Mark { job: Job::new(pass_mark), root, outer: self::root() };
+    // SAFETY: the mark is not moved until the guard pops it, and joins nest.
     let open = unsafe { push((&raw const mark).cast()) };
     debug_assert!(open, "only a thread of a pool has jobs");
-    // Who wants jobs now will be seen at the next fork.
+    // If jobs are wanted now, the next fork will see it.
     JOBS.with(|jobs| jobs.root.set(root));
-    let _leave = Leave(&mark);
+    let _pop = PopMarkOnDrop(&mark);
     f()
 }
 
-/// Calls `f`, and what is forked inside descends from that call. On a thread of no pool it is just called.
+/// Calls `f`; what it forks has this call as its root. On a thread of no pool it is just called.
 pub(crate) fn isolated<R>(f: impl FnOnce() -> R) -> R {
     let place = 0_u8;
     if is_open() { in_another_root((&raw const place).addr(), f) } else { f() }
 }
 
-/// In the chain between jobs that descend from different roots.
+/// Separates jobs of different roots in the chain.
 #[repr(C)]
 struct Mark {
     job: Job,
+    /// The root of the newer jobs.
     root: usize,
-    /// Of what is older.
+    /// The root of the older jobs.
     outer: usize,
 }
 
-/// See [`Job::new`]: what comes next descends from another root.
-unsafe fn pass(job: *const Job, jobs: &Jobs, _: usize) -> Option<Task> {
+/// The [`Publish`] function of a mark: the next jobs have another root.
+unsafe fn pass_mark(job: *const Job, jobs: &Jobs, _: usize) -> Option<Task> {
     // SAFETY: the job of a mark is its first field.
     let root = unsafe { (*job.cast::<Mark>()).root };
     jobs.border_root.store(root, Ordering::Relaxed);
     None
 }
 
-/// Takes a mark out of the chain.
-struct Leave<'m>(&'m Mark);
+/// Takes a mark out of the chain, also on unwinding.
+struct PopMarkOnDrop<'m>(&'m Mark);
 
-impl Drop for Leave<'_> {
+impl Drop for PopMarkOnDrop<'_> {
     fn drop(&mut self) {
-        // SAFETY: pushed before, and the joins since then have ended.
+        // SAFETY: pushed before this guard was made, and the joins since then have ended.
         let private = unsafe { pop((&raw const *self.0).cast(), || ()) };
         JOBS.with(|jobs| jobs.root.set(self.0.outer));
         if !private {
-            // SAFETY: not private, as said.
+            // SAFETY: `pop` has returned `false`.
             unsafe { move_border_back((&raw const *self.0).cast()) };
             JOBS.with(|jobs| jobs.border_root.store(self.0.outer, Ordering::Relaxed));
         }

@@ -1,4 +1,4 @@
-//! Fork-join without shared memory until somebody wants work: private jobs, the demand for them, and raids on them.
+//! Fork-join that shares nothing until another worker wants work: private jobs, the demand for them, and raids.
 
 pub(crate) mod demand;
 pub(crate) mod job;

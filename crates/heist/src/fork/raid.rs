@@ -1,11 +1,13 @@
-//! Taking a private job from a thread that does not look.
+//! Raids: a thief takes a private job from a thread that does not look at its demand.
 //!
-//! A thread that has private jobs sees at its next fork, or at the end of one, that somebody wants them. Until then it
-//! may be busy for long, or wait for what only the other half of a fork can bring. So a thief that has waited long enough
-//! helps itself. The owner's side of that costs nothing: it changes its chain and then looks at its demand, with no more
-//! than the compiler's order in between; the thief announces itself in that demand and then looks at the chain, with
-//! a fence in between that the owner passes too, wherever it is ([`heavy_fence`](crate::sync::heavy_fence)). So either
-//! the owner sees the thief, and waits for the lock; or the thief sees the chain as the owner has left it.
+//! A thread that has private jobs sees at its next fork, or at the end of one, that they are wanted. Until then it
+//! may be busy for long, or wait for something that only the other half of a fork can bring. So a thief that has
+//! waited long enough takes a job itself.
+//!
+//! This costs the owner nothing. The owner changes its chain and then looks at its demand, with nothing but the
+//! compiler's order in between. The thief announces itself in that demand and then looks at the chain, with a fence in
+//! between that the owner passes as well, wherever it is ([`heavy_fence`](crate::sync::heavy_fence)). So either
+//! the owner sees the thief and waits for the lock, or the thief sees the chain as the owner has left it.
 
 use std::ptr::NonNull;
 
@@ -14,28 +16,29 @@ use crate::fork::job::Jobs;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// Where the private jobs of the thread in a core are, and a lock for whoever moves the border: a thief, or the owner.
+/// Where the private jobs of a worker's thread are, and the lock that whoever moves the border holds: a thief or
+/// the owner.
 #[derive(Default)]
 pub(crate) struct Chain(Mutex<Place>);
 
 #[derive(Default)]
 struct Place(Option<NonNull<Jobs>>);
 
-// SAFETY: what of it is touched by other threads is atomic, or guarded as the module says.
+// SAFETY: the fields of `Jobs` that other threads touch are atomic, or guarded as the module's documentation says.
 unsafe impl Send for Place {}
 
 impl Chain {
-    /// The thread that calls has the core.
+    /// Sets the jobs of the calling thread, which has acquired the worker's core.
     pub(crate) fn put(&self, jobs: &Jobs) {
         lock(&self.0).0 = Some(NonNull::from(jobs));
     }
 
-    /// It has not any more.
+    /// Removes the jobs of the calling thread, which releases the worker's core.
     pub(crate) fn remove(&self) {
         lock(&self.0).0 = None;
     }
 
-    /// For the owner, while it moves the border.
+    /// Locks the chain for the owner, while it moves the border.
     pub(crate) fn guard(&self) -> Guard<'_> {
         Guard(lock(&self.0))
     }
@@ -49,30 +52,31 @@ impl Chain {
     }
 }
 
+/// Holds the lock of a chain.
 pub(crate) struct Guard<'c>(MutexGuard<'c, Place>);
 
 impl Guard<'_> {
-    /// Of the thread in the core, if there is one.
+    /// Returns the jobs of the thread that holds the worker's core, if there is one.
     fn jobs(&self) -> Option<&Jobs> {
-        // SAFETY: it is taken out, with the lock, before the thread ends.
+        // SAFETY: a thread removes the pointer, while it holds the lock, before it ends.
         self.0.0.map(|jobs| unsafe { jobs.as_ref() })
     }
 }
 
-/// A private job of the thread in that core, if it has one, published for whoever asks.
+/// Takes a private job of that worker, if it has one, and publishes it for the caller.
 pub(crate) fn raid(demand: &Demand) -> Option<Task> {
-    // Otherwise somebody else is at it.
+    // If the lock is taken, another thief is at it, or the owner.
     let guard = demand.chain.as_ref()?.try_guard()?;
     let jobs = guard.jobs()?;
     if !jobs.seem_private() {
         return None;
     }
     demand.announce_raid();
-    // SAFETY: with the lock, and announced.
+    // SAFETY: this thread holds the lock, and the raid was announced.
     unsafe { jobs.publish_of_another(demand.worker) }
 }
 
-/// Has the thread in that core private jobs, or may it have? After a heavy fence.
+/// Returns whether that worker may have private jobs. The caller has passed a heavy fence.
 pub(crate) fn may_raid(demand: &Demand) -> bool {
     let Some(chain) = &demand.chain else { return false };
     chain.try_guard().is_none_or(|guard| guard.jobs().is_some_and(Jobs::seem_private))
