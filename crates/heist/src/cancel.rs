@@ -1,4 +1,4 @@
-//! To be told that something is not wanted any more.
+//! `CancelToken`: requests cooperative cancellation.
 
 use std::fmt;
 use std::sync::Weak;
@@ -6,9 +6,10 @@ use std::sync::Weak;
 use crate::order;
 use crate::sync::{Arc, AtomicBool, Mutex, lock};
 
-/// Says to whom it was given that their work is not wanted any more.
+/// Requests cooperative cancellation from everybody who has a clone of it.
 ///
-/// Clones are one and the same token. A [child](Self::child) is cancelled with its parent, but not the other way round.
+/// Clones are the same token. A [child](Self::child) is cancelled together with its parent, but not the other way
+/// round.
 ///
 /// ```
 /// let all = heist::CancelToken::new();
@@ -29,17 +30,17 @@ struct Node {
     followers: Mutex<Followers>,
 }
 
-/// Who is to be told. Empty once the token is cancelled.
+/// Those to be notified. Empty once the token is cancelled.
 struct Followers {
     list: Vec<Weak<dyn Follower>>,
-    /// Those that are gone are taken off the list when it has grown to this.
+    /// When the list has grown to this length, followers that are gone are removed.
     tidy_at: usize,
 }
 
-/// The shortest list that is tidied up.
+/// The shortest list from which followers are removed.
 const TIDY: usize = 16;
 
-/// Somebody who is told of a cancellation, on the thread that cancels. It must not panic, nor wait.
+/// Is notified of a cancellation, on the thread that cancels. It must neither panic nor wait.
 pub(crate) trait Follower: Send + Sync {
     fn cancel(&self);
 }
@@ -52,13 +53,13 @@ impl Follower for Node {
             self.cancelled.store(true, order::cancel_publish());
             std::mem::take(&mut followers.list)
         };
-        // Not under the lock: a follower may have one of its own, and may ask this one.
+        // Not under the lock: a follower may take a lock of its own, and may look at this token.
         followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.cancel());
     }
 }
 
 impl CancelToken {
-    /// A token that is not cancelled.
+    /// Returns a token that is not cancelled.
     ///
     /// ```
     /// assert!(!heist::CancelToken::new().is_cancelled());
@@ -68,7 +69,7 @@ impl CancelToken {
         Self(Arc::new(Node { cancelled: AtomicBool::new(false), followers: Mutex::new(followers) }))
     }
 
-    /// A token that is cancelled with this one, or on its own.
+    /// Returns a token that is cancelled together with this one, or on its own.
     ///
     /// ```
     /// let parent = heist::CancelToken::new();
@@ -83,7 +84,7 @@ impl CancelToken {
         child
     }
 
-    /// Cancels it, and its children. Again, it does nothing.
+    /// Cancels the token and its children. Has no effect if it is cancelled already.
     ///
     /// ```
     /// let token = heist::CancelToken::new();
@@ -95,7 +96,8 @@ impl CancelToken {
         self.0.cancel();
     }
 
-    /// Has it been cancelled? Then what was done before that can be seen.
+    /// Returns whether the token was cancelled. If so, the caller sees everything that was done before the
+    /// cancellation.
     ///
     /// ```
     /// let token = heist::CancelToken::new();
@@ -110,7 +112,7 @@ impl CancelToken {
         self.0.cancelled.load(order::cancel_read())
     }
 
-    /// Has the follower told, at once if the token is cancelled already.
+    /// Notifies the follower when the token is cancelled, or at once if it is.
     pub(crate) fn follow(&self, follower: &Arc<dyn Follower>) {
         let mut followers = lock(&self.0.followers);
         if self.is_cancelled() {

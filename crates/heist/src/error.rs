@@ -1,10 +1,10 @@
-//! What can go wrong, and what to do about it.
+//! The errors of pools and tasks, with what to do about them.
 
 use std::fmt;
 
 use crate::panic::Panic;
 
-/// Why there is no result.
+/// The reason why a task has no result.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -14,11 +14,11 @@ use crate::panic::Panic;
 /// ```
 #[derive(Debug)]
 pub enum JoinError {
-    /// The task panicked; this is its panic.
+    /// The task panicked, with this panic.
     Panicked(Panic),
     /// The task was cancelled before it started, by [`Pool::stop_now`](crate::Pool::stop_now).
     Cancelled,
-    /// The pool had stopped before the task could be taken in.
+    /// The pool had stopped before the task was submitted.
     Stopped,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
-/// Why a pool could not be built. No thread is left behind.
+/// The reason why a pool could not be built. No thread is left running.
 ///
 /// ```
 /// let error = heist::Pool::builder().workers(0).build().unwrap_err();
@@ -43,34 +43,34 @@ impl std::error::Error for JoinError {}
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// A pool of no workers would never run anything.
+    /// The pool was to have no workers, and would never run anything.
     ZeroWorkers,
-    /// More workers than a pool can have.
+    /// The pool was to have more workers than are supported.
     TooManyWorkers {
-        /// How many were asked for.
+        /// The number of workers that were requested.
         asked: usize,
-        /// How many a pool can have.
+        /// The largest number of workers that a pool can have.
         limit: usize,
     },
-    /// A trace of more events than one can keep.
+    /// The trace was to keep more events than are supported.
     TooManyEvents {
-        /// How many were asked for.
+        /// The number of events that were requested.
         asked: usize,
-        /// How many can be kept of each thread.
+        /// The largest number of events that can be kept for each thread.
         limit: usize,
     },
     /// `HEIST_WORKERS` is not a number of workers.
     Environment {
-        /// What it says.
+        /// The value of the variable.
         value: String,
     },
-    /// The system refused a thread. Those that had started have ended again.
+    /// The system refused a thread. The threads that had started have ended again.
     Thread {
-        /// How many had started.
+        /// The number of threads that had started.
         started: usize,
-        /// How many were asked for.
+        /// The number of workers that were requested.
         asked: usize,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
 }

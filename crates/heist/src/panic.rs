@@ -1,10 +1,10 @@
-//! What becomes of a panic in code that is not ours.
+//! What happens to panics of user code: how they are caught, kept, passed on and reported.
 
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What a task that panicked left behind.
+/// The panic of a task.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -18,10 +18,11 @@ pub struct Panic {
     payload: Exclusive<Box<dyn Any + Send>>,
 }
 
-/// A value that is reached only by moving it out, and may then be shared for what it is: nothing.
+/// A value that can only be moved out. It may be shared between threads, because a shared reference gives access
+/// to nothing.
 struct Exclusive<T>(T);
 
-// SAFETY: no method gives out a reference to the value.
+// SAFETY: no method returns a reference to the value.
 unsafe impl<T: Send> Sync for Exclusive<T> {}
 
 impl Panic {
@@ -34,7 +35,7 @@ impl Panic {
         Self { message, payload: Exclusive(payload) }
     }
 
-    /// The text of the panic, where it has one.
+    /// Returns the message of the panic, if it has one.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -48,7 +49,7 @@ impl Panic {
         &self.message
     }
 
-    /// What the panic was raised with.
+    /// Returns the payload that the panic was raised with.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -62,7 +63,7 @@ impl Panic {
         self.payload.0
     }
 
-    /// Goes on with the panic, on this thread.
+    /// Continues the panic on this thread.
     ///
     /// ```should_panic
     /// let pool = heist::Pool::builder().workers(1).build().unwrap();
@@ -88,7 +89,7 @@ impl fmt::Display for Panic {
     }
 }
 
-/// Who is told of a panic that nobody waits for.
+/// The hook for panics that nobody waits for.
 pub(crate) struct PanicHook(Box<dyn Fn(Panic) + Send + Sync>);
 
 impl PanicHook {
@@ -107,23 +108,23 @@ impl Default for PanicHook {
     }
 }
 
-/// What the user's code returns, if it does not panic.
+/// Returns the result of user code, or `None` if it panics.
 pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> Option<R> {
     let mut result = None;
     contain(|| result = Some(code()));
     result
 }
 
-/// Runs code of the user's whose panic has nowhere to go: it ends here, and the standard library's
-/// panic hook has told of it.
+/// Runs user code whose panic cannot be passed to anybody. The panic ends here; the standard library's panic hook
+/// has reported it.
 pub(crate) fn contain(code: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
         abandon(payload);
     }
 }
 
-/// Ends the process if it is dropped by a panic: for places where to go on unwinding would be
-/// unsound, or would leave others waiting for ever, and where nothing is known to panic.
+/// Aborts the process if it is dropped by a panic. It guards code in which unwinding would be unsound or would
+/// leave other threads waiting for ever, and in which nothing is known to panic.
 pub(crate) struct AbortOnUnwind;
 
 impl Drop for AbortOnUnwind {
@@ -133,8 +134,8 @@ impl Drop for AbortOnUnwind {
     }
 }
 
-/// Drops the payload of a panic. If that panics in turn, what is left of it is leaked: there is no
-/// end to panics that bring forth panics.
+/// Drops the payload of a panic. If that panics in turn, the new payload is leaked: otherwise payloads whose drop
+/// panics could go on for ever.
 fn abandon(payload: Box<dyn Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(next);

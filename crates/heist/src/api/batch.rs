@@ -1,9 +1,9 @@
-//! Many tasks at once: one entry, split as it spreads.
+//! Batches: many tasks that enter the pool as one entry and are split as they spread.
 //!
-//! A batch is a list of closures and as many places for results. A task of it is a range: whoever
-//! runs it puts the upper half back as a task of its own until one closure is left, and runs that. So
-//! everything that is not running can be stolen, the largest pieces first, and each task runs one
-//! closure.
+//! A batch is a list of closures and as many places for results. A task of a batch is a range of that list. The
+//! worker that runs it pushes the upper half back as a task of its own, again and again, until one closure is
+//! left, and runs that one. So everything that is not running can be stolen, the largest pieces first, and each
+//! task runs one closure.
 
 use std::mem;
 use std::ops::Range;
@@ -16,54 +16,53 @@ use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
 use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
 use crate::worker::current::with_worker;
 
-/// Closures that share a counter of those that are left. Neighbours mostly run on the same worker,
-/// so that a counter mostly stays in its cache; a guess.
+/// The number of closures that share a counter of unfinished ones. Neighbours mostly run on the same worker, so
+/// that the counter mostly stays in its cache. A guess.
 #[cfg(not(any(loom, shuttle)))]
 const GROUP: usize = 64;
-/// Small, so that a checker sees several.
+/// Small, so that a checker sees several groups.
 #[cfg(any(loom, shuttle))]
 const GROUP: usize = 2;
 
-/// One closure, and then what it came to.
+/// One closure, later its outcome.
 enum Entry<F, T> {
     Closure(F),
-    /// It is being run, or has been given out.
+    /// It is running, or its outcome was moved out.
     Away,
     Outcome(Result<T, Failure>),
 }
 
 struct Batch<F, T> {
-    /// Each is touched by the task that has it in its range, and when all are done by the last one.
+    /// An entry is touched by the task that has it in its range; when all are done, by the task that ended last.
     entries: Box<[UnsafeCell<Entry<F, T>>]>,
-    /// Of each group of entries, those that have no outcome yet.
+    /// For each group of entries, the number of those without an outcome.
     groups: Box<[Padded<AtomicUsize>]>,
-    /// Groups with such entries.
+    /// The number of groups that have entries without an outcome.
     left: AtomicUsize,
     promise: Promise<T>,
     hook: Arc<PanicHook>,
 }
 
-// SAFETY: closures come from the thread that made the batch and results go to the one that waits;
-// both are `Send`. Entries are touched by one thread at a time, as said there, and the promise by the
-// last one.
+// SAFETY: closures come from the thread that made the batch, and results go to the thread that waits; both are
+// `Send`. Entries are touched by one thread at a time, as stated at the field, and the promise by the task that
+// ends last.
 unsafe impl<F: Send, T: Send> Sync for Batch<F, T> {}
-// SAFETY: likewise.
+// SAFETY: for the same reason.
 unsafe impl<F: Send, T: Send> Send for Batch<F, T> {}
 
 /// A range of a batch, as a task.
 struct Piece<F, T> {
-    /// Alive until the last of its entries is done, and so until this piece has said that of its own: no
-    /// count of references, which all workers would pull at.
+    /// Alive until the last of its entries is done, and so at least until this piece has reported its own. There is
+    /// no reference count, because all workers would contend for it.
     batch: NonNull<Batch<F, T>>,
-    /// Not empty, and no other piece's.
+    /// Not empty, and disjoint from the ranges of all other pieces.
     range: Range<usize>,
 }
 
-// SAFETY: a piece is a right to some entries of a batch, which is `Sync`.
+// SAFETY: a piece is the right to use some entries of a batch, which is `Sync`.
 unsafe impl<F: Send, T: Send> Send for Piece<F, T> {}
 
-/// The whole batch as a task (none if it is empty), where its results will be, and how many tasks it
-/// is.
+/// Returns the whole batch as a task (`None` if it is empty), the handle to its results, and the number of tasks.
 pub(crate) fn new<F, T>(
     tasks: impl Iterator<Item = F>,
     hook: &Arc<PanicHook>,
@@ -124,9 +123,9 @@ where
     }
 
     fn finish(self) {
-        // SAFETY: these are this piece's, and it ends here.
+        // SAFETY: the entries belong to this piece, which ends here.
         if unsafe { Batch::done(self.batch, &self.range) } {
-            // SAFETY: from a box, and all entries are done, so no other piece is left.
+            // SAFETY: it came from a box, and all entries are done, so no other piece uses the batch.
             let batch = unsafe { Box::from_raw(self.batch.as_ptr()) };
             (*batch).keep_promise();
         }
@@ -139,23 +138,23 @@ impl<F, T> Piece<F, T> {
         unsafe { self.batch.as_ref() }
     }
 
-    /// Puts something else in the place of an entry of this piece.
+    /// Replaces an entry of this piece.
     fn exchange(&self, index: usize, entry: Entry<F, T>) -> Entry<F, T> {
         debug_assert!(self.range.contains(&index), "another's entry");
         self.batch().entries[index].with_mut(|place| {
-            // SAFETY: the entry is this piece's, and a piece is with one thread.
+            // SAFETY: the entry belongs to this piece, and a piece is used by one thread at a time.
             unsafe { mem::replace(&mut *place, entry) }
         })
     }
 }
 
 impl<F, T: Send> Batch<F, T> {
-    /// These have their outcomes. Are they the last of all? If not, the batch may be gone before this
-    /// returns: hence a pointer, and no `&self`.
+    /// Notes that these entries have their outcomes. Returns whether all entries of the batch have. If not, the batch
+    /// may be gone before this returns, hence a pointer instead of `&self`.
     ///
     /// # Safety
     ///
-    /// The caller has these entries, and says this once.
+    /// The entries belong to the caller, who calls this once for them.
     unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) -> bool {
         let mut start = range.start;
         while start < range.end {
@@ -165,7 +164,7 @@ impl<F, T: Send> Batch<F, T> {
             let groups = unsafe { &(*batch.as_ptr()).groups };
             let before = groups[group].fetch_sub(end - start, order::batch_done());
             if before == end - start {
-                // SAFETY: alive while the caller has not taken this group off.
+                // SAFETY: alive while the caller has not subtracted this group.
                 let left = unsafe { &(*batch.as_ptr()).left };
                 if left.fetch_sub(1, order::batch_done()) == 1 {
                     return true;
@@ -176,7 +175,7 @@ impl<F, T: Send> Batch<F, T> {
         false
     }
 
-    /// All are done.
+    /// Fulfils the promise. All entries are done.
     #[cold]
     fn keep_promise(self) {
         let Self { entries, promise, hook, .. } = self;
@@ -184,7 +183,8 @@ impl<F, T: Send> Batch<F, T> {
         let mut failure = None;
         for entry in entries {
             let outcome = entry.with_mut(|place| {
-                // SAFETY: ours alone by now, and `batch_done` has ordered all before this.
+                // SAFETY: no other thread uses the entries any more, and `batch_done` orders their writes before
+                // this.
                 unsafe { mem::replace(&mut *place, Entry::Away) }
             });
             match outcome {

@@ -1,4 +1,4 @@
-//! Construction and configuration.
+//! `Builder`: configuration and construction of a pool.
 
 use std::fmt;
 
@@ -15,13 +15,13 @@ use crate::worker::policy::PoolQueues;
 use crate::worker::run;
 use crate::worker::shared::{Config, Shared};
 
-/// Names the number of workers for those who do not say otherwise.
+/// The environment variable that sets the default number of workers.
 const ENVIRONMENT: &str = "HEIST_WORKERS";
 
-/// As the standard library's threads have it.
+/// The default stack size, the same as that of the standard library's threads.
 const STACK_SIZE: usize = 2 << 20;
 
-/// Says what a pool should be like; see [`Pool::builder`].
+/// Configures and builds a pool; see [`Pool::builder`].
 ///
 /// ```
 /// use heist::{Pool, Strategy};
@@ -61,8 +61,8 @@ impl Builder {
         }
     }
 
-    /// How many workers. Otherwise: what the environment variable `HEIST_WORKERS` says, or else
-    /// what the system grants the process (its affinity mask and its cgroup's quota).
+    /// Sets the number of workers. The default is the value of the environment variable `HEIST_WORKERS`, or else the
+    /// parallelism that the system grants to the process (its affinity mask and its cgroup's quota).
     ///
     /// ```
     /// assert_eq!(heist::Pool::builder().workers(3).build()?.workers(), 3);
@@ -73,7 +73,7 @@ impl Builder {
         self
     }
 
-    /// How tasks are kept; work stealing by default.
+    /// Sets the strategy. The default is work stealing.
     ///
     /// ```
     /// use heist::{Pool, Strategy};
@@ -87,8 +87,8 @@ impl Builder {
         self
     }
 
-    /// What the threads are called, by their number: `heist-0` and so on by default. The first
-    /// threads are the workers; more come when tasks wait for each other.
+    /// Sets the names of the threads, by their number. The default is `heist-0` and so on. The first threads are the
+    /// workers; more are started when tasks wait for each other.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).thread_name(|n| format!("audio-{n}")).build()?;
@@ -101,7 +101,7 @@ impl Builder {
         self
     }
 
-    /// The size of each thread's stack, in bytes; 2 MiB by default. The system rounds it.
+    /// Sets the size of each thread's stack in bytes. The default is 2 MiB. The system rounds it.
     ///
     /// ```
     /// let roomy = heist::Pool::builder().workers(1).stack_size(16 << 20).build()?;
@@ -112,9 +112,9 @@ impl Builder {
         self
     }
 
-    /// Who is told of the panic of a task that nobody waits for, on whatever thread finds out: a
-    /// worker, or the thread that drops the handle. By default it is a line on stderr. If it panics
-    /// itself, that is contained.
+    /// Sets the hook for panics of tasks that nobody waits for. It is called on the thread that finds out: a worker,
+    /// or the thread that drops the handle. The default prints a line to stderr. A panic of the hook itself is
+    /// caught.
     ///
     /// ```
     /// let (tell, told) = std::sync::mpsc::channel();
@@ -131,8 +131,9 @@ impl Builder {
         self
     }
 
-    /// Keeps a [trace](crate::trace): so many of the last events of each thread, or up to twice as many. Zero for none, whatever the environment
-    /// says. By default there is one if the environment variable `HEIST_TRACE` is set.
+    /// Keeps a [trace](crate::trace) of the last events of each thread: this many, or up to twice as many. Zero keeps
+    /// none, even if the environment requests one. By default a trace is kept if the environment variable
+    /// `HEIST_TRACE` is set.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).trace(10_000).build()?;
@@ -146,8 +147,8 @@ impl Builder {
         self
     }
 
-    /// Called on each thread, with its number, before it does anything else. If it panics, that is
-    /// contained.
+    /// Sets a hook that is called on each thread, with its number, before anything else. A panic of the hook is
+    /// caught.
     ///
     /// ```
     /// let pool = heist::Pool::builder()
@@ -161,8 +162,8 @@ impl Builder {
         self
     }
 
-    /// Called on each thread, with its number, after everything else. If it panics, that is
-    /// contained.
+    /// Sets a hook that is called on each thread, with its number, after everything else. A panic of the hook is
+    /// caught.
     ///
     /// ```
     /// let pool = heist::Pool::builder()
@@ -186,8 +187,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// No workers or too many, too many events to keep, a `HEIST_WORKERS` that is not a number, or a thread that the
-    /// system refuses; then those that have started end again before this returns.
+    /// Returns an error for no workers or too many, for a trace of too many events, for a `HEIST_WORKERS` that is not
+    /// a number, and if the system refuses a thread. In the last case the threads that had started have ended when
+    /// this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
         let workers = self.workers.map_or_else(default_workers, Ok)?;
         match workers {
@@ -216,7 +218,7 @@ impl Builder {
     }
 }
 
-/// What the environment says, or the system.
+/// Returns the number of workers that the environment requests, or else the system grants.
 fn default_workers() -> Result<usize, BuildError> {
     match std::env::var_os(ENVIRONMENT) {
         Some(value) => match value.to_str().and_then(|value| value.trim().parse().ok()) {
@@ -227,7 +229,7 @@ fn default_workers() -> Result<usize, BuildError> {
     }
 }
 
-/// All of the threads or none.
+/// Starts all threads, or none.
 fn start<Q: PoolQueues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
     let (shared, own) = Shared::<Q>::new(config);

@@ -1,4 +1,4 @@
-//! The pool that is there when nobody has made one.
+//! The global pool, which free functions use outside of any other pool.
 
 use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
@@ -17,8 +17,8 @@ static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().build() {
 });
 
 impl Pool {
-    /// The pool that free functions use outside of any pool. It starts with its first use, with
-    /// as many workers as `HEIST_WORKERS` says, or else as the system grants.
+    /// Returns the pool that free functions use outside of any pool. It is started by its first use, with as many
+    /// workers as `HEIST_WORKERS` says, or else as the system grants to the process.
     ///
     /// ```
     /// assert!(heist::Pool::global().workers() >= 1);
@@ -26,13 +26,13 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// If it cannot be started: then the message is that of the [`BuildError`](crate::BuildError).
+    /// Panics if the pool cannot be started, with the message of the [`BuildError`](crate::BuildError).
     pub fn global() -> &'static Self {
         &GLOBAL
     }
 }
 
-/// [`join`](crate::join), on a thread that belongs to no pool.
+/// Runs [`join`](crate::join) for a thread that belongs to no pool.
 #[cold]
 #[inline(never)]
 pub(crate) fn join_outside<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
@@ -45,7 +45,7 @@ where
     Pool::global().install(|| fork(a, ManuallyDrop::new(b)))
 }
 
-/// [`scope`](crate::scope), on a thread that belongs to no pool.
+/// Runs [`scope`](crate::scope) for a thread that belongs to no pool.
 #[cold]
 #[inline(never)]
 pub(crate) fn scope_outside<'scope, F, R>(f: F) -> R
@@ -56,7 +56,7 @@ where
     Pool::global().install(|| open(f))
 }
 
-/// Runs a closure on the pool that this thread belongs to, or else on the [global](Pool::global) one.
+/// Spawns a task on the pool that this thread belongs to, or else on the [global](Pool::global) one.
 ///
 /// ```
 /// let handle = heist::spawn(|| 6 * 7);
@@ -69,7 +69,7 @@ where
 {
     let mut f = Some(f);
     let spawned = with_worker(|worker| {
-        // SAFETY: it borrows nothing.
+        // SAFETY: the closure is `'static`, so it borrows nothing.
         let (task, handle) = unsafe { Task::new(f.take().expect("once")) };
         worker.push_local(task, 1);
         JoinHandle::new(handle, current_pool())

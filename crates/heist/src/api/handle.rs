@@ -1,4 +1,4 @@
-//! How a result gets home: the handle that a spawn returns.
+//! `JoinHandle`: how the spawner of a task gets its result.
 
 use std::fmt;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use crate::task::listener::Listener;
 use crate::task::{Awaited, Claimed, TaskHandle};
 use crate::worker::wait::wait;
 
-/// A task's result, to be waited for or awaited.
+/// A handle to a task's result, which can be joined or awaited.
 ///
-/// Dropping the handle detaches the task: it runs all the same. A handle may outlive its pool.
+/// Dropping the handle detaches the task, which runs all the same. A handle may outlive its pool.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -21,11 +21,11 @@ use crate::worker::wait::wait;
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 pub struct JoinHandle<T> {
-    /// `None` once a poll has given out the result.
+    /// `None` once a poll has returned the result.
     handle: Option<TaskHandle<T>>,
-    /// Where it was spawned: `Shared::id`. Only compared.
+    /// The pool that the task was spawned on: `Shared::id`. Only compared.
     pool: usize,
-    /// What the first poll has left with the task.
+    /// The listener that the first poll has left with the task.
     polled: Option<Arc<Listener>>,
 }
 
@@ -34,10 +34,10 @@ impl<T> JoinHandle<T> {
         Self { handle: Some(handle), pool, polled: None }
     }
 
-    /// Waits for the task and takes its result.
+    /// Waits for the task and returns its result.
     ///
-    /// On a worker of a pool, a task that has not started is run right there; if it is running on
-    /// another worker, this worker's other tasks go on meanwhile, on another thread.
+    /// On a worker of the pool, a task that has not started runs right there. If the task is running on another
+    /// worker, another thread goes on with this worker's other tasks meanwhile.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -48,11 +48,11 @@ impl<T> JoinHandle<T> {
     ///
     /// # Errors
     ///
-    /// The task panicked, or was cancelled, or the pool had stopped.
+    /// Returns an error if the task panicked, was cancelled, or was refused because the pool had stopped.
     ///
     /// # Panics
     ///
-    /// If the handle was polled to its end before.
+    /// Panics if the handle was polled to completion before.
     pub fn join(mut self) -> Result<T, JoinError> {
         let handle = self.handle.take().expect("the result was given out by a poll");
         match self.polled.take() {
@@ -62,7 +62,7 @@ impl<T> JoinHandle<T> {
         handle.take()
     }
 
-    /// Is the result there? Then [`join`](Self::join) does not wait.
+    /// Returns whether the result is available, so that [`join`](Self::join) would not wait.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -76,7 +76,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// In any executor.
+/// Works in any executor.
 ///
 /// ```
 /// use std::future::Future;
@@ -105,8 +105,8 @@ impl<T> Future for JoinHandle<T> {
             }
             Some(listener) => {
                 listener.set_waker(context.waker());
-                // If the task ended before, it may have told the one before this one. It says that it
-                // is done before it asks whom to tell.
+                // If the task has ended before that, it may have notified the previous waker. It sets its state to
+                // done before it looks for a listener.
                 !handle.is_done()
             }
         };
@@ -118,7 +118,7 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// A task that has a future's listener already, seen by a thread.
+/// A thread's view of a task that already has the listener of a future.
 struct Polled<'h, T> {
     handle: &'h TaskHandle<T>,
     listener: &'h Listener,

@@ -1,8 +1,8 @@
-//! Two closures, perhaps at once: the fork that costs next to nothing.
+//! `join`: two closures, perhaps in parallel, for about the cost of two calls.
 //!
-//! The second closure stays in the frame of the join, as a private job. If nobody wants it by the time
-//! that the first has returned, it is simply called: no atomic operation, no allocation, and the
-//! frame's address is all that was written down. If somebody does, the oldest private job becomes a task.
+//! The second closure stays in the stack frame of the join, as a private job. If no worker wants it by the time
+//! that the first one has returned, it is simply called: no atomic operation, no allocation; only the frame's
+//! address was written down. If a worker wants jobs, the oldest private job becomes a task.
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -17,11 +17,10 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 use crate::task::{Task, TaskHandle};
 use crate::worker::current::with_worker;
 
-/// Calls both closures, perhaps at once, and returns what they return.
+/// Runs two closures, possibly in parallel, and returns both results.
 ///
-/// A join that nobody takes part in costs about as much as two calls, so there is no need for a
-/// size below which one does not fork. It uses the pool that this thread belongs to, or else the
-/// [global](crate::Pool::global) one.
+/// A join whose second half nobody steals costs about as much as two calls, so that no sequential cutoff is
+/// needed. It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -38,13 +37,13 @@ use crate::worker::current::with_worker;
 /// assert_eq!(sum(&[1, 2, 3, 4, 5]), 15);
 /// ```
 ///
-/// Both run, but not necessarily at once: halves that wait for each other may wait for ever. While the second
-/// closure runs on another thread, this one runs other parts of the same task on top of the wait. If you hold a
-/// lock meanwhile, see [`isolate`](crate::isolate).
+/// Both closures run, but not necessarily in parallel: halves that wait for each other may deadlock. While the second
+/// closure runs on another thread, the calling thread runs other parts of the same task on top of the wait. If it
+/// holds a lock meanwhile, see [`isolate`](crate::isolate).
 ///
 /// # Panics
 ///
-/// With the panic of a closure, after both have ended. If both panic, the first closure's is passed on.
+/// Panics with the panic of a closure, after both have ended. If both panic, the panic of the first one is passed on.
 #[inline]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
@@ -56,15 +55,15 @@ where
     fork(a, ManuallyDrop::new(b))
 }
 
-/// How the second closure of a join is called.
+/// How the closures of a join are called: with or without the argument `migrated`.
 pub(crate) trait Call<B> {
     type Result;
 
-    /// Is it on another thread than the first?
-    fn call(closure: B, elsewhere: bool) -> Self::Result;
+    /// Calls the second closure. `migrated` says whether it runs on another thread than its join.
+    fn call(closure: B, migrated: bool) -> Self::Result;
 }
 
-/// With nothing.
+/// Calls the closures without an argument.
 pub(crate) struct WithoutMigrated;
 
 impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
@@ -76,20 +75,22 @@ impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
     }
 }
 
-/// With whether it is on another thread.
+/// Calls the closures with `migrated`, as rayon does.
 pub(crate) struct WithMigrated;
 
 impl<B: FnOnce(bool) -> R, R> Call<B> for WithMigrated {
     type Result = R;
 
     #[inline(always)]
-    fn call(closure: B, elsewhere: bool) -> R {
-        closure(elsewhere)
+    fn call(closure: B, migrated: bool) -> R {
+        closure(migrated)
     }
 }
 
-/// Not inlined: in the caller's frame its way of unwinding would make every call of the caller's, the
-/// leaves of its recursion as well, save all registers.
+/// Runs both closures.
+///
+/// Not inlined: in the caller's frame its landing pad would make every call of the caller, including the leaves of
+/// its recursion, save all registers.
 #[inline(never)]
 pub(crate) fn fork<A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
 where
@@ -99,10 +100,10 @@ where
     RB: Send,
 {
     let fork = Fork::<WithoutMigrated, B, RB>::new(&b);
-    // SAFETY: `fork` stays where it is until it has been popped, below or by the guard; joins nest, so
-    // what comes later goes first.
+    // SAFETY: `fork` is not moved until it has been popped, below or by the guard. Joins nest, so what is pushed later
+    // is popped first.
     if !unsafe { fork.push() } {
-        // SAFETY: it is not in the chain, and this is the only one to take it.
+        // SAFETY: the fork is not in the chain, and the closure is taken only here.
         return global::join_outside(a, unsafe { fork.take_closure() });
     }
     let guard = OnUnwind(&fork);
@@ -112,9 +113,9 @@ where
     (left, unsafe { fork.finish() })
 }
 
-/// Likewise for closures that are told whether they are on another thread, and on a thread that does not step aside: if
-/// the first one panics, that is caught, so that the second does not run in the middle of it. On a thread of no pool,
-/// `outside` is called.
+/// Runs both closures, with the argument `migrated`, on a thread that keeps its core while it waits. If the first
+/// closure panics, the panic is caught, so that the second one does not run in the middle of unwinding. On a thread of
+/// no pool, `outside` is called instead.
 #[inline(never)]
 pub(crate) fn fork_with_migrated<A, B, RA, RB>(
     a: A,
@@ -128,51 +129,52 @@ where
     RB: Send,
 {
     let fork = Fork::<WithMigrated, B, RB>::new(&b);
-    // SAFETY: `fork` stays where it is until it has been popped, below; joins nest, so what comes later goes first.
+    // SAFETY: `fork` is not moved until it has been popped, below. Joins nest, so what is pushed later is popped first.
     if !unsafe { fork.push() } {
-        // SAFETY: it is not in the chain, and this is the only one to take it.
+        // SAFETY: the fork is not in the chain, and the closure is taken only here.
         return outside(a, unsafe { fork.take_closure() });
     }
     match catch_unwind(AssertUnwindSafe(|| a(false))) {
         // SAFETY: pushed above, and the joins in `a` have ended.
         Ok(left) => (left, unsafe { fork.finish() }),
         Err(payload) => {
-            // SAFETY: likewise.
+            // SAFETY: pushed above, and the joins in `a` have ended.
             unsafe { fork.finish_and_discard() };
             resume_unwind(payload)
         }
     }
 }
 
-/// Somebody wants a job.
+/// Publishes jobs, because another worker wants them.
 #[cold]
 #[inline(never)]
 fn answer() {
     with_worker(|worker| worker.answer_demand());
 }
 
-/// The frame of a join.
+/// The part of a join's stack frame that other code knows.
 ///
-/// `repr(C)`, so that the job's address is its own.
+/// `repr(C)`, so that the address of the job is the address of the fork.
 #[repr(C)]
 struct Fork<C, B, R> {
     job: Job,
     call: PhantomData<C>,
-    /// The closure, if it fits: it has come in a register. If not, where the caller has put it: to copy it
-    /// would be to wait for what was written just before. There until it is taken, by this thread.
+    /// The second closure, if it fits into a word: then it came in a register. If not, the address where the caller
+    /// has put it: copying it would wait for stores that are still under way. Initialized until it is taken, by
+    /// this thread.
     closure: UnsafeCell<MaybeUninit<*const B>>,
-    /// There once the job was published. Touched by this thread alone, but for the thief's number.
+    /// Initialized once the job was published. Touched by this thread alone, except for the thief's number.
     ///
-    /// Not in the place of the closure, which would do: the processor, which has left the way in with
-    /// what it wrote there, does not expect another to write there before the way out, and all joins
-    /// take a tenth longer from then on (measured, on a Zen 4).
+    /// It could share the place of the closure, but must not: the processor forwards what the beginning of the join
+    /// stored there to its end. If another store comes in between, all joins take a tenth longer for a while (measured,
+    /// on a Zen 4).
     published: UnsafeCell<MaybeUninit<Published<R>>>,
 }
 
-/// What a join keeps of a job that was published.
+/// What a join keeps of its published job.
 struct Published<R> {
     handle: TaskHandle<R>,
-    /// The core of the thread that runs it, a hint whom to help; until there is one, that of the thread of the join.
+    /// The number of the worker that runs the job, a hint whom to help. Before that, the number of the join's worker.
     thief: AtomicUsize,
 }
 
@@ -187,9 +189,9 @@ where
         let mut place = MaybeUninit::<*const B>::uninit();
         let closure = &raw const **closure;
         if Self::FITS {
-            // SAFETY: of the caller's, who has given it up.
+            // SAFETY: the caller's closure, which the caller does not use again.
             let closure = unsafe { closure.read() };
-            // SAFETY: large enough, and aligned.
+            // SAFETY: the place is large enough and aligned, by `FITS`.
             unsafe { place.as_mut_ptr().cast::<B>().write(closure) };
         } else {
             place.write(closure);
@@ -205,9 +207,11 @@ where
     const FITS: bool =
         size_of::<B>() <= size_of::<*const B>() && align_of::<B>() <= align_of::<*const B>();
 
+    /// Moves the closure out of the fork.
+    ///
     /// # Safety
     ///
-    /// The closure is there: it was neither published nor taken.
+    /// The closure was neither published nor taken before.
     #[inline(always)]
     unsafe fn take_closure(&self) -> B {
         self.closure.with(|place| {
@@ -217,20 +221,20 @@ where
                 // SAFETY: written when the fork was made.
                 unsafe { place.cast::<*const B>().read() }
             };
-            // SAFETY: there, as the caller says, and not used again.
+            // SAFETY: initialized, by the caller's promise, and not used again.
             unsafe { closure.read() }
         })
     }
 
-    /// Makes the second closure known. Not on a thread of no pool.
+    /// Adds the second closure to the thread's chain of jobs. Returns `false`, without effect, on a thread of no pool.
     ///
     /// # Safety
     ///
-    /// The fork stays where it is until it [is finished](Self::finish), or its guard is dropped; what is pushed later is
+    /// The fork is not moved until it [is finished](Self::finish) or its guard is dropped. What is pushed later is
     /// finished before.
     #[inline(always)]
     unsafe fn push(&self) -> bool {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         let pushed = unsafe { job::push((&raw const *self).cast()) };
         if pushed && job::is_demanded() {
             answer();
@@ -238,25 +242,25 @@ where
         pushed
     }
 
-    /// What the second closure returns, when the first one has returned.
+    /// Runs the second closure or waits for it, after the first one has returned, and returns its result.
     ///
     /// # Safety
     ///
-    /// It was pushed, and everything that was pushed after it has been popped. This is called once.
+    /// The fork was pushed, and everything that was pushed after it has been popped. This is called once.
     #[inline(always)]
     unsafe fn finish(&self) -> R {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         if unsafe { job::pop((&raw const *self).cast(), answer) } {
-            // SAFETY: it was not published, and this is the only one to take it.
+            // SAFETY: the job was not published, and the closure is taken only here.
             let closure = unsafe { self.take_closure() };
             return C::call(closure, false);
         }
-        // SAFETY: it was published, and popped.
+        // SAFETY: the job was published, and has just been popped.
         unsafe { self.wait_published() }
     }
 
-    /// Likewise, when the first one has panicked and that was caught: what the second returns is dropped, and its own
-    /// panic ends here.
+    /// Runs the second closure or waits for it, after the first one has panicked and the panic was caught. The result
+    /// is dropped, and a panic of the second closure ends here.
     ///
     /// # Safety
     ///
@@ -264,80 +268,84 @@ where
     #[cold]
     #[inline(never)]
     unsafe fn finish_and_discard(&self) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         contain(|| drop(unsafe { self.finish() }));
     }
 
-    /// See [`Job::new`].
-    unsafe fn publish(job: *const Job, jobs: &Jobs, worker: usize) -> Option<Task> {
-        // SAFETY: a job of this type is the first field of a fork, which is there until it is settled.
-        let fork = unsafe { &*job.cast::<Self>() };
-        // SAFETY: it was private, and is published once, so nobody has taken it or will.
-        Some(unsafe { fork.make_task(jobs.root_of_oldest(), worker) })
-    }
-
-    /// Of the closure, which goes with it, if there is room; else it stays where the caller has put it. `owner` is the
-    /// core of the thread of the join.
+    /// Makes a task of the job: see [`Job::new`].
     ///
     /// # Safety
     ///
-    /// The closure is there, and the join waits for the task.
+    /// The job is that of a fork of this type which is in the chain, and is published once.
+    unsafe fn publish(job: *const Job, jobs: &Jobs, worker: usize) -> Option<Task> {
+        // SAFETY: the job is the first field of a fork, which is alive until the join has waited for the task.
+        let fork = unsafe { &*job.cast::<Self>() };
+        // SAFETY: the job was private, and is published once, so the closure is in its place and is taken only here.
+        Some(unsafe { fork.make_task(jobs.root_of_oldest(), worker) })
+    }
+
+    /// Makes a task of the closure. The closure is moved into the task if there is room; else it stays where the caller
+    /// has put it. `owner` is the number of the join's worker.
+    ///
+    /// # Safety
+    ///
+    /// The closure was not taken, and the join waits for the task.
     unsafe fn make_task(&self, root: usize, owner: usize) -> Task {
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
-        // SAFETY: within the fork.
+        // SAFETY: a field of the fork, whose address is taken and nothing else.
         let thief = ThiefCell(unsafe { &raw const (*published).thief });
         let (task, handle) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefCell>() {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller's promise.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what it borrows outlives the join, and the join waits for it.
             unsafe { Task::job(root, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
             let place = ClosurePtr(fork);
-            // SAFETY: likewise, and so does the fork.
+            // SAFETY: what it borrows, and the fork itself, outlive the join, which waits for the task.
             unsafe { Task::job(root, move || C::call(place.take(), thief.sign())) }
         };
         let thief = AtomicUsize::new(owner);
-        // SAFETY: of whoever publishes it, until the owner sees that it is not private any more.
+        // SAFETY: the publishing thread has it to itself until the owner sees that the job is not private any more.
         unsafe { published.write(Published { handle, thief }) };
         task
     }
 
-    /// After a panic of the first closure: it may have been started, and whether it runs should not be a
-    /// matter of luck. What it returns is dropped, and its own panic ends here. If it has not started, it
-    /// is run by another thread, because on this one every guard would take it for what panics.
+    /// Has the second closure run although the first one has panicked. It may have started already, and whether it runs
+    /// should not be a matter of luck. Its result is dropped, and its own panic ends here. If it has not started, another
+    /// thread runs it: on this one `std::thread::panicking` is true, and guards would take it for the code that panics.
     ///
     /// # Safety
     ///
-    /// It was pushed, and everything that was pushed after it has been popped. This is called once.
+    /// The fork was pushed, and everything that was pushed after it has been popped. This is called once.
     #[cold]
     #[inline(never)]
     unsafe fn run_despite_panic(&self) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         if unsafe { job::pop((&raw const *self).cast(), || ()) } {
-            // SAFETY: it was private, so the closure is there; waited for below.
+            // SAFETY: the job was private, so the closure is in its place; the task is waited for below.
             let task = unsafe { self.make_task(job::root(), job::worker()) };
             with_worker(|worker| worker.push_job(task));
         } else {
-            // SAFETY: not private.
+            // SAFETY: `pop` has returned `false`.
             unsafe { job::move_border_back((&raw const *self).cast()) };
         }
-        // SAFETY: it was published, there or before.
+        // SAFETY: the job was published, here or before.
         let outcome = unsafe { self.wait() };
         contain(|| drop(outcome));
     }
 
-    /// What has become of a job that was published; with its panic, if it has.
+    /// Waits for the published job and returns its result, or panics as it did.
     ///
     /// # Safety
     ///
-    /// As for [`wait`](Self::wait); and it has just been popped.
+    /// The job was published and has just been popped. This is called once.
     #[cold]
     #[inline(never)]
     unsafe fn wait_published(&self) -> R {
-        // SAFETY: as the caller says.
+        // SAFETY: `pop` has returned `false`, by the caller's promise.
         unsafe { job::move_border_back((&raw const *self).cast()) };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         match unsafe { self.wait() } {
             Ok(result) => result,
             Err(JoinError::Panicked(panic)) => panic.resume(),
@@ -347,46 +355,47 @@ where
         }
     }
 
-    /// Waits for a job that was published.
+    /// Waits for the published job and returns its outcome.
     ///
     /// # Safety
     ///
-    /// It was, and this is called once.
+    /// The job was published, and this is called once.
     unsafe fn wait(&self) -> Result<R, JoinError> {
         let published = self.published.with(|published| published.cast::<Published<R>>());
         {
-            // SAFETY: it was published, as the caller says.
+            // SAFETY: initialized when the job was published.
             let published = unsafe { &*published };
             with_worker(|worker| worker.wait_for_job(&published.handle, Some(&published.thief)));
         }
-        // SAFETY: likewise, and not used again.
+        // SAFETY: initialized when the job was published, and not used again.
         unsafe { published.read() }.handle.take()
     }
 }
 
-/// Where a thief leaves its number.
+/// Where the thread that runs a job stores its worker's number, for the join.
 struct ThiefCell(*const AtomicUsize);
 
 // SAFETY: it points to an atomic.
 unsafe impl Send for ThiefCell {}
 
 impl ThiefCell {
-    /// Is this another thread than that of the join? Called by the job, once.
+    /// Stores the number of the worker that runs the job, and returns whether that is another worker than the join's.
+    /// Called by the job, once.
     fn sign(&self) -> bool {
-        // SAFETY: in the frame of the join, which waits for this.
+        // SAFETY: in the frame of the join, which waits for the job.
         let thief = unsafe { &*self.0 };
         let here = job::worker();
-        // Ordering: relaxed. Written before the job was published; and for the join it is a hint.
+        // Ordering: relaxed. It was written before the job was published, and for the join it is a hint.
         let owner = thief.load(Ordering::Relaxed);
         thief.store(here, Ordering::Relaxed);
         here != owner
     }
 }
 
-/// Where a closure is that is too large for a slot.
+/// The address of a closure that is too large for a slot.
 struct ClosurePtr<C, B, R>(NonNull<Fork<C, B, R>>);
 
-// SAFETY: what it leads to is the closure, which is `Send`.
+// SAFETY: only the closure is reached through it, and that is `Send`.
 unsafe impl<C, B: Send, R> Send for ClosurePtr<C, B, R> {}
 
 impl<C, B, R> ClosurePtr<C, B, R>
@@ -395,23 +404,23 @@ where
     B: Send,
     R: Send,
 {
-    /// Called by the job, once; the join waits for it.
+    /// Moves the closure out. Called by the job, once; the join waits for it.
     fn take(self) -> B {
-        // SAFETY: the join waits for this.
+        // SAFETY: the join waits for the job, so the fork is alive.
         let fork = unsafe { self.0.as_ref() };
-        // SAFETY: nobody else takes it: the job is run once, and the join does not look at it since it was published.
+        // SAFETY: the job runs once, and the join does not touch the closure after it was published.
         unsafe { fork.take_closure() }
     }
 }
 
-/// Sees to the second closure if the first one panics.
+/// Has the second closure run if the first one panics.
 struct OnUnwind<'f, C: Call<B, Result = R>, B: Send, R: Send>(&'f Fork<C, B, R>);
 
 impl<C: Call<B, Result = R>, B: Send, R: Send> Drop for OnUnwind<'_, C, B, R> {
-    // The guard itself needs no place in the frame if this is not a call.
+    // Inlined, because the guard then needs no place in the frame.
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: pushed before this guard was made, the joins in `a` have ended, and who unwinds does
+        // SAFETY: pushed before this guard was made; the joins in `a` have ended; and the unwinding code does
         // nothing else with the fork.
         unsafe { self.0.run_despite_panic() };
     }

@@ -1,4 +1,4 @@
-//! What the user holds: a pool, whatever its strategy.
+//! `Pool`: the handle to a pool, whatever its strategy.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use crate::worker::current::{AnyPool, current_pool, with_worker_thread};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 
-/// Worker threads that run tasks.
+/// A pool of worker threads that run tasks.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(4).build()?;
@@ -29,18 +29,18 @@ use crate::worker::shared::Shared;
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 ///
-/// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting
-/// for the end would wait for ever, a drop only asks for the stop.
+/// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting for the
+/// end would be a deadlock, a drop only requests the stop.
 pub struct Pool(pub(crate) Inner);
 
-/// The pool's shared part. The strategy is known here once; everything behind it is generic.
+/// The shared state of a pool. The strategy is distinguished only here; everything behind it is generic.
 pub(crate) enum Inner {
     Stealing(Arc<Shared<Stealing>>),
     Locked(Arc<Shared<Locked>>),
     Global(Arc<Shared<Global>>),
 }
 
-/// The same expression for each strategy.
+/// Evaluates the same expression for each strategy.
 macro_rules! with_shared {
     ($pool:expr, $shared:ident => $body:expr) => {
         match &$pool.0 {
@@ -58,7 +58,7 @@ impl Pool {
         Self(inner)
     }
 
-    /// Sets out to build a pool.
+    /// Returns a builder for a pool.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -69,10 +69,10 @@ impl Pool {
         Builder::new()
     }
 
-    /// Runs a closure on the pool.
+    /// Spawns a task that runs the closure.
     ///
-    /// From a task of the pool, the new task goes to the worker's own deque; from elsewhere it goes through
-    /// the injector. After a [`stop`](Self::stop) it is dropped, and the handle says so.
+    /// A task of the pool pushes the new task to its worker's own deque; other threads push it to the injector. After
+    /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -89,11 +89,11 @@ impl Pool {
         with_shared!(self, shared => spawn_on(shared, f))
     }
 
-    /// Runs many closures on the pool, for less than as many calls of [`spawn`](Self::spawn). Each is
-    /// a task of its own: it can be stolen, it is counted, and its panic is its own.
+    /// Spawns many tasks at once, which costs less than as many calls of [`spawn`](Self::spawn). Each closure is a
+    /// task of its own: it can be stolen, it is counted, and its panic does not affect the others.
     ///
-    /// The results come in the order of the closures. If some of them failed, the first failure in
-    /// that order is the error.
+    /// The results are in the order of the closures. If some tasks failed, the error is the first failure in that
+    /// order.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -117,7 +117,7 @@ impl Pool {
         })
     }
 
-    /// Runs a closure on the pool, waits for it, and returns its value. It may borrow.
+    /// Runs a closure on the pool, waits for it, and returns its result. The closure may borrow.
     ///
     /// On a thread of the pool the closure is just called.
     ///
@@ -131,20 +131,20 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// With the panic of the closure; and if the pool has stopped.
+    /// Panics with the panic of the closure, and if the pool has stopped.
     pub fn install<F, R>(&self, f: F) -> R
     where
         F: FnOnce() -> R + Send,
         R: Send,
     {
         with_shared!(self, shared => {
-            // A thread that has left the pool is none of its any more, but for the name.
+            // A thread that has left the pool still has its id, but no jobs.
             if current_pool() == shared.id() && job::is_open() {
                 return f();
             }
             let guard = AbortOnUnwind;
-            // SAFETY: what it borrows outlives this call, which does not return before the task is done,
-            // and does not unwind: the guard would see to that.
+            // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done,
+            // and it does not unwind: the guard would abort.
             let (task, handle) = unsafe { Task::new(f) };
             shared.push_remote_unless_stopping(task, 1);
             let outcome = JoinHandle::new(handle, shared.id()).join();
@@ -159,9 +159,9 @@ impl Pool {
         })
     }
 
-    /// [`join`](crate::join), on this pool.
+    /// Runs [`join`](crate::join) on this pool.
     ///
-    /// On a thread of another pool, or of none, it waits meanwhile, as [`install`](Self::install) does.
+    /// A thread of another pool, or of none, waits meanwhile, as in [`install`](Self::install).
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -171,7 +171,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// As [`join`](crate::join); and if the pool has stopped.
+    /// Panics as [`join`](crate::join) does, and if the pool has stopped.
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -182,7 +182,7 @@ impl Pool {
         self.install(|| join(a, b))
     }
 
-    /// [`scope`](crate::scope), on this pool.
+    /// Runs [`scope`](crate::scope) on this pool.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -198,7 +198,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// As [`scope`](crate::scope); and if the pool has stopped.
+    /// Panics as [`scope`](crate::scope) does, and if the pool has stopped.
     pub fn scope<'scope, F, R>(&self, f: F) -> R
     where
         F: FnOnce(&Scope<'scope>) -> R + Send,
@@ -207,7 +207,7 @@ impl Pool {
         self.install(|| scope(f))
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     ///
     /// ```
     /// assert_eq!(heist::Pool::builder().workers(3).build()?.workers(), 3);
@@ -217,7 +217,7 @@ impl Pool {
         with_shared!(self, shared => shared.config.workers)
     }
 
-    /// How the pool keeps its tasks.
+    /// Returns the strategy of the pool.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -232,7 +232,7 @@ impl Pool {
         }
     }
 
-    /// What the pool has done so far.
+    /// Returns the counters of the pool as they are now.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -245,8 +245,8 @@ impl Pool {
         with_shared!(self, shared => shared.ledger.read())
     }
 
-    /// What its threads have done lately, if the pool keeps a [trace](crate::trace): see [`Builder::trace`]. The threads are not
-    /// disturbed; what they do meanwhile may or may not be in it.
+    /// Returns what the pool's threads have done lately, if the pool keeps a [trace](crate::trace): see
+    /// [`Builder::trace`]. The threads are not disturbed; what they do meanwhile may or may not be included.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
@@ -261,12 +261,11 @@ impl Pool {
         with_shared!(self, shared => shared.config.trace.as_deref().map(Log::read))
     }
 
-    /// Stops the pool when everything that was submitted is done, and what that spawns, and waits
-    /// for it. The threads are gone when this returns.
+    /// Stops the pool gracefully: waits until every submitted task is done, and everything that those spawn. The
+    /// threads have ended when this returns.
     ///
-    /// A pool that has stopped stays so; stopping it again does nothing. Several threads may call
-    /// this at once: all of them wait. A task of another pool may call it as well, and keeps its
-    /// worker waiting.
+    /// A stopped pool cannot be started again; stopping it again does nothing. Several threads may call this at the
+    /// same time: all of them wait. A task of another pool may call it as well; its worker waits meanwhile.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -279,7 +278,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// On a thread of the pool itself, which would wait for its own end.
+    /// Panics on a thread of the pool itself, which would wait for its own end.
     pub fn stop(&self) {
         self.must_be_elsewhere("stop");
         with_shared!(self, shared => {
@@ -288,8 +287,8 @@ impl Pool {
         });
     }
 
-    /// Stops the pool as soon as what is running is done, and waits for it. What has not started is
-    /// cancelled: its closure is dropped, and its handle yields [`JoinError::Cancelled`].
+    /// Stops the pool as soon as the running tasks are done, and waits for that. Tasks that have not started are
+    /// cancelled: their closures are dropped, and their handles return [`JoinError::Cancelled`].
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -312,7 +311,7 @@ impl Pool {
     ///
     /// # Panics
     ///
-    /// On a thread of the pool itself, which would wait for its own end.
+    /// Panics on a thread of the pool itself, which would wait for its own end.
     pub fn stop_now(&self) {
         self.must_be_elsewhere("stop_now");
         with_shared!(self, shared => {
@@ -322,7 +321,7 @@ impl Pool {
         });
     }
 
-    /// For those who may outlive the pool.
+    /// Returns the pool for code that may outlive it.
     pub(crate) fn any_pool(&self) -> Arc<dyn AnyPool> {
         with_shared!(self, shared => Arc::clone(shared) as _)
     }
@@ -343,13 +342,13 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    // SAFETY: it borrows nothing.
+    // SAFETY: the closure is `'static`, so it borrows nothing.
     let (task, handle) = unsafe { Task::new(f) };
     submit(shared, task, 1);
     JoinHandle::new(handle, shared.id())
 }
 
-/// To the worker's own deque, or through the injector.
+/// Pushes a task to the worker's own deque, or to the injector if the calling thread is not the pool's.
 #[inline(always)]
 fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) {
     let mut task = Some(task);
