@@ -1,17 +1,20 @@
-//! The engine without its face, for crates that put another face on it. Not for programs: it promises nothing from
-//! one version to the next.
+//! Unstable internals for API shims such as rayon-core. Not for programs: everything here may change in any
+//! version.
 //!
-//! An [`Engine`] is a pool whose threads are the caller's: as many as there are cores, never more, and each keeps its core.
-//! So a thread that waits does not step aside for another, as in a [`Pool`](crate::Pool): it runs whatever there is, on top
-//! of what waits. What a thread spawns it runs newest first; what comes from elsewhere is run in the order in which it came,
-//! when there is nothing else. Everything that is given to an engine is run, if its threads come.
+//! An [`Engine`] is a pool whose threads belong to the caller: exactly one for each worker, and each keeps its
+//! core. So a thread that waits does not hand its core to another one, as in a [`Pool`](crate::Pool): it runs
+//! whatever there is, on top of what waits. A thread runs what it has spawned newest first. Tasks from outside
+//! run in the order in which they came, when there is nothing else. Every task that is given to an engine runs,
+//! if the engine's threads come.
 //!
-//! A thread's private jobs are within reach of the others at all times (`raid`): the second half of a join can be stolen
-//! while the first one waits for it, or is long. What `heist` promises elsewhere about waits does not hold here: `isolate`
-//! isolates nothing, and if the first half of a `heist::join` panics, whatever is run while it waits for the second sees
-//! that the thread panics; [`join`](join()) catches that before.
+//! Other threads can take a thread's private jobs at any time (`fork::raid`): the second half of a join can be
+//! stolen while the first half waits for it, or takes long. What `heist` promises about waits elsewhere does not
+//! hold here: `isolate` has no effect, and if the first half of a `heist::join` panics, whatever runs while it
+//! waits for the second half sees `std::thread::panicking`; the [`join`](join()) of this module catches the panic
+//! before.
 //!
-//! No closure that is given to an engine may panic, unless it says so: the process would be aborted.
+//! A closure that is given to an engine must not panic, unless its function says otherwise: a panic aborts the
+//! process.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,7 +22,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::api::join::fork_with_migrated;
-use crate::api::scope::State;
+use crate::api::scope::CountLatch;
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::idle::MAX_WORKERS;
@@ -36,22 +39,23 @@ use crate::worker::shared::{Config, Shared};
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait;
 
-/// The most threads that an engine can have.
+/// The largest number of threads that an engine can have.
 pub const MAX_THREADS: usize = MAX_WORKERS;
 
-/// Of this crate, for a face that says what it stands on.
+/// The version of this crate, for shims that report it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What the tasks of an engine descend from: nobody asks.
+/// The root of all tasks of an engine. Nothing depends on it.
 const ROOT: usize = 0;
 
-/// A pool whose threads are the caller's.
+/// A pool whose threads belong to the caller.
 #[derive(Clone)]
 pub struct Engine(Arc<Shared<Single>>);
 
 impl Engine {
-    /// For so many threads, from one to [`MAX_THREADS`], and a core for each of them, in the order of their numbers. With
-    /// `external`, the first is for a thread that has something else to do ([`Worker::attach`]), and for which the end does not wait.
+    /// Returns an engine for that many threads, from one to [`MAX_THREADS`], and a [`Worker`] for each of them, in
+    /// the order of their numbers. With `attached`, the first one is for a thread that continues with its own work
+    /// ([`Worker::attach`]), and that shutdown does not wait for.
     pub fn new(threads: usize, attached: bool) -> (Self, Vec<Worker>) {
         assert!((1..=MAX_THREADS).contains(&threads), "an engine for {threads} threads");
         let config = Config {
@@ -66,7 +70,7 @@ impl Engine {
         };
         let (shared, own) = Shared::new(config);
         let engine = Self(Arc::new(shared));
-        // Until they come.
+        // They count as missing until their threads come.
         engine.0.idle.add_missing(threads - usize::from(attached));
         let core = |(index, own)| {
             let core = core::Core::new(index, own, engine.0.ledger.of_worker(index));
@@ -80,12 +84,12 @@ impl Engine {
         (engine, cores)
     }
 
-    /// By which it is told from others that are alive.
+    /// Returns a number that tells the engine from all others that are alive.
     pub fn id(&self) -> usize {
         self.0.id()
     }
 
-    /// How many there are.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.0.config.workers
     }
@@ -94,23 +98,24 @@ impl Engine {
         with_worker_thread(&*self.0, f)
     }
 
-    /// Is this thread one of the engine's?
+    /// Returns whether the calling thread is one of the engine's.
     pub fn is_here(&self) -> bool {
         self.here(|_| ()).is_some()
     }
 
-    /// Has this thread something to do next, if it is one of the engine's?
+    /// Returns whether the calling thread has a task or job of its own, if it is one of the engine's.
     pub fn has_pending(&self) -> Option<bool> {
         self.here(WorkerThread::has_pending)
     }
 
-    /// Calls `f` on a thread of the engine some time: if this is one, as the next thing this one does; it may be stolen.
+    /// Has a thread of the engine call `f`. If the calling thread is one of them, `f` is the next thing that it runs,
+    /// unless another thread steals it.
     ///
     /// # Safety
     ///
-    /// What it borrows is there until it has run.
+    /// What `f` borrows is valid until it has run.
     pub unsafe fn spawn<F: FnOnce() + Send>(&self, f: F) {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         let mut task = Some(unsafe { Task::detached_borrowing(Chore(Some(f))) });
         let mut next = || task.take().expect("once");
         if self.here(|thread| AnyWorker::push_job(thread, next())).is_none() {
@@ -118,23 +123,24 @@ impl Engine {
         }
     }
 
-    /// Calls one of these on each thread, in the order of their numbers; there are as many as threads.
-    /// Each thread does so when it has run what it has spawned itself, in the order of these calls.
+    /// Has each thread call one of these closures, in the order of their numbers; there are as many as threads. A
+    /// thread does so when it has run what it has spawned itself, and runs several broadcasts in the order of these
+    /// calls.
     ///
     /// # Safety
     ///
-    /// What they borrow is there until they have run.
+    /// What they borrow is valid until they have run.
     pub unsafe fn broadcast<F: FnOnce() + Send>(&self, each: impl ExactSizeIterator<Item = F>) {
         assert_eq!(each.len(), self.threads(), "one for each thread");
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         let task = |f| unsafe { Task::detached_borrowing(Chore(Some(f))) };
-        // Before any of them is posted, under a lock.
+        // Collected first: the iterator is user code, and pushing takes a lock.
         let tasks: Vec<_> = each.map(task).collect();
         self.0.broadcast(tasks);
     }
 
-    /// Calls `f` on a thread of the engine, this one if it is, and returns what it returns, or panics as it does. `f` is told
-    /// whether it has come from elsewhere.
+    /// Calls `f` on a thread of the engine, the calling one if it is one, and returns its result or panics as it
+    /// does. The argument of `f` says whether it was moved to another thread.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: FnOnce(bool) -> R + Send,
@@ -144,8 +150,8 @@ impl Engine {
             return f(false);
         }
         let guard = AbortOnUnwind;
-        // SAFETY: what it borrows outlives this call, which does not return before the task is done, and does not
-        // unwind: the guard would see to that.
+        // SAFETY: what `f` borrows outlives this call. The call does not return before the task is done, and it does
+        // not unwind: the guard would abort.
         let (task, handle) = unsafe { Task::job(ROOT, || f(true)) };
         self.0.push_job(task);
         wait::wait(&handle, self.id());
@@ -160,8 +166,8 @@ impl Engine {
         }
     }
 
-    /// Runs one thing here that is at hand, or else one of another thread's or from elsewhere. Was there any? `None` on a
-    /// thread that is not the engine's.
+    /// Runs one task on the calling thread: one of its own, or else one of another thread's or from outside. Returns
+    /// whether there was one, and `None` on a thread that is not the engine's.
     pub fn yield_now(&self) -> Option<bool> {
         self.here(|thread| {
             let task = thread.next_local().or_else(|| thread.next_from_others());
@@ -169,14 +175,15 @@ impl Engine {
         })
     }
 
-    /// Likewise, of what is at hand only.
+    /// Runs one of the calling thread's own tasks. Returns whether there was one, and `None` on a thread that is not
+    /// the engine's.
     pub fn yield_local(&self) -> Option<bool> {
         self.here(|thread| thread.next_local().map(|task| thread.run(task)).is_some())
     }
 
-    /// The threads end when nothing is left to do, whether all of them have come or not. What is running may spawn, and
-    /// what it has handed to other threads may come back; otherwise nothing comes from elsewhere any more, as the caller
-    /// knows.
+    /// Has the threads end when nothing is left to do, whether all of them have come or not. Running tasks may still
+    /// spawn, and what they have handed to other threads may come back. The caller knows that nothing else comes from
+    /// outside any more.
     pub fn close(&self) {
         self.0.close();
     }
@@ -188,32 +195,32 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// The right, and the duty, to be one of an engine's threads. If it is dropped, that thread will never come.
+/// The right to be one of an engine's threads. If it is dropped, this worker never starts.
 pub struct Worker {
-    /// `None` when it is taken.
+    /// `None` once it was used.
     core: Option<Box<core::Core<Single>>>,
     engine: Engine,
     attached: bool,
 }
 
 impl Worker {
-    /// From zero.
+    /// Returns the worker's number, from zero.
     pub fn index(&self) -> usize {
         self.core.as_ref().expect("not taken yet").index
     }
 
-    /// The calling thread serves until the engine's end. `start` and `stop` are called on it before and after,
-    /// while it counts as the engine's already and still.
+    /// Runs the worker on the calling thread until the engine shuts down. `start` and `stop` are called on the thread
+    /// before and after, while it already or still counts as one of the engine's.
     ///
     /// # Panics
     ///
-    /// If the thread belongs to a pool.
+    /// Panics if the thread belongs to a pool.
     pub fn run(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
         assert!(!is_inside(), "a thread of a pool serves in another");
         assert!(!self.attached, "a attached does not serve");
         let (thread, core) = self.take();
         let shared = &*thread.shared;
-        // A thread that is lost keeps the engine from ending, and tasks from running.
+        // A thread that is lost keeps the engine from shutting down, and tasks from running.
         let guard = AbortOnUnwind;
         let work = || {
             shared.idle.arrive();
@@ -222,35 +229,37 @@ impl Worker {
             start();
             thread.run_until_shutdown();
             stop();
-            // Of what was called last.
+            // Runs what `stop` has spawned.
             while let Some(task) = thread.next_local() {
                 thread.run(task);
             }
             thread.release_core();
         };
-        // SAFETY: the worker thread is of that engine, and so is the demand.
+        // SAFETY: `thread` is a worker thread of that engine, and the demand is one of the engine's.
         unsafe { enter(shared.id(), &*thread, &shared.demand_when_idle, work) };
         clear_current();
         std::mem::forget(guard);
     }
 
-    /// The calling thread is the engine's from now on, for good, and goes on with its own life: it runs things when it waits,
-    /// and others take what it spawns. The first core of an engine that was made for a attached thread.
+    /// Makes the calling thread one of the engine's, for good. The thread continues with its own work: it runs tasks
+    /// when it waits, and other threads take what it spawns. Only for the first worker of an engine that was made
+    /// with `attached`.
     ///
     /// # Panics
     ///
-    /// If the thread belongs to a pool.
+    /// Panics if the thread belongs to a pool.
     pub fn attach(mut self) {
-        // The first thread-local of the engine's that this thread has, so that it is the first to go.
+        // The first thread-local of this module that the thread initializes, so that it is the first to be destroyed.
         DEPARTURE.with(|_| ());
         assert!(!is_inside(), "a thread of a pool is no attached in another");
         assert!(self.attached, "made for a attached");
         let (thread, core) = self.take();
         let place = NonNull::from(Box::leak(thread));
-        // SAFETY: there until the thread's departure.
+        // SAFETY: valid until the thread's end, when `Departure` frees it.
         let thread = unsafe { place.as_ref() };
         thread.in_service.set(true);
-        // SAFETY: the worker thread is of that engine, and so is the demand; both are there until the thread's departure.
+        // SAFETY: `thread` is a worker thread of that engine, and the demand is one of the engine's; both are valid
+        // until the thread's end.
         unsafe { set_current(thread.shared.id(), thread, &thread.shared.demand_when_idle) };
         thread.acquire_core(core);
         DEPARTURE.with(|departure| departure.set(Some(Departure(place))));
@@ -263,20 +272,21 @@ impl Worker {
 }
 
 per_thread! {
-    /// Of a attached thread.
+    /// The state of an attached thread.
     static DEPARTURE: Cell<Option<Departure>> = Cell::new(None);
 }
 
-/// The end of a attached thread's thread, and what it has been: others must not look at what it has of its own any more.
+/// Removes an attached thread from its engine when the thread ends. Other threads must not look at its jobs any
+/// more.
 struct Departure(NonNull<WorkerThread<Single>>);
 
 impl Drop for Departure {
     fn drop(&mut self) {
         job::close();
         clear_current();
-        // SAFETY: made of a box by `attach`, and nobody knows it any more.
+        // SAFETY: made from a box by `attach`, and nothing refers to it any more.
         let thread = unsafe { Box::from_raw(self.0.as_ptr()) };
-        // Before what it counts in.
+        // Released before the counters that it counts in.
         if thread.core.take().is_some() {
             record(EventKind::WorkerEnd);
         }
@@ -297,7 +307,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// Something to run that nobody waits for, or whoever does is told by itself.
+/// A closure that nobody waits for, or that notifies whoever does by itself.
 struct Chore<F>(Option<F>);
 
 impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
@@ -324,16 +334,16 @@ impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
     fn finish(self) {}
 }
 
-/// Does this thread belong to a pool, or to an engine?
+/// Returns whether this thread belongs to a pool or to an engine.
 #[inline]
 pub fn is_inside() -> bool {
     job::is_open()
 }
 
-/// Calls both, perhaps at once, and returns what they return. Each is told whether it is on another thread than this call.
-/// On a thread of no pool, both are on `home`.
+/// Runs both closures, possibly in parallel, and returns both results. The argument of each says whether it was
+/// moved to another thread. On a thread of no pool, both run on `home`.
 ///
-/// If one panics, so does this, after both have ended; if both do, with the panic of the first.
+/// If a closure panics, so does this, after both have ended; if both panic, with the panic of the first.
 #[inline]
 pub fn join<A, B, RA, RB>(a: A, b: B, home: impl FnOnce() -> &'static Engine) -> (RA, RB)
 where
@@ -360,48 +370,49 @@ where
     })
 }
 
-/// Counts what is not done, and is waited for: first of all its owner.
+/// Counts unfinished work that its owner waits for. The owner itself is counted first.
 pub struct Latch {
-    state: State,
+    latch: CountLatch,
     end: Mutex<Option<TaskHandle<Vec<()>>>>,
 }
 
-// SAFETY: the state is made for it.
+// SAFETY: the latch inside is made for sharing.
 unsafe impl Sync for Latch {}
 
 impl Latch {
-    /// With the owner to be counted down.
+    /// Returns a latch with a count of one, for its owner.
     pub fn new() -> Self {
-        let (state, end) = State::new();
-        Self { state, end: Mutex::new(Some(end)) }
+        let (latch, end) = CountLatch::new();
+        Self { latch, end: Mutex::new(Some(end)) }
     }
 
-    /// One more, by somebody who is counted.
+    /// Counts one more. The caller is counted itself.
     pub fn one_more(&self) {
-        self.state.one_more();
+        self.latch.one_more();
     }
 
-    /// One less. The latch may be gone when this returns.
+    /// Counts one down. The latch may be gone when this returns.
     ///
     /// # Safety
     ///
-    /// The latch is there, and the caller is one of those that are counted, and says this once.
+    /// The latch is alive, the caller is one of those that are counted, and calls this once.
     pub unsafe fn done(latch: *const Self) {
-        // SAFETY: there, as the caller says.
-        let state = NonNull::from(unsafe { &(*latch).state });
-        // SAFETY: as the caller says.
-        unsafe { State::done(state) };
+        // SAFETY: alive, by the caller's promise.
+        let latch = NonNull::from(unsafe { &(*latch).latch });
+        // SAFETY: the caller's promise.
+        unsafe { CountLatch::done(latch) };
     }
 
-    /// The owner is done, and waits for the others: once. On a thread of an engine it runs whatever there is meanwhile.
+    /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs whatever
+    /// there is meanwhile.
     pub fn wait(&self) {
         let end = lock(&self.end).take().expect("waits once");
-        // SAFETY: there; the owner was counted from the beginning, and says so here.
+        // SAFETY: alive; the owner was counted from the beginning, and counts itself down here.
         unsafe { Self::done(self) };
         if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
             wait::watch_outside(&end);
         }
-        // To take it is to see what was done before it.
+        // Taking the outcome makes everything visible that was done before.
         end.take().expect("the last one keeps the promise");
     }
 }

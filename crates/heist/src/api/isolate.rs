@@ -1,16 +1,18 @@
-//! Waits that run nothing but what they wait for.
+//! `isolate`: waits inside run nothing but what was forked inside.
 
 use crate::fork::job;
 
-/// Calls a closure; waits inside run nothing on this thread that was not forked inside.
+/// Calls a closure. While a join or scope inside it waits, its thread runs nothing that was not forked inside.
 ///
-/// A thread that waits for the other half of its [`join`](crate::join), or for its
-/// [`scope`](crate::scope), runs other parts of the same task meanwhile: of the same loop over many items, for
-/// example. If it holds a lock, such a part may want the same lock, and would wait for the thread that it
-/// runs on; or it waits for something else that this thread would do next. Inside `isolate` only what descends from the closure is run; if there is nothing of that kind, and
-/// something else is to be done, another thread takes this one's place in the pool. The same
-/// holds in everything that is forked inside, on whichever thread. Where the system refuses that other thread, and no other worker
-/// is up, this one runs what there is all the same: nothing would go on otherwise.
+/// A thread that waits for the other half of its [`join`](crate::join), or for its [`scope`](crate::scope),
+/// normally runs other parts of the same task meanwhile, for example other parts of the same parallel loop. If
+/// the thread holds a lock, such a part may want the same lock and would wait for the thread that it runs on; or
+/// it may wait for something else that this thread would do next.
+///
+/// Inside `isolate`, the thread runs only what descends from the closure. If there is no such work, and there is
+/// other work to do, another thread takes over the worker's core. The same holds for everything that is forked
+/// inside, on whichever thread. Where the system refuses another thread, and no other worker is awake, the thread
+/// runs whatever there is: otherwise nothing would run at all.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -24,10 +26,10 @@ use crate::fork::job;
 /// assert_eq!(shared.into_inner().unwrap(), [3, 4, 1, 2]);
 /// ```
 ///
-/// Prefer to let go of the lock before the join, where you can.
+/// Prefer to release the lock before the join, where you can.
 ///
-/// On a thread of a Rayon pool that stands on heist it promises nothing: such a thread keeps its place, and runs whatever there is
-/// while it waits, as Rayon's threads do.
+/// On a thread of a Rayon pool that runs on heist, `isolate` has no effect: such a thread keeps its core and runs
+/// whatever there is while it waits, as Rayon's threads do.
 pub fn isolate<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,

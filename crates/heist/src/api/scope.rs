@@ -1,4 +1,4 @@
-//! Many closures that borrow, and an end that waits for all of them.
+//! `scope`: many closures that may borrow, all of which have ended when the scope returns.
 
 use std::any::Any;
 use std::fmt;
@@ -16,8 +16,8 @@ use crate::worker::current::{AnyPool, current_pool, with_worker};
 
 /// Runs a closure that may spawn others which borrow, and waits for all of them.
 ///
-/// It uses the pool that this thread belongs to, or else the [global](crate::Pool::global) one. Where two
-/// closures are enough, [`join`](crate::join) costs less.
+/// It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one. For two
+/// closures, [`join`](crate::join) costs less.
 ///
 /// ```
 /// let mut numbers = [1, 2, 3, 4];
@@ -31,7 +31,7 @@ use crate::worker::current::{AnyPool, current_pool, with_worker};
 ///
 /// # Panics
 ///
-/// With the panic of the closure, or else with one of those that it has spawned, after all of them have
+/// Panics with the panic of the closure, or else with that of one of the spawned closures, after all of them have
 /// ended.
 pub fn scope<'scope, F, R>(f: F) -> R
 where
@@ -41,19 +41,19 @@ where
     if job::is_open() { open(f) } else { global::scope_outside(f) }
 }
 
-/// On a thread of a pool.
+/// Runs a scope on a thread of a pool.
 pub(crate) fn open<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
     let (scope, end) = Scope::new();
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    // SAFETY: counted from the beginning.
-    unsafe { State::done(NonNull::from(&scope.state)) };
+    // SAFETY: the closure of the scope is counted from the beginning.
+    unsafe { CountLatch::done(NonNull::from(&scope.latch)) };
     if !end.is_done() {
         with_worker(|worker| worker.wait_for_job(&end, None));
     }
-    // To take it is to see what was done before it.
+    // Taking the outcome makes everything visible that the parts have done.
     end.take().expect("the last one keeps the promise");
     let panic = lock(&scope.panic).take();
     match (result, panic) {
@@ -69,7 +69,7 @@ where
     }
 }
 
-/// Where closures that borrow are spawned: see [`scope`].
+/// A scope in which closures that borrow are spawned: see [`scope`].
 ///
 /// ```
 /// let total = std::sync::atomic::AtomicU32::new(0);
@@ -84,40 +84,42 @@ where
 /// assert_eq!(total.into_inner(), 3);
 /// ```
 pub struct Scope<'scope> {
-    state: State,
-    /// The first of what was spawned.
+    latch: CountLatch,
+    /// The first panic of a spawned closure.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// The pool, for spawns from other threads. The scope lies in the frame of one of its tasks.
+    /// The pool, for spawns from other threads. It is valid because the scope lies in the frame of one of the pool's
+    /// tasks.
     any_pool: NonNull<dyn AnyPool>,
     pool: usize,
-    /// See [`job::root`].
+    /// The root of the scope's parts: see [`job::root`].
     root: usize,
-    /// Neither longer nor shorter: what is spawned may borrow for that long.
+    /// Invariant: what is spawned may borrow for exactly this lifetime.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: the state is made for it, the intake is `Sync`, and what is spawned is `Send`.
+// SAFETY: the latch is made for sharing, `AnyPool` is `Sync`, and what is spawned is `Send`.
 unsafe impl Sync for Scope<'_> {}
 
-pub(crate) struct State {
-    /// The closure of the scope, and what it has spawned, less what has ended.
+/// Counts the unfinished parts of a scope or of an engine's latch. The last one to end fulfils a promise.
+pub(crate) struct CountLatch {
+    /// The number of unfinished parts: the closure of the scope and those that were spawned.
     left: AtomicUsize,
-    /// Taken by the last to end.
+    /// Taken by the part that ends last.
     end: UnsafeCell<Option<Promise<()>>>,
 }
 
 impl<'scope> Scope<'scope> {
-    /// On a thread of a pool: a scope, and its end.
+    /// Returns a scope on a thread of a pool, and the handle to its end.
     fn new() -> (Self, TaskHandle<Vec<()>>) {
-        let (state, end) = State::new();
+        let (latch, end) = CountLatch::new();
         let any_pool = with_worker(|worker| worker.any_pool()).expect("on a thread of a pool");
         let (pool, root) = (current_pool(), job::root());
         let panic = Mutex::new(None);
-        (Self { state, panic, any_pool, pool, root, lifetime: PhantomData }, end)
+        (Self { latch, panic, any_pool, pool, root, lifetime: PhantomData }, end)
     }
 
-    /// Runs a closure on the pool of the scope, at the latest before the scope ends. It may borrow
-    /// whatever outlives the scope, and may itself spawn.
+    /// Spawns a closure on the pool of the scope. It has ended before the scope returns. It may borrow whatever
+    /// outlives the scope, and may spawn further closures.
     ///
     /// ```
     /// let text = String::from("borrowed");
@@ -129,52 +131,52 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.state.one_more();
+        self.latch.one_more();
         let part = Part { scope: NonNull::from(self), f: Some(f) };
-        // SAFETY: what it borrows outlives the scope, whose end waits for it, and so does the scope.
+        // SAFETY: what the closure borrows outlives the scope, which waits for it; and so does the scope itself.
         let job = unsafe { Task::detached_borrowing(part) };
         if current_pool() == self.pool {
             let mut job = Some(job);
             with_worker(|worker| worker.push_job(job.take().expect("once")));
             debug_assert!(job.is_none(), "a thread of the pool that runs something has a worker");
         } else {
-            // SAFETY: the scope lies in a frame of a task of that pool.
+            // SAFETY: the scope lies in the frame of a task of that pool, which is therefore alive.
             unsafe { self.any_pool.as_ref() }.push_job(job);
         }
     }
 }
 
-// SAFETY: the counter is made for it, and only the last one to count down touches the promise, which is `Send`.
-unsafe impl Sync for State {}
+// SAFETY: the counter is atomic, and only the part that ends last touches the promise, which is `Send`.
+unsafe impl Sync for CountLatch {}
 
-impl State {
-    /// Of a scope whose closure is yet to run, and its end.
+impl CountLatch {
+    /// Returns a latch with a count of one, for its owner, and the handle to its end.
     pub(crate) fn new() -> (Self, TaskHandle<Vec<()>>) {
         let (promise, end) = Promise::new();
         (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)) }, end)
     }
 
     pub(crate) fn one_more(&self) {
-        // Ordering: relaxed. Whoever spawns has not ended, so it does not go from zero.
+        // Ordering: relaxed. The caller is counted and has not ended, so the count does not rise from zero.
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One has ended. The last of all says so; then the scope may be gone before this returns: hence a
-    /// pointer, and no `&self`.
+    /// Counts one part down. The last one fulfils the promise. The latch may be gone before this returns, hence a
+    /// pointer instead of `&self`.
     ///
     /// # Safety
     ///
-    /// The caller is one of those that are counted, and says this once.
-    pub(crate) unsafe fn done(state: NonNull<Self>) {
-        // SAFETY: there while the caller is counted.
-        let left = unsafe { &(*state.as_ptr()).left };
+    /// The latch is alive, the caller is one of the counted parts, and calls this once.
+    pub(crate) unsafe fn done(latch: NonNull<Self>) {
+        // SAFETY: alive while the caller is counted.
+        let left = unsafe { &(*latch.as_ptr()).left };
         if left.fetch_sub(1, order::scope_done()) != 1 {
             return;
         }
-        // SAFETY: there until the promise is kept.
-        let end = unsafe { &(*state.as_ptr()).end };
+        // SAFETY: alive until the promise is fulfilled.
+        let end = unsafe { &(*latch.as_ptr()).end };
         let promise = end.with_mut(|end| {
-            // SAFETY: the last one has it to itself.
+            // SAFETY: the part that ends last has it to itself.
             unsafe { (*end).take() }
         });
         promise.expect("there is one last").keep(Ok(Vec::new()), None);
@@ -183,8 +185,8 @@ impl State {
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ordering: relaxed. A number to look at.
-        let left = self.state.left.load(Ordering::Relaxed);
+        // Ordering: relaxed. It is only displayed.
+        let left = self.latch.left.load(Ordering::Relaxed);
         f.debug_struct("Scope").field("left", &left).finish_non_exhaustive()
     }
 }
@@ -195,7 +197,7 @@ struct Part<'scope, F> {
     f: Option<F>,
 }
 
-// SAFETY: the closure is `Send`, and the scope `Sync`.
+// SAFETY: the closure is `Send`, and the scope is `Sync`.
 unsafe impl<F: Send> Send for Part<'_, F> {}
 
 impl<'scope, F> DetachedTask for Part<'scope, F>
@@ -205,12 +207,12 @@ where
     const JOB: bool = true;
 
     fn root(&self) -> usize {
-        // SAFETY: the scope waits for this.
+        // SAFETY: the scope waits for this part.
         unsafe { self.scope.as_ref() }.root
     }
 
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
-        // SAFETY: the scope waits for this.
+        // SAFETY: the scope waits for this part.
         let scope = unsafe { self.scope.as_ref() };
         let f = self.f.take().expect("run once");
         match catch_unwind(AssertUnwindSafe(|| f(scope))) {
@@ -232,9 +234,9 @@ where
     }
 
     fn finish(self) {
-        // SAFETY: the scope waits for this.
-        let state = NonNull::from(unsafe { &self.scope.as_ref().state });
-        // SAFETY: counted by `spawn`.
-        unsafe { State::done(state) };
+        // SAFETY: the scope waits for this part.
+        let latch = NonNull::from(unsafe { &self.scope.as_ref().latch });
+        // SAFETY: counted by `spawn`, and this is called once.
+        unsafe { CountLatch::done(latch) };
     }
 }

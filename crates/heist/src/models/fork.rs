@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::api::join::join;
-use crate::api::scope::State;
+use crate::api::scope::CountLatch;
 use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::idle::{Idle, WakeReason};
@@ -346,7 +346,7 @@ fn offer_against_steal() {
 
 /// Two parts of a scope end on two threads; its owner sees what both have done.
 fn scope_end() {
-    let (state, end) = State::new();
+    let (state, end) = CountLatch::new();
     // The owner's own part stands for one of the two.
     state.one_more();
     let state = Arc::new(state);
@@ -356,7 +356,7 @@ fn scope_end() {
         move || {
             results[0].happen();
             // SAFETY: counted above.
-            unsafe { State::done(NonNull::from(&*state)) };
+            unsafe { CountLatch::done(NonNull::from(&*state)) };
         }
     });
     let other = thread::spawn({
@@ -364,7 +364,7 @@ fn scope_end() {
         move || {
             results[1].happen();
             // SAFETY: counted from the beginning.
-            unsafe { State::done(NonNull::from(&*state)) };
+            unsafe { CountLatch::done(NonNull::from(&*state)) };
         }
     });
     let listener = Arc::new(Listener::thread());

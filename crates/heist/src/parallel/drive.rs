@@ -1,9 +1,9 @@
-//! How a loop is shared: in halves, when somebody wants work and there is enough left to be worth it.
+//! How a loop is shared: in halves, when another worker wants work and enough is left to be worth it.
 //!
-//! A loop that nobody takes part in is one loop, in blocks between which it looks whether somebody
-//! does. How long an item takes is not known, and decides everything: whether to wake a worker
-//! (ten microseconds) or to let it sleep, and how long a block is. So the first few items are
-//! timed, unless there are so few in all that each is likely to be long.
+//! A loop that no other worker joins is one loop in blocks, between which it checks whether work is wanted. The
+//! time that an item takes is not known, and everything depends on it: whether to wake a worker (ten
+//! microseconds) or to let it sleep, and how long a block is. So the first few items are timed, unless there are
+//! so few in all that each of them is likely to be long.
 
 use std::time::Instant;
 
@@ -13,35 +13,37 @@ use crate::fork::job;
 use crate::parallel::external::{self, Offer, Visit};
 use crate::worker::current::with_worker;
 
-/// The first items that are timed are one part in this many of each worker's share: what is lost if all of
-/// them are long and nobody helps meanwhile.
+/// The first items, which are timed, are one part in this many of each worker's share. That much is lost if all
+/// of them are long and no worker helps meanwhile.
 const PROBE: usize = 32;
 
-// In nanoseconds, as all times here.
+// All times here are in nanoseconds.
 
-/// Less than this is not shared with a worker that is looking for work: to hand it over and wait for
-/// it takes a good part of a microsecond.
+/// Less work than this is not shared with a worker that is looking for work: to hand it over and to wait for it
+/// takes a good part of a microsecond.
 const SHARE: f64 = 2_000.0;
-/// Less than this is not shared with a worker that sleeps: to wake it takes half of this.
+/// Less work than this is not shared with a worker that sleeps: to wake it takes half of this.
 const WAKE: f64 = 20_000.0;
-/// Between two looks. A guess: a hundred times what a look takes, and a fraction of what is shared.
+/// The time of a block, between two looks at the demand. A guess: a hundred times as long as a look, and a
+/// fraction of what is shared.
 const BLOCK: f64 = 3_000.0;
-/// A thread outside of the pool leaves it to the pool if it will take longer, and sleeps.
+/// An external thread moves a loop that will take longer than this to the pool, and sleeps.
 const LEAVE: f64 = 100_000.0;
 
-/// What a loop does.
+/// What a loop does with its items.
 pub(super) trait Work: Sync {
     type Pieces: Pieces;
     type Output: Send;
 
-    /// Some of the items, one after the other.
+    /// Processes some of the items, in order.
     fn each(&self, pieces: Self::Pieces) -> Self::Output;
 
-    /// The results of neighbours.
+    /// Combines the results of two neighbouring pieces.
     fn combine(&self, left: Self::Output, right: Self::Output) -> Self::Output;
 }
 
-/// The results of all items, combined in their order. Fewer than `min` are never shared.
+/// Runs a loop and returns the results of all items, combined in their order. Fewer than `min` items are never
+/// shared.
 pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output {
     let min = min.max(1);
     if pieces.len() <= min {
@@ -55,30 +57,30 @@ fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Out
     if job::is_open() { rest.inside() } else { rest.outside(None) }
 }
 
-/// How long an item takes.
+/// The time that an item takes.
 #[derive(Clone, Copy)]
 struct Pace(f64);
 
 impl Pace {
-    /// For ever, for all we know.
+    /// Not known yet: assumed to be infinite.
     const UNKNOWN: Self = Self(f64::INFINITY);
 
     fn is_known(self) -> bool {
         self.0.is_finite()
     }
 
-    /// So many items.
+    /// Returns the time that this many items take.
     fn of(self, items: usize) -> f64 {
         self.0 * items as f64
     }
 
-    /// So many, and at least one, take that long.
+    /// Returns how many items, at least one, take that long.
     fn items(self, time: f64) -> usize {
         ((time / self.0) as usize).max(1)
     }
 }
 
-/// What is left of a loop, and what has been done.
+/// What is left of a loop, and the result so far.
 struct Rest<'w, W: Work> {
     work: &'w W,
     min: usize,
@@ -88,7 +90,7 @@ struct Rest<'w, W: Work> {
 }
 
 impl<W: Work> Rest<'_, W> {
-    /// On a thread of a pool.
+    /// Runs the loop on a thread of a pool.
     fn inside(mut self) -> W::Output {
         let workers = with_worker(|worker| worker.workers()).unwrap_or(1);
         if workers == 1 {
@@ -112,8 +114,8 @@ impl<W: Work> Rest<'_, W> {
         }
     }
 
-    /// On a thread of no pool: it takes part in what is short, and leaves to the pool what is long.
-    /// It offers nothing while what it has offered before lies there.
+    /// Runs the loop on an external thread: it takes part in a short loop, and moves a long one to the pool. It
+    /// offers nothing while its last offer has not been taken.
     fn outside(mut self, offer: Option<&Offer<'_>>) -> W::Output {
         let workers = external::workers();
         if workers == 1 {
@@ -147,13 +149,13 @@ impl<W: Work> Rest<'_, W> {
         }
     }
 
-    /// Times the first items, if that was not done and there are enough of them.
+    /// Times the first items, if that was not done before and there are enough of them.
     fn probe(self, start: Instant, workers: usize) -> Self {
         let items = self.left.len() / (PROBE * workers);
         if self.pace.is_known() || items == 0 { self } else { self.block(start, items) }
     }
 
-    /// Does the first items, or all.
+    /// Processes the first `items`, or all.
     fn block(self, start: Instant, items: usize) -> Self {
         let Self { work, min, left, done, .. } = self;
         let items = items.min(left.len());

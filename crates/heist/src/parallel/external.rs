@@ -1,7 +1,7 @@
-//! A thread of no pool that takes part in a short loop of the global one.
+//! An external thread: one of no pool, which takes part in a short loop of the global pool.
 //!
-//! To move to the pool and back takes ten microseconds and more: longer than many a loop. So a thread
-//! outside shares half of it, if a worker is looking for work, and does the other half itself.
+//! To move a loop to the pool and back takes ten microseconds and more, which is longer than many a loop. So an
+//! external thread shares half of the loop, if a worker is looking for work, and runs the other half itself.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -19,39 +19,40 @@ use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_end};
 use crate::worker::wait::watch_outside;
 
-/// Of the pool that it takes part in: as good as one, if that has been stopped.
+/// Returns the number of workers of the global pool, or one if that has been stopped.
 pub(crate) fn workers() -> usize {
     with_shared!(Pool::global(), shared => {
         if shared.idle.is_stopping() { 1 } else { shared.config.workers }
     })
 }
 
-/// Leaves it to the pool.
+/// Runs a closure on the global pool.
 pub(crate) fn install<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     Pool::global().install(f)
 }
 
-/// In the pool, on this thread if it is of one.
+/// Runs a closure on this thread if it belongs to a pool, else on the global pool.
 pub(crate) fn inside<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     if job::is_open() { f() } else { install(f) }
 }
 
-/// As a number to reckon with.
+/// Returns a duration in nanoseconds.
 pub(crate) fn nanoseconds(time: Duration) -> f64 {
     time.as_secs() as f64 * 1e9 + f64::from(time.subsec_nanos())
 }
 
-/// A loop that begins.
+/// One loop of an external thread.
 pub(crate) struct Visit {
     pub(crate) start: Instant,
-    /// Nanoseconds spent alone in loops just before this one, which a worker could have shared.
+    /// The nanoseconds that this thread spent in loops just before this one, without help that a worker could have
+    /// given.
     before: f64,
 }
 
-/// Loops that follow each other more closely are as good as one.
+/// Loops that follow each other more closely than this count as one.
 const GAP: Duration = Duration::from_micros(5);
 
-/// The end of the last loop, and how long it and those before it took.
+/// The end of the last loop, and the time that it and those directly before it took.
 #[derive(Clone, Copy)]
 struct Last {
     end: Option<Instant>,
@@ -70,8 +71,8 @@ impl Visit {
         Self { start, before: if close { last.alone } else { 0.0 } }
     }
 
-    /// Is a loop that will take so long worth sharing with a worker that is up, or, with what was before,
-    /// worth waking one, which takes `wake`?
+    /// Returns whether a loop that will take `time` is worth sharing: with a worker that is looking for work, or,
+    /// together with the loops before, by waking a worker, which takes `wake`.
     pub(crate) fn is_worth(&self, time: f64, wake: f64) -> bool {
         with_shared!(Pool::global(), shared => {
             let is_up = shared.idle.has_searcher();
@@ -80,7 +81,7 @@ impl Visit {
         })
     }
 
-    /// It has ended, alone.
+    /// Notes that the loop has ended without help.
     pub(crate) fn end_alone(&self) {
         let end = Instant::now();
         let alone = self.before + nanoseconds(end.saturating_duration_since(self.start));
@@ -88,7 +89,7 @@ impl Visit {
     }
 }
 
-/// What was offered to the pool, and may not have been taken yet.
+/// A half that was offered to the pool, and may not have been taken yet.
 pub(crate) struct Offer<'o>(&'o dyn Fn() -> bool);
 
 impl Offer<'_> {
@@ -97,7 +98,8 @@ impl Offer<'_> {
     }
 }
 
-/// [`join`](crate::join), with the first closure on this thread and the second here or on the pool.
+/// Like [`join`](crate::join), with the first closure on this thread, and the second on this thread or on the
+/// pool.
 pub(crate) fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(&Offer<'_>) -> RA,
@@ -106,10 +108,10 @@ where
 {
     with_shared!(Pool::global(), shared => {
         let guard = AbortOnUnwind;
-        // What it descends from is this call.
+        // The root of the second closure is this call.
         let place = 0_u8;
-        // SAFETY: what it borrows outlives this call, which does not return before the task is done,
-        // and does not unwind: the guard would see to that.
+        // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done, and
+        // it does not unwind: the guard would abort.
         let (task, handle) = unsafe { Task::job((&raw const place).addr(), b) };
         shared.push_job(task);
         let is_taken = || handle.is_started();
@@ -131,7 +133,7 @@ where
     })
 }
 
-/// Runs it here, if nobody has started it; else waits.
+/// Runs the offered half here if no worker has started it; else waits for it.
 fn finish_offered<Q: PoolQueues, R>(shared: &Shared<Q>, handle: &TaskHandle<R>) {
     let Some(claimed) = handle.claim() else { return watch_outside(handle) };
     let end = trace::task(|| claimed.execute(&shared.config.on_panic));

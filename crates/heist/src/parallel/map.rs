@@ -1,4 +1,4 @@
-//! Results in their order, each dropped once whatever happens.
+//! `map`: results in the order of the items, each dropped exactly once whatever happens.
 
 use std::marker::PhantomData;
 use std::mem;
@@ -7,7 +7,7 @@ use std::ptr;
 use super::Pieces;
 use super::drive::{self, Work};
 
-/// What `f` makes of each item, in their order.
+/// Calls `f` for each item and returns the results in the order of the items.
 pub(super) fn map<P, F, R>(pieces: P, f: &F, min: usize) -> Vec<R>
 where
     P: Pieces,
@@ -21,22 +21,23 @@ where
     let made = drive::run(&Map(f, PhantomData), places, min);
     assert_eq!(made.count, size, "each item has brought a result");
     mem::forget(made);
-    // SAFETY: the first places of the vector, one after the other, and all of them.
+    // SAFETY: the results fill the places of the vector from the first on, without a gap.
     unsafe { results.set_len(size) };
     results
 }
 
-/// IntoIter, and where their results go.
+/// Items, and the places where their results go.
 struct Places<'r, P, R> {
     pieces: P,
-    /// One after the other; in the memory of the vector, all of which it may reach.
+    /// The first of consecutive places, with access to the memory of the whole vector.
     first: *mut R,
-    /// So many places, and they are its own. As many as items, if the user's code can be trusted with that.
+    /// The number of places, which belong to this value alone. It is the number of items, if the user's `Pieces` can
+    /// be trusted with that.
     size: usize,
     results: PhantomData<&'r mut [R]>,
 }
 
-// SAFETY: it stands for places to be written by whoever has it.
+// SAFETY: it stands for places that whoever has it may write.
 unsafe impl<P: Send, R: Send> Send for Places<'_, P, R> {}
 
 impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
@@ -50,7 +51,7 @@ impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
     fn split_at(self, middle: usize) -> (Self, Self) {
         assert!(middle <= self.size, "cut beyond its end");
         let (left, right) = self.pieces.split_at(middle);
-        // SAFETY: in bounds, as asserted.
+        // SAFETY: in bounds, by the assertion.
         let there = unsafe { self.first.add(middle) };
         let places = |pieces, first, size| Self { pieces, first, size, results: PhantomData };
         (places(left, self.first, middle), places(right, there, self.size - middle))
@@ -61,11 +62,11 @@ impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
     }
 }
 
-/// Results that lie one after the other, and are dropped with this unless they are kept.
+/// Consecutive results, which are dropped together with this value unless they are kept.
 struct Made<'r, R> {
     first: *mut R,
     count: usize,
-    /// They are its own.
+    /// The number of results, which belong to this value alone.
     results: PhantomData<&'r mut [R]>,
 }
 
@@ -75,7 +76,7 @@ unsafe impl<R: Send> Send for Made<'_, R> {}
 impl<R> Drop for Made<'_, R> {
     fn drop(&mut self) {
         let results = ptr::slice_from_raw_parts_mut(self.first, self.count);
-        // SAFETY: that many were written, one after the other, and nobody else has them.
+        // SAFETY: that many results were written, one after the other, and nothing else owns them.
         unsafe { ptr::drop_in_place(results) };
     }
 }
@@ -95,9 +96,9 @@ where
         let mut made = Made { first: places.first, count: 0, results: PhantomData };
         for item in places.pieces.into_iter().take(places.size) {
             let result = (self.0)(item);
-            // SAFETY: fewer than there are places.
+            // SAFETY: below the number of places.
             let place = unsafe { made.first.add(made.count) };
-            // SAFETY: ours, and nothing is there.
+            // SAFETY: the place belongs to this value, and nothing was written to it.
             unsafe { place.write(result) };
             made.count += 1;
         }
@@ -106,7 +107,7 @@ where
 
     fn combine(&self, left: Made<'r, R>, right: Made<'r, R>) -> Made<'r, R> {
         if left.first.wrapping_add(left.count) != right.first {
-            // There were fewer items than was said: what comes after the gap is dropped.
+            // There were fewer items than announced: the results after the gap are dropped.
             return left;
         }
         let (first, count) = (left.first, left.count + right.count);

@@ -1,4 +1,4 @@
-//! Loops over slices and ranges, in parallel: for, map, reduce and sort.
+//! Parallel loops over slices and ranges: for, map, reduce and sort.
 //!
 //! ```
 //! use heist::parallel;
@@ -9,17 +9,17 @@
 //! assert_eq!(total, 999_000);
 //! ```
 //!
-//! A loop is cut in two when a worker has nothing to do and enough is left to be worth its while; one that nobody
-//! takes part in runs as a plain loop, in blocks. So there is no number of pieces to choose. Who knows better says
-//! how few items are never worth sharing: [`with_min_len`].
+//! A loop is split in two when another worker has nothing to do and enough is left to be worth sharing. A loop
+//! that no other worker joins runs as a plain loop, in blocks. So there is no number of pieces to choose.
+//! [`with_min_len`] sets the number of items below which a loop is never split.
 //!
-//! Inside a pool that pool's workers take part; outside of any pool, those of the
-//! [global](crate::Pool::global) one and, as long as the loop is short, the thread that calls.
+//! Inside a pool, that pool's workers take part. Outside of any pool, the workers of the
+//! [global](crate::Pool::global) pool do and, as long as the loop is short, the calling thread.
 //!
 //! # Panics
 //!
-//! If a closure panics, the loop ends with one of the panics, after what was running has ended. Other items may
-//! have been done or not.
+//! If a closure panics, the loop panics with one of the panics, after what was running has ended. Other items may
+//! or may not have been processed.
 
 mod drive;
 pub(crate) mod external;
@@ -35,7 +35,7 @@ use drive::Work;
 pub use pieces::{IntoPieces, Pieces};
 pub use sort::{sort, sort_by, sort_by_key, sort_unstable, sort_unstable_by, sort_unstable_by_key};
 
-/// Calls a closure for each item: of a slice, shared or mutable, of a vector, or of a range.
+/// Calls a closure for each item of a slice, shared or mutable, of a vector, or of a range.
 ///
 /// ```
 /// let mut words = ["a", "b", "c"].map(String::from);
@@ -66,7 +66,7 @@ where
     with_min_len(1).for_each(range, f);
 }
 
-/// What a closure makes of each item, in their order.
+/// Calls a closure for each item and returns the results in the order of the items.
 ///
 /// ```
 /// let lengths = heist::parallel::map(&["one", "three"], |word| word.len());
@@ -81,10 +81,10 @@ where
     with_min_len(1).map(items, f)
 }
 
-/// Folds the items, some here and some there, and combines the results in the order of the items.
+/// Folds the items in several pieces, and combines the results of the pieces in the order of the items.
 ///
-/// If `combine` is associative, with what `identity` returns as its neutral element, and `fold` goes with it, the
-/// result is the same every time; it need not be commutative.
+/// If `combine` is associative with the value of `identity` as its neutral element, and `fold` is consistent with
+/// it, the result is the same every time. `combine` need not be commutative.
 ///
 /// ```
 /// let text = heist::parallel::reduce(
@@ -106,8 +106,8 @@ where
     with_min_len(1).reduce(items, identity, fold, combine)
 }
 
-/// As [`reduce`], for one who would rather have several items at once: a kernel that is faster so.
-/// `None` if there are no items.
+/// Like [`reduce`], but `each` receives a whole piece of the items, so that it can be vectorised. Returns `None`
+/// if there are no items.
 ///
 /// ```
 /// let numbers: Vec<u32> = (1..=100).collect();
@@ -128,8 +128,7 @@ where
     with_min_len(1).reduce_pieces(items, each, combine)
 }
 
-/// The same loops, never sharing fewer than so many items: for one who knows that they are not
-/// worth it.
+/// Returns the same loops with a minimum length: pieces of fewer items are never shared with another worker.
 ///
 /// ```
 /// use heist::parallel;
@@ -143,7 +142,7 @@ pub fn with_min_len(items: usize) -> WithMinLen {
     WithMinLen(items)
 }
 
-/// Parallel loops that do not share fewer than so many items: see [`with_min_len`].
+/// Parallel loops with a minimum length: see [`with_min_len`].
 ///
 /// ```
 /// let loops: heist::parallel::WithMinLen = heist::parallel::with_min_len(100);
@@ -153,7 +152,7 @@ pub fn with_min_len(items: usize) -> WithMinLen {
 pub struct WithMinLen(usize);
 
 impl WithMinLen {
-    /// [`for_each`], so.
+    /// Like [`for_each`], with this minimum length.
     ///
     /// ```
     /// let mut numbers = [1, 2, 3];
@@ -169,7 +168,7 @@ impl WithMinLen {
         drive::run(&Closures::new(each, |(), ()| ()), items.into_pieces(), self.0);
     }
 
-    /// [`for_range`], so.
+    /// Like [`for_range`], with this minimum length.
     ///
     /// ```
     /// heist::parallel::with_min_len(10).for_range(0..100, |n| assert!(n < 100));
@@ -181,7 +180,7 @@ impl WithMinLen {
         self.for_each(range, f);
     }
 
-    /// [`map`](fn@map), so.
+    /// Like [`map`](fn@map), with this minimum length.
     ///
     /// ```
     /// assert_eq!(heist::parallel::with_min_len(2).map(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
@@ -195,7 +194,7 @@ impl WithMinLen {
         map::map(items.into_pieces(), &f, self.0)
     }
 
-    /// [`reduce`], so.
+    /// Like [`reduce`], with this minimum length.
     ///
     /// ```
     /// let most = heist::parallel::with_min_len(2).reduce(&[3, 9, 4], || 0, |m, &n| n.max(m), u32::max);
@@ -213,7 +212,7 @@ impl WithMinLen {
         drive::run(&Closures::new(each, combine), items.into_pieces(), self.0)
     }
 
-    /// [`reduce_pieces`], so.
+    /// Like [`reduce_pieces`], with this minimum length.
     ///
     /// ```
     /// use heist::parallel::{Pieces, with_min_len};
@@ -236,12 +235,12 @@ impl WithMinLen {
     }
 }
 
-/// How many workers the pool that this thread uses has.
+/// Returns the number of workers of the pool that this thread uses.
 fn workers() -> usize {
     with_worker(|worker| worker.workers()).unwrap_or_else(external::workers)
 }
 
-/// A loop that is two closures.
+/// A loop that is made of two closures.
 struct Closures<P, L, C> {
     each: L,
     combine: C,

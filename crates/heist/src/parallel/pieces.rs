@@ -1,4 +1,4 @@
-//! What a parallel loop runs over: something with a length that can be cut in two.
+//! What a parallel loop runs over: a sequence of known length that can be split in two.
 
 use std::ops::Range;
 use std::slice;
@@ -12,9 +12,9 @@ use std::slice;
 /// assert_eq!((Pieces::len(&left), right.sum::<i32>()), (4, 39));
 /// ```
 pub trait Pieces: Sized + Send {
-    /// What the loop sees of each.
+    /// The items that the loop's closure receives.
     type Item;
-    /// One after the other.
+    /// The iterator over the items.
     type IntoIter: Iterator<Item = Self::Item>;
 
     /// Returns the number of items.
@@ -25,14 +25,14 @@ pub trait Pieces: Sized + Send {
         self.len() == 0
     }
 
-    /// The first `middle` of them, and the rest.
+    /// Splits after the first `middle` items.
     fn split_at(self, middle: usize) -> (Self, Self);
 
-    /// All of them, one after the other.
+    /// Returns an iterator over all items, in order.
     fn into_iter(self) -> Self::IntoIter;
 }
 
-/// What can be seen as [`Pieces`]: those themselves, and references to vectors and arrays.
+/// What can be turned into [`Pieces`]: pieces themselves, and references to vectors and arrays.
 ///
 /// ```
 /// use heist::parallel::{IntoPieces, Pieces};
@@ -41,10 +41,10 @@ pub trait Pieces: Sized + Send {
 /// assert_eq!((&numbers).into_pieces().len(), 3);
 /// ```
 pub trait IntoPieces {
-    /// As what.
+    /// The pieces that it is turned into.
     type Pieces: Pieces;
 
-    /// The same items, to be cut.
+    /// Returns the same items as [`Pieces`].
     fn into_pieces(self) -> Self::Pieces;
 }
 
@@ -82,7 +82,7 @@ impl<'a, T: Send> Pieces for &'a mut [T] {
     }
 }
 
-/// As the standard library does for the lengths of ranges of these.
+/// For the integer types whose ranges have a length in the standard library as well.
 macro_rules! ranges {
     ($($integer:ty)*) => {
         $(
@@ -91,13 +91,13 @@ macro_rules! ranges {
                 type IntoIter = Self;
 
                 fn len(&self) -> usize {
-                    // Of the widest, a range can be longer than that; nobody would see its end.
+                    // A range of the widest types can be longer than `usize`; no loop over it would come to an end.
                     self.size_hint().0
                 }
 
                 fn split_at(self, middle: usize) -> (Self, Self) {
                     assert!(middle <= Pieces::len(&self), "split beyond its end");
-                    // By the assertion it is in bounds, whatever happens on the way there.
+                    // By the assertion the result is in bounds, even if the addition wraps on the way.
                     let middle = self.start.wrapping_add(middle as $integer);
                     (self.start..middle, middle..self.end)
                 }

@@ -17,7 +17,7 @@ use super::asleep::AWAKE;
 use super::desk::{After, Calls, Catch, Desk, Failure, Freed, Grant, Hire, Leave, Rules, Tap};
 use super::error::PipelineError;
 use super::report::Report;
-use crate::api::scope::State;
+use crate::api::scope::CountLatch;
 use crate::cancel::Follower;
 use crate::order;
 use crate::panic::contain;
@@ -38,7 +38,7 @@ pub struct Control {
     pub(super) hints: Padded<Hints>,
     pub(super) desk: Padded<Mutex<Desk>>,
     /// The run, and who works for it.
-    crew: State,
+    crew: CountLatch,
 }
 
 /// For those who only look. Written at the desk, and not often.
@@ -60,7 +60,7 @@ pub(super) struct Hints {
 impl Control {
     /// With nobody at work; and the end of the crew.
     pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
-        let (crew, end) = State::new();
+        let (crew, end) = CountLatch::new();
         let desk = Desk::new(pool.workers());
         let control = Self {
             rules,
@@ -144,7 +144,7 @@ impl Control {
     /// Once for each `join`, and once for the run.
     pub(crate) unsafe fn leave(&self) {
         // SAFETY: as the caller says.
-        unsafe { State::done(NonNull::from(&self.crew)) };
+        unsafe { CountLatch::done(NonNull::from(&self.crew)) };
     }
 
     /// May this thread take something from the source? Then it must say what it [caught](Self::pulled).

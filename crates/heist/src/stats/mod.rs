@@ -1,7 +1,7 @@
-//! What the pool has done, in numbers: one block of counters per worker, written by its owner.
+//! Counters of what a pool has done: one block per worker, written by that worker alone.
 //!
-//! A worker's block has one writer, so counting is a load and a store; what threads without a core
-//! count (spawns from outside) goes to one more block, by atomic additions.
+//! A worker's block has one writer, so that counting is a load and a store. Threads that are not workers (spawns
+//! from outside, threads without a core) share one more block, by atomic additions.
 
 #[cfg(feature = "prometheus")]
 mod prometheus;
@@ -31,7 +31,7 @@ macro_rules! counters {
 
         #[cfg(feature = "prometheus")]
         impl Stats {
-            /// Of threads that are no worker just then.
+            /// Returns the counters of threads that were not workers.
             fn outside(&self) -> Counters {
                 let of_workers = |value: fn(&Counters) -> u64| self.per_worker.iter().map(value).sum::<u64>();
                 Counters { $($name: self.total.$name.saturating_sub(of_workers(|worker| worker.$name)),)* }
@@ -46,20 +46,20 @@ macro_rules! counters {
 
         #[cfg(feature = "prometheus")]
         impl Counters {
-            /// With the name of each, and what it counts.
+            /// Returns each counter with its name and its description.
             fn named(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
                 [$((stringify!($name), concat!($($doc),*), self.$name),)*].into_iter()
             }
         }
 
-        /// The counters as they are written.
+        /// One block of counters, as threads write it.
         #[derive(Default)]
         pub(crate) struct Block {
             $(pub(crate) $name: AtomicU64,)*
         }
 
         impl Block {
-            /// A copy; `tasks_submitted` is to be read again: see [`Ledger::read`].
+            /// Returns a copy. `tasks_submitted` must be read again: see [`Ledger::read`].
             fn read(&self) -> Counters {
                 Counters { $($name: self.$name.load(order::count_read()),)* }
             }
@@ -68,61 +68,61 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Tasks that the pool has taken in. Equal to `tasks_completed + panics + cancellations` once
-    /// the pool has stopped, and never less.
+    /// Tasks that were submitted. Equal to `tasks_completed + panics + cancellations` once the pool has stopped, and
+    /// never less than that sum.
     tasks_submitted
-    /// Tasks that ran to their end.
+    /// Tasks that returned.
     tasks_completed
-    /// Tasks that ended in a panic.
+    /// Tasks that panicked.
     panics
-    /// Tasks that were dropped before they started, by a stop.
+    /// Tasks that a stop dropped before they started.
     cancellations
-    /// Looks into another worker's deque, with the intent to take something.
+    /// Looks into another worker's deque in order to steal.
     steal_attempts
-    /// Those that brought something.
+    /// Steal attempts that got at least one task.
     successful_steals
     /// Steals, and takes from the injector, that lost a race and had to be tried again.
     failed_cas
-    /// Tasks that steals have moved; a steal moves one or several. Some that were stolen again at once
-    /// may be missing.
+    /// Tasks that were moved by steals; one steal moves one or several. Tasks that were stolen again at once may be
+    /// missing.
     tasks_moved
     /// Tasks that a worker took from its own deque.
     local_pops
-    /// Tasks that came out of the injector (in `GlobalQueue`, out of the queue); one take moves one
-    /// or several. Some that were stolen again at once may be missing.
+    /// Tasks that were taken from the injector (in `GlobalQueue`, from the queue); one take moves one or several.
+    /// Tasks that were stolen again at once may be missing.
     injector_pops
-    /// Second halves of joins, and parts of scopes, that were put where others can take them. Each is a
-    /// task as well; a join that nobody wanted to take part in is not.
+    /// Second halves of joins, and parts of scopes, that were published so that other workers can take them. Each is
+    /// counted as a task as well; a join whose second half stayed private is not.
     publications
-    /// Times that a worker's deque was full and half of it went to the injector.
+    /// Times that a worker's deque was full and half of it was moved to the injector.
     overflows
-    /// Rounds of looking everywhere and finding nothing.
+    /// Rounds of looking everywhere without finding a task.
     idle_spins
     /// Times that a worker went to sleep.
     parks
-    /// Sleepers that were woken because there was work.
+    /// Sleeping workers that were woken because there was work.
     wake_ups_sent
     /// Wake-ups after which the worker found nothing.
     futile_wake_ups
-    /// Times that a lock of a locked strategy was taken when it was wanted.
+    /// Times that a thread found a lock of a locked strategy taken.
     lock_contention
 }
 
 /// All counters of a pool.
 pub(crate) struct Ledger {
-    /// One for each worker, and one for everybody else.
+    /// One block for each worker, and one for all other threads.
     blocks: Box<[Arc<Padded<Block>>]>,
 }
 
-/// Where a thread counts just now.
+/// The block that a thread counts in at the moment.
 #[derive(Clone, Copy)]
 pub(crate) struct Tally<'l> {
     block: &'l Block,
-    /// Is there no other writer?
+    /// Is the thread the only writer?
     own: bool,
 }
 
-/// A worker's own block, which it alone writes.
+/// A worker's own block, which only that worker writes.
 pub(crate) struct OwnBlock(Arc<Padded<Block>>);
 
 impl OwnBlock {
@@ -137,7 +137,7 @@ impl Tally<'_> {
     pub(crate) fn add(self, counter: impl FnOnce(&Block) -> &AtomicU64, count: u64) {
         let counter = counter(self.block);
         if self.own {
-            // Ordering: relaxed. Nobody else writes it.
+            // Ordering: relaxed. No other thread writes it.
             counter.store(counter.load(Ordering::Relaxed) + count, order::count_publish());
         } else {
             counter.fetch_add(count, order::count_publish());
@@ -155,12 +155,12 @@ impl Ledger {
         Self { blocks: (0..=workers).map(|_| Arc::default()).collect() }
     }
 
-    /// For the worker in that core.
+    /// Returns the block of that worker.
     pub(crate) fn of_worker(&self, worker: usize) -> OwnBlock {
         OwnBlock(Arc::clone(&self.blocks[worker]))
     }
 
-    /// Of everybody who has no core.
+    /// Returns the block of all threads that are not workers.
     #[inline(always)]
     pub(crate) fn of_non_workers(&self) -> Tally<'_> {
         Tally { block: &self.blocks[self.blocks.len() - 1], own: false }
@@ -168,7 +168,7 @@ impl Ledger {
 
     pub(crate) fn read(&self) -> Stats {
         let mut all: Vec<_> = self.blocks.iter().map(|block| block.read()).collect();
-        // Last, so that no end of a task is seen without its submission.
+        // Read last, so that no end of a task is seen without its submission.
         for (counters, block) in all.iter_mut().zip(&self.blocks) {
             counters.tasks_submitted = block.tasks_submitted.load(order::count_read());
         }
@@ -179,13 +179,13 @@ impl Ledger {
     }
 }
 
-/// The counters of a pool at one time: [`total`](Self::total), to which this dereferences, and each
-/// worker's.
+/// The counters of a pool at one time: the [`total`](Self::total), and those of each worker.
 ///
-/// Reading them costs the workers nothing. While the pool runs they are a moment old, and `tasks_completed + panics +
-/// cancellations` is never more than `tasks_submitted`. After [`Pool::stop`](crate::Pool::stop) they are exact. What a
-/// thread outside is in the middle of submitting just then, be it a spawn or a pipeline whose results were dropped, is seen
-/// as submitted a moment before it is seen as cancelled.
+/// Reading them costs the workers nothing. While the pool runs, the counters are a moment old, and
+/// `tasks_completed + panics + cancellations` is never more than `tasks_submitted`. After
+/// [`Pool::stop`](crate::Pool::stop) they are exact, with one exception: a task that a thread outside is
+/// submitting at that moment, by a spawn or by a pipeline whose results were dropped, is counted as submitted a
+/// moment before it is counted as cancelled.
 ///
 /// ```
 /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -201,8 +201,8 @@ impl Ledger {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Of the workers and of the threads outside that have spawned tasks.
+    /// The sum over all workers and over the threads outside that have spawned tasks.
     pub total: Counters,
-    /// Of each worker.
+    /// The counters of each worker, by its number.
     pub per_worker: Vec<Counters>,
 }

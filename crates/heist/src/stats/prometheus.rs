@@ -5,8 +5,9 @@ use std::fmt::{self, Write};
 use super::{Counters, Stats};
 
 impl Stats {
-    /// The counters of pools, by their names, as text for Prometheus: one metric for each counter, `heist_tasks_completed_total` and so on,
-    /// with the pool's name, and the worker's number, as labels; `outside` is for threads that are no worker. With the feature `prometheus`.
+    /// Returns the counters of several pools, each with a name, as text for Prometheus. There is one metric for each
+    /// counter, `heist_tasks_completed_total` and so on, with the name of the pool and the number of the worker as
+    /// labels; the worker `outside` stands for threads that are not workers. Needs the feature `prometheus`.
     ///
     /// ```
     /// use heist::{Pool, Stats};
@@ -28,7 +29,7 @@ impl Stats {
     }
 }
 
-/// All samples of a metric stand together, whatever pool they are of: the format wants it so.
+/// All samples of a metric stand together, whatever pool they belong to: the format requires it.
 fn write(out: &mut String, pools: &[(String, Stats)]) -> fmt::Result {
     for (place, (name, help, _)) in Counters::default().named().enumerate() {
         writeln!(out, "# HELP heist_{name}_total {}", help.trim().replace('`', ""))?;
@@ -46,7 +47,7 @@ fn write(out: &mut String, pools: &[(String, Stats)]) -> fmt::Result {
     Ok(())
 }
 
-/// The value of a label.
+/// Returns the escaped value of a label.
 struct Label<'l>(&'l str);
 
 impl fmt::Display for Label<'_> {
