@@ -75,7 +75,7 @@ where
     let (promise, handle) = Promise::new();
     let count = entries.len();
     if count == 0 {
-        promise.keep(Ok(Vec::new()), Some(hook));
+        promise.fulfil(Ok(Vec::new()), Some(hook));
         return (None, handle, 0);
     }
     let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
@@ -195,11 +195,11 @@ impl<F, T: Send> Batch<F, T> {
             }
         }
         match failure {
-            None => promise.keep(Ok(results), Some(&hook)),
+            None => promise.fulfil(Ok(results), Some(&hook)),
             Some(failure) => {
                 // One by one, because each may panic.
                 results.into_iter().for_each(|result| contain(|| drop(result)));
-                promise.keep(Err(failure), Some(&hook));
+                promise.fulfil(Err(failure), Some(&hook));
             }
         }
     }

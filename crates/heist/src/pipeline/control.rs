@@ -387,7 +387,7 @@ impl Control {
 
     pub(super) fn make(&self, calls: Calls) {
         for promise in calls.wake.into_iter().flatten() {
-            promise.keep(Ok(Vec::new()), None);
+            promise.fulfil(Ok(Vec::new()), None);
         }
         if let Some(task) = calls.task {
             self.pool.push_remote(task);

@@ -60,7 +60,7 @@ impl<T> Queue<T> {
         queue.control = None;
         let (items, waiting) = (mem::take(&mut queue.items), mem::take(&mut queue.waiting));
         drop(queue);
-        waiting.into_iter().for_each(|promise| promise.keep(Ok(Vec::new()), None));
+        waiting.into_iter().for_each(|promise| promise.fulfil(Ok(Vec::new()), None));
         contain(|| drop(items));
     }
 
@@ -209,7 +209,7 @@ impl<T: Send> Source for Feed<T> {
             _ => Filled::More,
         };
         drop(queue);
-        waiting.into_iter().for_each(|promise| promise.keep(Ok(Vec::new()), None));
+        waiting.into_iter().for_each(|promise| promise.fulfil(Ok(Vec::new()), None));
         filled
     }
 

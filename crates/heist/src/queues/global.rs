@@ -1,4 +1,4 @@
-//! The global queue: one mutex, first in, first out, for everybody.
+//! The global queue: one queue with one mutex for all workers, first in, first out.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use crate::stats::Tally;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// A queue with a mutex that knows when it was contended.
+/// A queue with a mutex that counts when it was contended.
 pub(super) struct Queue(Mutex<VecDeque<Task>>);
 
 impl Queue {
@@ -34,7 +34,7 @@ impl Queue {
         self.lock(tally).pop_front()
     }
 
-    /// The newest, if that is it.
+    /// Removes the newest task, if `is_it` says so.
     fn take_back(&self, is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
         let mut tasks = self.lock(tally);
         if tasks.back().is_some_and(is_it) { tasks.pop_back() } else { None }
@@ -47,8 +47,8 @@ impl Queue {
 
 pub(crate) struct Global {
     tasks: Queue,
-    /// What joins and scopes have published: a queue of its own, so that whoever waits for a part of
-    /// a fork finds others.
+    /// Published jobs of joins and scopes. They have a queue of their own, so that a thread which waits for a part of
+    /// a fork finds other parts.
     jobs: Queue,
 }
 
@@ -83,7 +83,7 @@ impl Queues for Global {
         Ok(())
     }
 
-    /// The newest of all: what a worker has published last is there, or nearby.
+    /// Takes the newest job of all: the one that the worker has published last is that one, or near it.
     fn pop_job(&self, _: &(), tally: Tally<'_>) -> Option<Task> {
         self.jobs.lock(tally).pop_back()
     }

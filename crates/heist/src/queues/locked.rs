@@ -1,4 +1,4 @@
-//! Locked deques: as work stealing, with a mutex around each queue.
+//! Locked deques: like work stealing, with a mutex around each queue.
 
 use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
@@ -8,7 +8,7 @@ use super::{Found, Queues};
 use crate::stats::Tally;
 use crate::task::Task;
 
-/// What others can reach of a worker.
+/// The ends of a worker's queues that other workers use.
 struct Reach {
     tasks: Stealer<Task>,
     jobs: Stealer<Task>,
@@ -21,7 +21,7 @@ pub(crate) struct Locked {
 
 pub(crate) struct Own {
     tasks: Worker<Task>,
-    /// What its joins and scopes have published.
+    /// Published jobs of the worker's joins and scopes.
     jobs: Worker<Task>,
 }
 
@@ -100,7 +100,7 @@ fn to_found(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Found {
     }
 }
 
-/// Counts if the owner has to wait for its own lock.
+/// Counts when the owner finds its own lock taken.
 fn counted<R>(own: &Worker<Task>, tally: Tally<'_>, f: impl FnOnce() -> R) -> R {
     let before = own.lock_waits();
     let result = f();

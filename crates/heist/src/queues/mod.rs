@@ -1,4 +1,4 @@
-//! Where tasks wait: three strategies behind one trait, so that the rest is written once.
+//! Where tasks wait: the strategies behind one trait, so that everything else is written once.
 
 mod global;
 mod locked;
@@ -18,8 +18,8 @@ pub(crate) use stealing::Stealing;
 
 /// How a pool keeps its tasks.
 ///
-/// All three keep every promise of the pool; switch by one word to compare them, or to settle a
-/// doubt.
+/// All three keep every promise of the pool. Change one word to compare them, or to rule the queues out as the
+/// cause of a problem.
 ///
 /// ```
 /// use heist::{Pool, Strategy};
@@ -32,17 +32,17 @@ pub(crate) use stealing::Stealing;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// A lock-free deque for each worker, from which the others steal: the one to use.
+    /// A lock-free deque for each worker, from which the others steal. This is the one to use.
     #[default]
     WorkStealing,
-    /// A deque with a mutex for each worker; thieves only try the lock.
+    /// A deque with a mutex for each worker. Thieves only try to lock it.
     LockedDeques,
-    /// One queue with one mutex for all: the baseline.
+    /// One queue with one mutex for all workers: the baseline.
     GlobalQueue,
 }
 
 impl Strategy {
-    /// All of them, the best first.
+    /// Every strategy, the default first.
     ///
     /// ```
     /// assert_eq!(heist::Strategy::ALL[0], heist::Strategy::default());
@@ -60,45 +60,45 @@ impl fmt::Display for Strategy {
     }
 }
 
-/// What one look for a task brought.
+/// The result of one look into a queue.
 pub(crate) enum Found {
-    /// The task, and how many more came along, into the worker's own deque.
+    /// A task, and how many more were moved into the worker's own deque with it.
     Task(Task, usize),
     Nothing,
-    /// Somebody was in the way. There may be something.
+    /// Another thread was in the way. There may be a task.
     Contended,
 }
 
 /// All queues of a pool.
 pub(crate) trait Queues: Send + Sync + Sized + 'static {
-    /// What the worker in one core has to itself.
+    /// The owner's ends of one worker's queues.
     type Own: Send + 'static;
 
-    /// Is there anything to steal from other workers?
+    /// Can tasks be stolen from other workers?
     const STEALS: bool;
 
-    /// Does a worker that finds nothing look again for a while before it sleeps, and does a
-    /// submitter leave it at one that does? Otherwise every submission wakes a sleeper, as a condition
-    /// variable would.
+    /// Does a worker that finds nothing look again for a while before it sleeps, and does a thread that pushes a task
+    /// rely on such a worker? If not, every push wakes a sleeper, as a condition variable would.
     const PATIENT: bool;
 
-    /// A searcher looks this often before it sleeps, for work that is about to be spawned: some microseconds in all, where
-    /// to sleep and to be woken takes twenty. Few for a checker, so that it sees what comes after them.
+    /// How often a searching worker looks before it sleeps, for work that is about to be spawned. That takes some
+    /// microseconds in all, where to sleep and to be woken takes twenty. Few under a checker, so that it sees what
+    /// comes after them.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
-    /// For that many workers.
+    /// Returns queues for that many workers, and the owner's ends for each.
     fn new(workers: usize) -> (Self, Vec<Self::Own>);
 
-    /// From inside: a worker's new task.
+    /// Pushes a new task of a worker to its own deque.
     fn push_local(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
 
-    /// From outside.
+    /// Pushes a task to the injector: from outside, or from a thread without a core.
     fn push_remote(&self, task: Task, tally: Tally<'_>);
 
-    /// The worker's own newest.
+    /// Pops the worker's own newest task.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
 
-    /// The worker's newest, if that is it.
+    /// Pops the worker's own newest task, if `is_it` says so.
     fn take_back(
         &self,
         own: &Self::Own,
@@ -113,13 +113,13 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         None
     }
 
-    /// A job that the worker publishes; it comes back if there is no room.
+    /// Pushes a job that the worker publishes. The job comes back if there is no room.
     fn push_job(&self, own: &Self::Own, job: Task, tally: Tally<'_>) -> Result<(), Task>;
 
-    /// The newest job that the worker has published.
+    /// Pops the newest job that the worker has published.
     fn pop_job(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
 
-    /// The newest job that the worker has published, if that is it.
+    /// Pops the newest job that the worker has published, if `is_it` says so.
     fn take_back_job(
         &self,
         own: &Self::Own,
@@ -130,54 +130,54 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         if is_it(&newest) {
             return Some(newest);
         }
-        // There was room for it.
+        // There was room for it a moment ago.
         self.push_job(own, newest, tally).map_or_else(|job| self.push_remote(job, tally), |()| ());
         None
     }
 
-    /// The oldest job that another worker has published, and that alone: the rest is smaller, and
-    /// that worker's next.
+    /// Steals the oldest job that another worker has published, and only that one: the others are smaller, and that
+    /// worker will run them next.
     fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found;
 
-    /// Has that worker published a job?
+    /// Returns whether that worker has a published job.
     fn has_job(&self, victim: usize) -> bool;
 
-    /// From outside, oldest first.
+    /// Takes tasks from the injector, oldest first: one to run, and perhaps more into the worker's own deque.
     fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;
 
-    /// From another worker, its oldest.
+    /// Steals from another worker, its oldest tasks first.
     fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Found;
 
-    /// From outside, one, without a deque to put more into.
+    /// Takes one task from the injector.
     fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task>;
 
-    /// Is there something anywhere, for anybody? The last look before sleep.
+    /// Returns whether there is a task that any worker could take. This is the last look before sleep.
     fn any(&self) -> bool;
 
-    /// One for each worker and no other, in the order of their numbers. Of two such calls all workers get the
-    /// letters in the same order. `sent` is told for whom a letter is, before it can be fetched; letters to workers that
-    /// will never come are returned.
+    /// Pushes one task to each worker's broadcast queue, in the order of their numbers. If there are several
+    /// broadcasts, all workers get them in the same order. `sent` is called with the number of the worker before that
+    /// worker can take its task. Tasks for workers that were abandoned are returned.
     fn broadcast(&self, _tasks: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
         unreachable!("only an engine has left")
     }
 
-    /// That worker will never come. Returns its mail.
+    /// Notes that no thread will ever be this worker, and returns the tasks in its broadcast queue.
     fn abandon_worker(&self, _of: usize, _tally: Tally<'_>) -> Vec<Task> {
         Vec::new()
     }
 
-    /// What was posted to that worker first. Only for itself.
+    /// Takes the oldest task from that worker's broadcast queue. Only the worker itself calls this.
     fn pop_broadcast(&self, _of: usize, _tally: Tally<'_>) -> Option<Task> {
         None
     }
 
-    /// Was something posted to that worker?
+    /// Returns whether that worker's broadcast queue has a task.
     fn has_broadcast(&self, _of: usize) -> bool {
         false
     }
 }
 
-/// Steals until it is clear whether there is something.
+/// Steals until it is certain whether there is a task.
 fn steal_until_decided(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
     loop {
         match steal() {

@@ -1,5 +1,5 @@
-//! For an engine (`crate::engine`): one deque for each thread, which takes everything, in the order in which it comes, and
-//! grows; a mailbox for each thread; and an injector. Nothing is moved but to be run.
+//! The queues of an engine (`crate::engine`): one growable deque for each thread, for its tasks and jobs in the
+//! order in which they come; a broadcast queue for each thread; and an injector. Tasks are moved only to be run.
 
 use std::iter;
 
@@ -11,17 +11,18 @@ use crate::stats::Tally;
 use crate::sync::{Mutex, lock};
 use crate::task::Task;
 
-/// What others can reach of a thread.
+/// The ends of a thread's queues that other threads use.
 struct Reach {
     tasks: Stealer<Task>,
-    /// For this thread and no other.
+    /// Tasks that only this thread may take.
     broadcasts: Injector<Task>,
 }
 
 pub(crate) struct Single {
     injector: Injector<Task>,
     threads: Box<[Reach]>,
-    /// Which threads will never come. Held by whoever posts, so that all get their mail in the same order.
+    /// Which threads will never come. Locked during a broadcast, so that all threads get broadcasts in the same
+    /// order.
     absent: Mutex<Box<[bool]>>,
 }
 
@@ -30,7 +31,7 @@ impl Queues for Single {
 
     const STEALS: bool = true;
     const PATIENT: bool = true;
-    /// Loops one after the other, with a few microseconds in between, should find everybody up.
+    /// Enough that loops which follow each other within a few microseconds find all threads awake.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
     fn new(workers: usize) -> (Self, Vec<Self::Own>) {
@@ -80,7 +81,7 @@ impl Queues for Single {
         to_found(self.injector.steal(), 0, tally)
     }
 
-    /// There is only the one deque, and that was tried.
+    /// There is only one deque per thread, and `steal_job` has tried it.
     fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Found {
         Found::Nothing
     }

@@ -8,15 +8,15 @@ use super::{Found, Queues, steal_until_decided, to_found};
 use crate::stats::Tally;
 use crate::task::Task;
 
-/// Tasks that a worker's deque holds; half of a full one goes to the injector. A guess: enough that
-/// a tree of tasks never fills it, and it stays in the nearest cache.
+/// The number of tasks that a worker's deque holds. When it is full, half of it goes to the injector. A guess:
+/// enough that a tree of tasks never fills it, and small enough to stay in the nearest cache.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) const CAPACITY: usize = 256;
-/// Small, so that a checker sees it full.
+/// Small, so that a checker sees a full deque.
 #[cfg(any(loom, shuttle))]
 pub(crate) const CAPACITY: usize = 4;
 
-/// What others can reach of a worker.
+/// The ends of a worker's queues that other workers use.
 struct Reach {
     tasks: Stealer<Task>,
     jobs: Stealer<Task>,
@@ -29,9 +29,9 @@ pub(crate) struct Stealing {
 
 pub(crate) struct Own {
     deque: Worker<Task>,
-    /// Of the same deque: an overflow takes the oldest.
+    /// The thieves' end of the same deque: an overflow takes the oldest tasks.
     stealer: Stealer<Task>,
-    /// What its joins and scopes have published.
+    /// Published jobs of the worker's joins and scopes.
     jobs: Worker<Task>,
 }
 
@@ -107,7 +107,7 @@ impl Queues for Stealing {
 }
 
 impl Stealing {
-    /// The deque is full: its older half goes to the injector, where everybody finds it.
+    /// Moves the older half of a full deque to the injector, where every worker can take it.
     #[cold]
     #[inline(never)]
     fn overflow(&self, own: &Own, task: Task, tally: Tally<'_>) {
@@ -115,13 +115,13 @@ impl Stealing {
         let oldest = || steal_until_decided(|| own.stealer.steal(), tally);
         self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
-            // A thief is still reading out of the slot that is next.
+            // A thief is still reading from the next slot.
             self.injector.push(task);
         }
     }
 }
 
-/// The worker's own deque was empty before, so what is in it now came along.
+/// Returns how many tasks came along with a steal: the worker's own deque was empty before.
 fn came_along(own: &Own) -> usize {
     own.deque.len().min(BATCH_LIMIT)
 }

@@ -1,18 +1,19 @@
-//! The heavy side of a store-load protocol whose other side is a [`light_fence`](super::light_fence): it has every
-//! thread of the process that is running pass a full fence, and waits for that. Linux can; elsewhere nobody is asked to. With
-//! `--cfg heist_no_membarrier` Linux is as elsewhere, for the tests.
+//! The heavy side of a store-load protocol whose other side is a [`light_fence`](super::light_fence): it has
+//! every running thread of the process pass a full fence, and waits for that. Linux can do this (`membarrier`);
+//! on other systems nothing requires it. With `--cfg heist_no_membarrier` Linux behaves as those do, for the
+//! tests.
 
-/// Every thread's stores before its light fence, if it has not loaded after it yet, are seen from here on; or what it
-/// loads after it sees this thread's stores.
+/// Passes a fence on behalf of all threads. For every thread and its light fence: either this thread sees the
+/// stores before the light fence from here on, or the loads after the light fence see this thread's stores.
 ///
-/// Only where [`has_heavy_fence`] says so.
+/// Only to be called where [`has_heavy_fence`] returns `true`.
 pub(crate) fn heavy_fence(_name: &str) {
     let done = system::barrier();
-    // To go on would be unsound, and a kernel that has registered the process does not refuse.
+    // Continuing would be unsound. A kernel that has registered the process does not refuse.
     assert!(done, "membarrier failed");
 }
 
-/// Can this system do that?
+/// Returns whether this system has such a fence.
 pub(crate) fn has_heavy_fence() -> bool {
     static HAS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *HAS.get_or_init(system::register)
@@ -21,7 +22,7 @@ pub(crate) fn has_heavy_fence() -> bool {
 #[cfg(all(target_os = "linux", not(heist_no_membarrier)))]
 mod system {
     fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: the call has no other effect than to order memory, or to fail.
+        // SAFETY: the call only orders memory, or fails.
         let result = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
         result == 0
     }

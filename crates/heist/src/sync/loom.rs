@@ -18,34 +18,34 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
-/// So many, all zero.
+/// Returns `count` zeros.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Nobody asks.
+/// Thread names do not matter in a model.
 pub(crate) fn thread_name() -> String {
     String::new()
 }
 
-/// Nothing is reaped in a model.
+/// No thread is joined early in a model.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
     false
 }
 
-/// Left out where a model says so.
+/// A full fence, left out where a model says so.
 pub(crate) fn full_fence(name: &str) {
     if site(name, Ordering::SeqCst) == Ordering::SeqCst {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 }
 
-/// Both sides are full fences here, each under its name.
+/// Both sides are full fences here, each with its own name.
 pub(crate) fn light_fence(name: &str) {
     full_fence(name);
 }
 
-/// Likewise.
+/// Both sides are full fences here, each with its own name.
 pub(crate) fn heavy_fence(name: &str) {
     full_fence(name);
 }
@@ -59,7 +59,7 @@ pub(crate) fn pause() {
     yield_now();
 }
 
-/// Made of a lock, because loom's `unpark` also ends a wait for a lock.
+/// Made from a lock, because loom's `unpark` also ends a wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Parker {
     woken: Mutex<bool>,
@@ -79,7 +79,7 @@ impl Parker {
         *woken = false;
     }
 
-    /// There is no time here: it may be over at once.
+    /// There is no time in a model: the limit may have passed at once.
     pub(crate) fn park_for(&self, _: std::time::Duration) {
         yield_now();
     }
@@ -90,8 +90,8 @@ impl Parker {
     }
 }
 
-/// No caches here.
+/// There are no caches in a model.
 pub(crate) fn prefetch<T>(_place: *const T) {}
 
-/// Likewise.
+/// There are no caches in a model.
 pub(crate) fn prefetch_for_write<T>(_place: *const T) {}

@@ -1,8 +1,8 @@
 //! The only door to atomics, locks, parking and threads.
 //!
-//! The rest of the crate does not know whether it runs on the real machine or inside a model
-//! checker: `--cfg loom` and `--cfg shuttle` swap this module's contents, never the logic. What the
-//! queues' crate has already is taken from there.
+//! The rest of the crate does not know whether it runs on the real machine or inside a model checker: `--cfg
+//! loom` and `--cfg shuttle` swap the contents of this module, never the logic. What heist-deque already has is
+//! taken from there.
 
 pub(crate) use heist_deque::facade::{Padded, UnsafeCell, site};
 
@@ -15,7 +15,7 @@ pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
-/// See `native`: no checker's atomics can be made so.
+/// See `native`: the atomics of a checker cannot be made in a constant.
 #[cfg(any(loom, shuttle))]
 macro_rules! const_fn {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
@@ -35,24 +35,24 @@ mod shuttle;
 #[cfg(shuttle)]
 pub(crate) use self::shuttle::*;
 
-/// How many threads the system grants the process: its affinity mask and its cgroup's quota count.
+/// Returns how many threads the system grants to the process, by its affinity mask and its cgroup's quota.
 pub(crate) fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Nanoseconds since then.
+/// Returns the nanoseconds since `start`.
 #[cfg(not(shuttle))]
 pub(crate) fn elapsed(since: std::time::Instant) -> u64 {
     u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Is this thread unwinding?
+/// Returns whether this thread is unwinding.
 pub(crate) fn panicking() -> bool {
     std::thread::panicking()
 }
 
-/// Locks, whatever happened under the lock before: nothing of the user's runs under any lock of
-/// this crate, so a panic there (no memory) leaves what it guards whole.
+/// Locks a mutex, even if it is poisoned: no user code runs under a lock of this crate, so a panic under one (for
+/// want of memory) leaves what it guards intact.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -7,7 +7,7 @@ pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use std::thread_local;
 
-/// A value for each thread, known when the program is compiled.
+/// Declares a thread-local value with a constant initializer.
 macro_rules! per_thread {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
         std::thread_local! {
@@ -17,7 +17,8 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
-/// Returns `count` zeros. Memory that is never written to is not taken from the system, where the allocator can help it.
+/// Returns `count` zeros. The system provides memory only for the pages that are written to, if the allocator
+/// supports that.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     let layout = Layout::array::<AtomicU64>(count).expect("a size that fits into memory");
     if layout.size() == 0 {
@@ -33,30 +34,30 @@ pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(words, count)) }
 }
 
-/// Of the thread that calls; empty if it has none.
+/// Returns the name of the calling thread, empty if it has none.
 pub(crate) fn thread_name() -> String {
     std::thread::current().name().unwrap_or_default().to_owned()
 }
 
-/// Would joining it take no time?
+/// Returns whether joining the thread would not wait.
 pub(crate) fn is_finished<T>(thread: &ThreadHandle<T>) -> bool {
     thread.is_finished()
 }
 
-/// The fence of a store-load protocol, by the name under which a model checker can take it away.
+/// The fence of a store-load protocol, with the name by which a model can remove it.
 #[inline(always)]
 pub(crate) fn full_fence(_name: &str) {
     std::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// The side of a store-load protocol that costs nothing: only the compiler must keep the order. The other side is a
+/// The free side of a store-load protocol: only the compiler must keep the order. The other side is a
 /// [`heavy_fence`].
 #[inline(always)]
 pub(crate) fn light_fence(_name: &str) {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// `const` on the real machine; no checker's atomics can be.
+/// `const` on the real machine; with the atomics of a checker it cannot be.
 macro_rules! const_fn {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
         $(#[$attribute])* $visibility const fn $name($($arguments)*) -> $result $body
@@ -64,30 +65,29 @@ macro_rules! const_fn {
 }
 pub(crate) use const_fn;
 
-/// A moment of waiting that keeps the core.
+/// Waits for a moment without giving up the processor.
 #[inline(always)]
 pub(crate) fn pause() {
     std::hint::spin_loop();
 }
 
-/// Puts a thread to sleep, and wakes it: the standard library's, which is a futex where there is
-/// one.
+/// Puts a thread to sleep and wakes it, by the standard library's parking, which is a futex where there is one.
 #[derive(Debug)]
 pub(crate) struct Parker(std::thread::Thread);
 
 impl Parker {
-    /// Of the thread that calls.
+    /// Returns the parker of the calling thread.
     pub(crate) fn new() -> Self {
         Self(std::thread::current())
     }
 
-    /// Sleeps until [`wake`](Self::wake), which may have come before; now and then for no reason.
-    /// Only for the thread that made the parker.
+    /// Sleeps until [`wake`](Self::wake), which may have come before; at times it returns for no reason. Only for the
+    /// thread that made the parker.
     pub(crate) fn park(&self) {
         std::thread::park();
     }
 
-    /// Likewise, but not for longer than that.
+    /// Like [`park`](Self::park), but not longer than `limit`.
     pub(crate) fn park_for(&self, limit: std::time::Duration) {
         std::thread::park_timeout(limit);
     }
@@ -97,26 +97,26 @@ impl Parker {
     }
 }
 
-/// Has the processor fetch what lies there, if it can be told so, for a read that will come soon.
+/// Prefetches a cache line that will be read soon, where the processor has an instruction for it.
 #[inline(always)]
 pub(crate) fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program could see, wherever the address points.
+        // SAFETY: a prefetch has no effect that the program could see, whatever the address is.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = place;
 }
 
-/// Likewise, for a write: others lose it.
+/// Prefetches a cache line that will be written soon, which takes it away from other processors.
 #[inline(always)]
 pub(crate) fn prefetch_for_write<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-        // SAFETY: as above.
+        // SAFETY: a prefetch has no effect that the program could see, whatever the address is.
         unsafe { _mm_prefetch::<_MM_HINT_ET0>(place.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -16,7 +16,7 @@ macro_rules! per_thread {
 }
 pub(crate) use per_thread;
 
-/// Starts threads, but for those that are called `refused`.
+/// Starts threads, except those with the name `refused`.
 pub(crate) struct ThreadBuilder {
     builder: shuttle::thread::Builder,
     is_refused: bool,
@@ -46,27 +46,27 @@ impl ThreadBuilder {
     }
 }
 
-/// So many, all zero.
+/// Returns `count` zeros.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
 shuttle::lazy_static! {
-    /// How often anybody has asked for the time.
+    /// How often the time was asked for.
     static ref LOOKS: AtomicU64 = AtomicU64::new(0);
 }
 
-/// A clock that every look moves on by a tenth of a millisecond: the same schedule has the same times.
+/// A clock that advances by a tenth of a millisecond with every look: the same schedule has the same times.
 pub(crate) fn elapsed(_since: std::time::Instant) -> u64 {
     LOOKS.fetch_add(100_000, Ordering::SeqCst)
 }
 
-/// Nobody asks.
+/// Thread names do not matter here.
 pub(crate) fn thread_name() -> String {
     String::new()
 }
 
-/// Nothing is reaped in a model.
+/// No thread is joined early here.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
     false
 }
@@ -75,10 +75,10 @@ pub(crate) fn full_fence(_name: &str) {
     shuttle::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Everything is in order here.
+/// Everything is sequentially consistent here.
 pub(crate) fn light_fence(_name: &str) {}
 
-/// Likewise, but something may happen before it.
+/// Sequentially consistent as well, but other threads may run before it.
 pub(crate) fn heavy_fence(name: &str) {
     full_fence(name);
 }
@@ -103,7 +103,7 @@ impl Parker {
         shuttle::thread::park();
     }
 
-    /// There is no time here: it may be over at once.
+    /// There is no time here: the limit may have passed at once.
     pub(crate) fn park_for(&self, _: std::time::Duration) {
         yield_now();
     }
@@ -113,8 +113,8 @@ impl Parker {
     }
 }
 
-/// No caches here.
+/// There are no caches here.
 pub(crate) fn prefetch<T>(_place: *const T) {}
 
-/// Likewise.
+/// There are no caches here.
 pub(crate) fn prefetch_for_write<T>(_place: *const T) {}

@@ -1,4 +1,4 @@
-//! Slots straight from the allocator and back.
+//! Slots that come straight from the allocator and go back to it, for the model checkers.
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
@@ -13,19 +13,21 @@ pub(super) fn take() -> NonNull<Slot> {
     NonNull::new(memory.cast()).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
 }
 
+/// Frees a slot.
+///
 /// # Safety
 ///
-/// From [`take`], written, the caller's alone, and its room is empty.
+/// The slot came from [`take`], was initialized, belongs to the caller alone, and its room is empty.
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
-    // SAFETY: live until the end of this call.
+    // SAFETY: alive until the end of this call.
     unsafe { slot.as_ref() }.memory.with_mut(|_| ());
-    // SAFETY: as the caller says; a checker's atomics have something to drop.
+    // SAFETY: the caller's promise. The atomics of a checker have something to drop.
     unsafe { slot.drop_in_place() };
-    // SAFETY: from `take`, with the same layout.
+    // SAFETY: allocated by `take`, with the same layout.
     unsafe { dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
 }
 
-/// Nothing is kept.
+/// No slots are kept here.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {

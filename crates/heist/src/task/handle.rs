@@ -1,4 +1,4 @@
-//! The handle's side of a task: whoever waits for it, or not.
+//! The handle's side of a task: how a thread waits for the task, claims it, and takes its outcome.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -15,62 +15,62 @@ use crate::panic::PanicHook;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 
-/// The handle's side of a task. Dropping it detaches.
+/// The handle's side of a task. Dropping it detaches the task.
 pub(crate) struct TaskHandle<T> {
     slot: NonNull<Slot>,
     result: PhantomData<T>,
 }
 
-// SAFETY: a handle gives the result away, on whatever thread it is; the closure was `Send`.
+// SAFETY: a handle moves the result to whatever thread it is on, and `T` is `Send`; the closure was `Send`.
 unsafe impl<T: Send> Send for TaskHandle<T> {}
-// SAFETY: through a shared reference it only tells whether the task is done.
+// SAFETY: a shared reference only tells whether the task is done.
 unsafe impl<T: Send> Sync for TaskHandle<T> {}
 
 impl<T> TaskHandle<T> {
-    /// Of a slot that was just made, for a `T`.
+    /// Returns the handle of a slot that was just made for a `T`.
     pub(super) fn new(slot: NonNull<Slot>) -> Self {
         Self { slot, result: PhantomData }
     }
 
     #[inline]
     fn state(&self) -> &State {
-        // SAFETY: the handle's side keeps it alive.
+        // SAFETY: the handle's side keeps the slot alive.
         unsafe { Slot::state(self.slot) }
     }
 
-    /// Has somebody started it?
+    /// Returns whether the task was started.
     pub(crate) fn is_started(&self) -> bool {
         self.state().is_started()
     }
 
-    /// What the task came to.
+    /// Takes the outcome of the task.
     ///
-    /// Panics if it is not done.
+    /// Panics if the task is not done.
     pub(crate) fn take(self) -> Result<T, JoinError> {
         assert!(self.is_done(), "asked for the outcome of a task that is not done");
-        // SAFETY: done, and the outcome is for the handle's side.
+        // SAFETY: the task is done, and its outcome is for the handle's side.
         let outcome = unsafe { Slot::take::<Outcome<T>>(self.slot) };
         let slot = ManuallyDrop::new(self).slot;
-        // SAFETY: the handle's side keeps it alive.
+        // SAFETY: the handle's side keeps the slot alive.
         if unsafe { Slot::state(slot) }.leave_handle() == Left::Last {
-            // SAFETY: the queue's side is gone, and the outcome taken.
+            // SAFETY: the queue's side is gone, and the outcome was taken.
             unsafe { recycle::give(slot) };
         }
         outcome.map_err(Failure::into_error)
     }
 }
 
-/// What a waiting thread needs to know of a task.
+/// A task, as a waiting thread sees it.
 pub(crate) trait Awaited {
-    /// `Task::id`.
+    /// Returns `Task::id`.
     fn id(&self) -> usize;
 
     fn is_done(&self) -> bool;
 
-    /// Whom to tell when it is done; once. `false` if it is.
+    /// Registers the listener to notify when the task is done; at most once. Returns `false` if it is done already.
     fn listen(&self, listener: Arc<Listener>) -> bool;
 
-    /// May the handle's side run the task? Then it must, with what this returns.
+    /// Claims the task for the handle's side, unless it was started. The caller must then run or delegate it.
     fn claim(&self) -> Option<Claimed<'_>>;
 }
 
@@ -97,14 +97,14 @@ impl<T> Drop for TaskHandle<T> {
     #[inline]
     fn drop(&mut self) {
         if self.state().leave_handle() == Left::Last {
-            // SAFETY: the queue's side let go when it was done, so the outcome is there; it has not
-            // been taken, or this would not be dropped.
+            // SAFETY: the queue's side let go when the task was done, so the outcome is in the slot. It was not
+            // taken, or this would not be dropped.
             unsafe { dispose(self.slot, None) };
         }
     }
 }
 
-/// A task that the handle's side runs.
+/// A task that the handle's side must run, refuse or delegate.
 #[must_use]
 pub(crate) struct Claimed<'r> {
     slot: NonNull<Slot>,
@@ -112,58 +112,59 @@ pub(crate) struct Claimed<'r> {
 }
 
 impl Claimed<'_> {
-    /// Is it part of a fork?
+    /// Returns whether the task is a job, a part of a fork.
     pub(crate) fn is_job(&self) -> bool {
-        // SAFETY: live, by the handle.
+        // SAFETY: the handle keeps the slot alive.
         unsafe { Slot::kind(self.slot) }.root.is_some()
     }
 
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
-        // SAFETY: live, by the handle.
+        // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
-        // SAFETY: started, by us.
+        // SAFETY: started by this claim.
         unsafe { (kind.execute)(self.slot, hook) }
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
-        // SAFETY: live, by the handle.
+        // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
-        // SAFETY: started, by us.
+        // SAFETY: started by this claim.
         unsafe { (kind.refuse)(self.slot, refusal) };
     }
 
-    /// Lets somebody else run it, as a task of no account in a queue. Whoever waits is told.
+    /// Has another thread run the task: returns a task for a queue that runs it and is not counted itself. The
+    /// waiting thread is notified.
     ///
     /// # Safety
     ///
     /// The handle is kept until the task is done.
     pub(crate) unsafe fn delegate(self) -> Task {
-        // SAFETY: live, by the handle.
+        // SAFETY: the handle keeps the slot alive.
         match unsafe { Slot::kind(self.slot) }.root {
             None => Task::detached(Delegate::<false> { slot: self.slot, root: 0 }),
             Some(root) => {
-                // SAFETY: started, by us.
+                // SAFETY: started by this claim.
                 let root = unsafe { root(self.slot) };
                 Task::detached(Delegate::<true> { slot: self.slot, root })
             }
         }
     }
 
-    /// The outcome is there. A listener that was left is not needed any more.
+    /// Notes that the outcome is in the slot. A registered listener is not needed any more.
     pub(crate) fn done(self) {
-        // SAFETY: live, by the handle.
+        // SAFETY: the handle keeps the slot alive.
         forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
     }
 }
 
-/// A claimed task that another thread runs, perhaps a part of a fork.
+/// A claimed task that another thread runs; perhaps a job.
 struct Delegate<const JOB: bool> {
     slot: NonNull<Slot>,
-    /// What it descends from, if it is.
+    /// The root of the task, if it is a job.
     root: usize,
 }
 
-// SAFETY: the closure was `Send`, and the result goes to whoever waits.
+// SAFETY: the closure was `Send`, and the result goes to the waiting thread.
 unsafe impl<const JOB: bool> Send for Delegate<JOB> {}
 
 impl<const JOB: bool> Delegate<JOB> {
@@ -181,17 +182,17 @@ impl<const JOB: bool> DetachedTask for Delegate<JOB> {
     }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End {
-        // SAFETY: claimed, and the claim handed on.
+        // SAFETY: the task was claimed, and this has the claim.
         unsafe { (self.kind().execute)(self.slot, hook) }
     }
 
     fn refuse(&mut self, refusal: Refusal) -> u64 {
-        // SAFETY: likewise.
+        // SAFETY: the task was claimed, and this has the claim.
         unsafe { (self.kind().refuse)(self.slot, refusal) }
     }
 
     fn finish(self) {
-        // SAFETY: the handle is kept until this.
+        // SAFETY: the handle is kept until this call.
         let listener = unsafe { Slot::state(self.slot) }.finish_delegated();
         if let Some(listener) = &listener {
             listener.notify();

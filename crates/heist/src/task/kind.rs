@@ -1,5 +1,5 @@
-//! What can be done to the closures and results of tasks, by their types: the functions that a slot's
-//! `Kind` points to.
+//! What can be done with the closures and results of tasks, by their types: the functions that a slot's `Kind`
+//! points to.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use super::slot::{End, Kind, Refusal, Slot};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
-/// What a slot has to run.
+/// What a slot holds to be run.
 pub(super) trait Body<T> {
     fn call(self) -> T;
 }
@@ -22,7 +22,7 @@ impl<F: FnOnce() -> T, T> Body<T> for F {
     }
 }
 
-/// A part of a fork, and what it descends from.
+/// The closure of a job, and the job's root.
 pub(super) struct Rooted<F> {
     pub(super) root: usize,
     pub(super) closure: F,
@@ -34,19 +34,19 @@ impl<F: FnOnce() -> T, T> Body<T> for Rooted<F> {
     }
 }
 
-/// See [`Kind::root`].
+/// Implements [`Kind::root`] for jobs.
 unsafe fn root_of_job<F>(slot: NonNull<Slot>) -> usize {
-    // SAFETY: started by the caller, so the closure is there and the caller's.
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     unsafe { Slot::look(slot, |body: &Rooted<F>| body.root) }
 }
 
-/// See [`Kind::root`].
+/// Implements [`Kind::root`] for detached tasks.
 unsafe fn root_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
-    // SAFETY: started by the caller, so the detached task is there and the caller's.
+    // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
     unsafe { Slot::look(slot, E::root) }
 }
 
-/// Of a closure with a handle.
+/// Returns the kind of a closure with a handle.
 pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
     const {
         &Kind {
@@ -60,7 +60,7 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
     }
 }
 
-/// Of a closure that is part of a fork.
+/// Returns the kind of a closure that is a job.
 pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
     const {
         &Kind {
@@ -74,22 +74,22 @@ pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
     }
 }
 
-/// See [`Kind::execute`].
+/// Implements [`Kind::execute`].
 unsafe fn execute<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
-    // SAFETY: started by the caller, so the closure is there and the caller's.
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     let closure: F = unsafe { Slot::take(slot) };
     let (outcome, end): (Outcome<T>, _) = match catch_unwind(AssertUnwindSafe(|| closure.call())) {
         Ok(value) => (Ok(value), End::Completed),
         Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
     };
-    // SAFETY: the closure was taken out.
+    // SAFETY: the closure was taken out, so the room is empty.
     unsafe { Slot::put(slot, outcome) };
     end
 }
 
-/// See [`Kind::execute_alone`].
+/// Implements [`Kind::execute_alone`].
 unsafe fn execute_alone<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
-    // SAFETY: as in `execute`.
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     let closure: F = unsafe { Slot::take(slot) };
     match catch_unwind(AssertUnwindSafe(|| closure.call())) {
         Ok(value) => {
@@ -103,7 +103,7 @@ unsafe fn execute_alone<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
     }
 }
 
-/// Drops a result that nobody wants; if that panics, the hook is told.
+/// Drops a result that nobody takes. If that panics, the hook is called.
 #[inline]
 fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
     if !mem::needs_drop::<T>() {
@@ -116,80 +116,80 @@ fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
     }
 }
 
-/// See [`Kind::refuse`].
+/// Implements [`Kind::refuse`].
 unsafe fn refuse<F: Body<T>, T>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
-    // SAFETY: as in `execute`.
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     let closure: F = unsafe { Slot::take(slot) };
     contain(|| drop(closure));
-    // SAFETY: the closure was taken out.
+    // SAFETY: the closure was taken out, so the room is empty.
     unsafe { Slot::put::<Outcome<T>>(slot, Err(Failure::Refused(refusal))) };
     1
 }
 
-/// See [`Kind::discard`].
+/// Implements [`Kind::discard`].
 unsafe fn discard<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
-    // SAFETY: an outcome that is the caller's.
+    // SAFETY: the outcome is in the slot and belongs to the caller.
     match unsafe { Slot::take::<Outcome<T>>(slot) } {
         Ok(value) => drop_result(value, hook),
         Err(failure) => failure.report(),
     }
 }
 
-/// See [`Kind::discard`]: several results, each of which may panic when it is dropped.
+/// Implements [`Kind::discard`] for several results, each of which may panic when it is dropped.
 unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
-    // SAFETY: an outcome that is the caller's.
+    // SAFETY: the outcome is in the slot and belongs to the caller.
     match unsafe { Slot::take::<Outcome<Vec<T>>>(slot) } {
         Ok(values) => values.into_iter().for_each(|value| drop_result(value, hook)),
         Err(failure) => failure.report(),
     }
 }
 
-/// A task that looks after its own outcome.
+/// A task without a handle, which takes care of its own outcome.
 pub(crate) trait DetachedTask: Send {
-    /// Is it part of a fork? See [`Kind::root`].
+    /// Is it a job, a part of a fork? See [`Kind::root`].
     const JOB: bool = false;
 
-    /// For a part of a fork: what it descends from.
+    /// Returns the root of a job.
     fn root(&self) -> usize {
         unreachable!("only asked of parts of a fork")
     }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End;
 
-    /// It will not be run. How many tasks were in it?
+    /// Notes that the task will not run. Returns how many tasks it stands for.
     fn refuse(&mut self, refusal: Refusal) -> u64;
 
-    /// After one of these, when it has been counted: tells those who wait.
+    /// Notifies those who wait. Called after one of the above, when the task has been counted.
     fn finish(self);
 }
 
-/// See [`Kind::execute_alone`].
+/// Implements [`Kind::execute_alone`] for detached tasks.
 unsafe fn run_detached<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
-    // SAFETY: started by the caller, so the detached task is there and the caller's.
+    // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
     let mut detached: E = unsafe { Slot::take(slot) };
     let end = detached.run(hook);
-    // SAFETY: taken out above.
+    // SAFETY: taken out above, so the room is empty.
     unsafe { Slot::put(slot, detached) };
     end
 }
 
-/// See [`Kind::refuse`].
+/// Implements [`Kind::refuse`] for detached tasks.
 unsafe fn refuse_detached<E: DetachedTask>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
-    // SAFETY: as in `run_errand`.
+    // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
     let mut detached: E = unsafe { Slot::take(slot) };
     let count = detached.refuse(refusal);
-    // SAFETY: taken out above.
+    // SAFETY: taken out above, so the room is empty.
     unsafe { Slot::put(slot, detached) };
     count
 }
 
-/// See [`Kind::discard`]: what it leaves is itself.
+/// Implements [`Kind::discard`] for detached tasks, which leave themselves as the outcome.
 unsafe fn finish_detached<E: DetachedTask>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
-    // SAFETY: put back by one of the above.
+    // SAFETY: put back by one of the functions above.
     unsafe { Slot::take::<E>(slot) }.finish();
 }
 
-/// Of an detached task.
+/// Returns the kind of a detached task.
 pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
     const {
         &Kind {
@@ -203,7 +203,7 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
     }
 }
 
-/// Of a promise of several results.
+/// Returns the kind of a promise of several results.
 pub(super) fn of_promise<T>() -> &'static Kind {
     const {
         &Kind {
@@ -217,18 +217,18 @@ pub(super) fn of_promise<T>() -> &'static Kind {
     }
 }
 
-/// A promise is never in a queue and never claimed: it has been started from the beginning. And an
-/// detached task has no handle.
+/// A promise is never in a queue and never claimed: it counts as started from the beginning. A detached task has
+/// no handle that could claim it.
 unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
     unreachable!("a promise is kept, an detached is run alone")
 }
 
-/// Likewise.
+/// A promise is never in a queue.
 unsafe fn never_run_alone(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
     unreachable!("a promise is kept, not run")
 }
 
-/// Likewise.
+/// A promise is never in a queue.
 unsafe fn never_refused(_: NonNull<Slot>, _: Refusal) -> u64 {
     unreachable!("a promise is kept, not refused")
 }

@@ -1,4 +1,4 @@
-//! Who is to be told when something has happened: a thread that sleeps, or a future.
+//! Whom to notify when something has happened: a sleeping thread or a future.
 
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::panic::contain;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
 
-/// Aligned, so that a pointer to it leaves room for flags beside it in one word.
+/// Whom to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
 #[repr(align(16))]
 #[derive(Debug)]
 pub(crate) enum Listener {
@@ -16,7 +16,7 @@ pub(crate) enum Listener {
 }
 
 impl Listener {
-    /// For the thread that calls.
+    /// Returns a listener for the calling thread.
     pub(crate) fn thread() -> Self {
         Self::Thread(Sleeper { parker: Parker::new(), called: AtomicBool::new(false) })
     }
@@ -25,16 +25,16 @@ impl Listener {
         Self::Future(Mutex::new(Some(waker.clone())))
     }
 
-    /// A future's: whom to wake from now on.
+    /// Sets the waker of a future's listener.
     pub(crate) fn set_waker(&self, waker: &Waker) {
         let Self::Future(slot) = self else { unreachable!("a thread has no waker") };
         let new = waker.clone();
-        // Its drop is code of the executor's, and has no business under the lock.
+        // The old waker is dropped outside of the lock, because its drop is code of the executor.
         let old = lock(slot).replace(new);
         drop(old);
     }
 
-    /// Of a thread's own listener.
+    /// Returns the sleeper of a thread's own listener.
     pub(crate) fn sleeper(&self) -> &Sleeper {
         match self {
             Self::Thread(sleeper) => sleeper,
@@ -42,15 +42,14 @@ impl Listener {
         }
     }
 
-    /// Says that what the listener waits for has happened. It has no effect on one that waits no
-    /// longer.
+    /// Notifies the listener that what it waits for has happened. Has no effect if it waits no longer.
     pub(crate) fn notify(&self) {
         match self {
             Self::Thread(sleeper) => sleeper.parker.wake(),
             Self::Future(waker) => {
                 let waker = lock(waker).take();
                 if let Some(waker) = waker {
-                    // An executor's code, which may panic; the pool has no use for that.
+                    // The executor's code may panic, which is not the pool's concern.
                     contain(|| waker.wake());
                 }
             }
@@ -58,7 +57,7 @@ impl Listener {
     }
 }
 
-/// So that a thread can wait for what a future was polled for.
+/// Lets a thread wait for something that was registered by a poll of a future.
 impl Wake for Listener {
     fn wake(self: Arc<Self>) {
         self.notify();
@@ -69,25 +68,25 @@ impl Wake for Listener {
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     parker: Parker,
-    /// Has the pool called it to look for work? Cleared by the thread when it lies down, set by
+    /// Has the pool called the thread to look for work? Cleared by the thread when it prepares to sleep, set by
     /// whoever takes it off the list of sleepers; both under the lock of that list.
     called: AtomicBool,
 }
 
 impl Sleeper {
-    /// See [`Parker::park`].
+    /// Calls [`Parker::park`].
     pub(crate) fn park(&self) {
         self.parker.park();
     }
 
-    /// See [`Parker::park_for`].
+    /// Calls [`Parker::park_for`].
     pub(crate) fn park_for(&self, limit: Duration) {
         self.parker.park_for(limit);
     }
 
     pub(crate) fn prepare_sleep(&self) {
-        // Ordering: relaxed, for all three. It only says when to take the lock of the list, under which
-        // it was written.
+        // Ordering: relaxed, for all three accesses. It only says when to take the lock of the list, under which it
+        // was written.
         self.called.store(false, Ordering::Relaxed);
     }
 

@@ -1,6 +1,6 @@
-//! What a unit of work is: erased, executed at most once, small closures stored inline.
+//! A task: a type-erased closure that runs at most once. Small closures are stored inline.
 //!
-//! A [`Task`] is what the queues carry; a [`TaskHandle`] is what its handle holds. `state` says how the
+//! A [`Task`] is what the queues carry; a [`TaskHandle`] is what the handle of a task holds. `state` says how the
 //! two sides share the slot.
 
 mod state;
@@ -10,7 +10,7 @@ mod kind;
 
 #[cfg(not(any(loom, shuttle)))]
 mod recycle;
-/// The checkers see each slot made and freed.
+/// The checkers see each slot allocated and freed.
 #[cfg(any(loom, shuttle))]
 #[path = "fresh.rs"]
 mod recycle;
@@ -35,11 +35,11 @@ pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::State;
 
-/// A slot with nothing in its room.
+/// Returns a slot with an empty room.
 #[inline]
 fn make(kind: &'static Kind, state: State) -> NonNull<Slot> {
     let slot = recycle::take();
-    // SAFETY: fresh or recycled memory for a slot, which nobody else knows.
+    // SAFETY: fresh or recycled memory for a slot, which no other thread knows.
     unsafe {
         slot.write(Slot {
             kind,
@@ -51,24 +51,24 @@ fn make(kind: &'static Kind, state: State) -> NonNull<Slot> {
     slot
 }
 
-/// With it may go a waker, whose drop is code of an executor's.
+/// Drops a listener. It may hold a waker, whose drop is code of an executor.
 fn forget_listener(listener: Option<Arc<Listener>>) {
     if let Some(listener) = listener {
         contain(|| drop(listener));
     }
 }
 
-/// Drops the outcome and gives the slot back.
+/// Drops the outcome and frees the slot.
 ///
 /// # Safety
 ///
-/// The slot is the caller's alone, and holds an outcome.
+/// The slot belongs to the caller alone and holds an outcome.
 #[inline]
 unsafe fn dispose(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
-    // SAFETY: live.
+    // SAFETY: alive.
     let kind = unsafe { Slot::kind(slot) };
-    // SAFETY: an outcome that is the caller's.
+    // SAFETY: the outcome is in the slot and belongs to the caller.
     unsafe { (kind.discard)(slot, hook) };
-    // SAFETY: empty, and the caller's alone.
+    // SAFETY: the room is empty, and the slot belongs to the caller alone.
     unsafe { recycle::give(slot) };
 }

@@ -1,4 +1,4 @@
-//! What a task came to.
+//! The outcome of a task.
 
 use std::any::Any;
 
@@ -7,7 +7,7 @@ use crate::error::JoinError;
 use crate::panic::{Panic, PanicHook};
 use crate::sync::Arc;
 
-/// What is in the room once the task is done.
+/// What the room of a slot holds once the task is done.
 pub(super) type Outcome<T> = Result<T, Failure>;
 
 pub(crate) enum Failure {
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Refused(Refusal),
 }
 
-/// A panic, and who is to be told if nobody takes it.
+/// A panic, and the hook to call if nobody takes it.
 pub(crate) struct Report {
     panic: Panic,
     hook: Arc<PanicHook>,
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// Nobody takes it.
+    /// Reports a failure that nobody takes.
     pub(crate) fn report(self) {
         if let Self::Panicked(report) = self {
             report.hook.call(report.panic);

@@ -1,4 +1,4 @@
-//! Results that will be there without a task in a queue: those of a batch.
+//! Results that come without a task in a queue: those of a batch, and the end of a scope.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -12,25 +12,25 @@ use super::state::State;
 use super::{kind, make};
 use crate::panic::PanicHook;
 
-/// For somebody who will have results, and is no task in a queue.
+/// The duty to deliver results for which there is no task in a queue.
 pub(crate) struct Promise<T> {
     slot: NonNull<Slot>,
     results: PhantomData<Vec<T>>,
 }
 
-// SAFETY: a promise brings a result to the slot, from whatever thread it is on.
+// SAFETY: a promise moves a result to the slot, from whatever thread it is on.
 unsafe impl<T: Send> Send for Promise<T> {}
 
 impl<T: Send> Promise<T> {
-    /// A promise, and who waits for it.
+    /// Returns a promise, and the handle of whoever waits for it.
     pub(crate) fn new() -> (Self, TaskHandle<Vec<T>>) {
         let slot = make(kind::of_promise::<T>(), State::promised());
         (Self { slot, results: PhantomData }, TaskHandle::new(slot))
     }
 
-    pub(crate) fn keep(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {
+    pub(crate) fn fulfil(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {
         let slot = ManuallyDrop::new(self).slot;
-        // SAFETY: promised, so the room is empty and ours.
+        // SAFETY: only the promise writes to the room, which is empty.
         unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
         share(slot, hook);
     }
@@ -39,7 +39,7 @@ impl<T: Send> Promise<T> {
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         let refused = Err(Failure::Refused(Refusal::Stopped));
-        // SAFETY: promised, so the room is empty and ours.
+        // SAFETY: only the promise writes to the room, which is empty.
         unsafe { Slot::put::<Outcome<Vec<T>>>(self.slot, refused) };
         share(self.slot, None);
     }

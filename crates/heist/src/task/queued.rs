@@ -1,4 +1,4 @@
-//! The queue's side of a task: whoever takes it out of a queue runs it, or refuses it.
+//! The queue's side of a task: whoever takes it out of a queue runs it or refuses it.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -12,23 +12,22 @@ use super::{dispose, forget_listener, make};
 use crate::panic::PanicHook;
 use crate::sync::{Arc, prefetch};
 
-/// A task in a queue: one word. One that is dropped without having been run is refused: whoever
-/// waits for it is told.
+/// A task in a queue: one word. A task that is dropped without having run is refused, and whoever waits for it is
+/// notified.
 pub(crate) struct Task(NonNull<Slot>);
 
-// SAFETY: it is made of a closure and for a result that are both `Send`; `state` decides who
-// touches them.
+// SAFETY: the closure and the result are both `Send`; `state` decides which thread touches them.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// The closure of a part of a fork of up to this size needs no memory of its own.
+    /// The closure of a job of up to this size is stored in the slot.
     pub(crate) const ROOM_FOR_JOB: usize = ROOM - size_of::<Rooted<()>>();
 
-    /// A task, and the handle's side of it.
+    /// Returns a task, and the handle's side of it.
     ///
     /// # Safety
     ///
-    /// What the closure and its result borrow stays alive until the task is done.
+    /// What the closure and its result borrow stays valid until the task is done.
     #[inline]
     pub(crate) unsafe fn new<F, T>(closure: F) -> (Self, TaskHandle<T>)
     where
@@ -36,55 +35,55 @@ impl Task {
         T: Send,
     {
         let slot = make(kind::of_task::<F, T>(), State::queued());
-        // SAFETY: just made, and empty.
+        // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, closure) };
         (Self(slot), TaskHandle::new(slot))
     }
 
-    /// Likewise, a part of a fork, whose frame waits for it, and which descends from `root`.
+    /// Returns a job with that root, whose fork waits for it, and the handle's side of it.
     ///
     /// # Safety
     ///
-    /// As for [`new`](Self::new).
+    /// What the closure and its result borrow stays valid until the task is done.
     pub(crate) unsafe fn job<F, T>(root: usize, closure: F) -> (Self, TaskHandle<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
         let slot = make(kind::of_job::<F, T>(), State::queued());
-        // SAFETY: just made, and empty.
+        // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Rooted { root, closure }) };
         (Self(slot), TaskHandle::new(slot))
     }
 
-    /// A task that nobody has a handle to.
+    /// Returns a task without a handle.
     #[inline]
     pub(crate) fn detached<E: DetachedTask + 'static>(detached: E) -> Self {
-        // SAFETY: it borrows nothing.
+        // SAFETY: it is `'static`, so it borrows nothing.
         unsafe { Self::detached_borrowing(detached) }
     }
 
-    /// Likewise, one that borrows.
+    /// Returns a task without a handle, which may borrow.
     ///
     /// # Safety
     ///
-    /// What it borrows stays alive until it is finished.
+    /// What it borrows stays valid until it is finished.
     #[inline]
     pub(crate) unsafe fn detached_borrowing<E: DetachedTask>(detached: E) -> Self {
         let slot = make(kind::of_detached::<E>(), State::alone());
-        // SAFETY: just made, and empty.
+        // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, detached) };
         Self(slot)
     }
 
-    /// By which it is told from others.
+    /// Returns a number that tells the task from all others that are alive.
     pub(crate) fn id(&self) -> usize {
         self.0.addr().get()
     }
 
-    /// Gives it up if the handle's side has run it, or is about to.
+    /// Returns the task, or drops it if it is a stale entry: the handle's side has claimed it.
     pub(crate) fn unless_stale(self) -> Option<Self> {
-        // SAFETY: the queue's side keeps it alive.
+        // SAFETY: the queue's side keeps the slot alive.
         if !unsafe { Slot::state(self.0) }.is_started() {
             return Some(self);
         }
@@ -92,18 +91,18 @@ impl Task {
         None
     }
 
-    /// It will be run soon.
+    /// Prefetches the slot of a task that will run soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
         prefetch(self.0.as_ptr());
     }
 
-    /// Takes the task out of a queue's hands, to be run or refused; `None` if the handle's side was
+    /// Starts the task, which must then be run or refused. Returns `None` for a stale entry: the handle's side was
     /// faster.
     #[inline]
     pub(crate) fn start(self) -> Option<Started> {
         let slot = ManuallyDrop::new(self).0;
-        // SAFETY: the queue's side keeps it alive.
+        // SAFETY: the queue's side keeps the slot alive.
         match unsafe { Slot::state(slot) }.start() {
             Start::Alone => Some(Started { slot, alone: true }),
             Start::Ours => Some(Started { slot, alone: false }),
@@ -117,7 +116,7 @@ impl Task {
 
 #[cold]
 fn drop_stale(slot: NonNull<Slot>) {
-    // SAFETY: the queue's side keeps it alive.
+    // SAFETY: the queue's side keeps the slot alive.
     if unsafe { Slot::state(slot) }.leave_queue() == Left::Last {
         // SAFETY: the handle's side has taken the outcome and is gone.
         unsafe { recycle::give(slot) };
@@ -134,14 +133,14 @@ impl Drop for Task {
     }
 }
 
-/// A task that this thread is to run or to refuse, on the queue's side.
+/// A task that was started on the queue's side, and must be run or refused.
 #[must_use]
 pub(crate) struct Started {
     slot: NonNull<Slot>,
     alone: bool,
 }
 
-/// A task that has its outcome, which is still to be published.
+/// A task that has its outcome, which is still to be delivered.
 #[must_use]
 pub(crate) struct Ended {
     slot: NonNull<Slot>,
@@ -152,35 +151,36 @@ pub(crate) struct Ended {
 enum Rest {
     /// The handle's side may want the outcome.
     Shared,
-    /// Nobody wants the outcome, and it is there.
+    /// Nobody wants the outcome, which is in the slot.
     Full,
-    /// Nobody wants the outcome, and it is gone.
+    /// Nobody wanted the outcome, which was dropped.
     Empty,
 }
 
 impl Started {
-    /// Is it part of a fork?
+    /// Returns whether the task is a job, a part of a fork.
     #[inline]
     pub(crate) fn is_job(&self) -> bool {
-        // SAFETY: live.
+        // SAFETY: alive.
         unsafe { Slot::kind(self.slot) }.root.is_some()
     }
 
-    /// What it descends from: itself, unless it is part of a fork.
+    /// Returns the root of the task: itself, unless it is a job.
     #[inline]
     pub(crate) fn root(&self) -> usize {
-        // SAFETY: live.
+        // SAFETY: alive.
         match unsafe { Slot::kind(self.slot) }.root {
             None => self.slot.addr().get(),
-            // SAFETY: started, by us.
+            // SAFETY: started by this side.
             Some(root) => unsafe { root(self.slot) },
         }
     }
 
-    /// It is not for us: back to a queue. Whoever waits for it may have taken it to be running.
+    /// Makes a task for a queue of it again, because it must not run here. Whoever waits for it may have taken it for
+    /// running.
     pub(crate) fn postpone(self) -> Task {
         if !self.alone {
-            // SAFETY: live.
+            // SAFETY: alive.
             unsafe { Slot::state(self.slot) }.postpone();
         }
         Task(self.slot)
@@ -189,51 +189,51 @@ impl Started {
     #[inline]
     pub(crate) fn execute(self, hook: &Arc<PanicHook>) -> (End, Ended) {
         let Self { slot, alone } = self;
-        // SAFETY: live.
+        // SAFETY: alive.
         let kind = unsafe { Slot::kind(slot) };
         if !alone {
-            // SAFETY: started, by us.
+            // SAFETY: started by this side.
             let end = unsafe { (kind.execute)(slot, hook) };
             return (end, Ended { slot, rest: Rest::Shared });
         }
-        // SAFETY: started, by us, and nobody else looks.
+        // SAFETY: started by this side, and no other thread looks.
         let end = unsafe { (kind.execute_alone)(slot, hook) };
         let rest = if kind.leaves { Rest::Full } else { Rest::Empty };
         (end, Ended { slot, rest })
     }
 
-    /// Also says how many tasks are refused with it.
+    /// Refuses the task. Also returns how many tasks it stands for.
     pub(crate) fn refuse(self, refusal: Refusal) -> (u64, Ended) {
         let Self { slot, alone } = self;
-        // SAFETY: live.
+        // SAFETY: alive.
         let kind = unsafe { Slot::kind(slot) };
-        // SAFETY: started, by us.
+        // SAFETY: started by this side.
         let count = unsafe { (kind.refuse)(slot, refusal) };
         (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Shared } })
     }
 }
 
 impl Ended {
-    /// Lets the handle's side have it; without one, drops it and tells the hook what panics.
+    /// Delivers the outcome to the handle's side. Without one, drops the outcome, and passes a panic to the hook.
     #[inline(always)]
     pub(crate) fn deliver(self, hook: Option<&PanicHook>) {
         let Self { slot, rest } = self;
         match rest {
             Rest::Shared => share(slot, hook),
-            // SAFETY: ours alone, with an outcome.
+            // SAFETY: the slot belongs to this side alone and holds an outcome.
             Rest::Full => unsafe { dispose(slot, hook) },
-            // SAFETY: ours alone, and its outcome is gone.
+            // SAFETY: the slot belongs to this side alone, and its room is empty.
             Rest::Empty => unsafe { recycle::give(slot) },
         }
     }
 }
 
-/// Queue's side: the outcome is there for the handle's side, if that is still there.
+/// Queue's side: delivers the outcome to the handle's side, if that has not let go.
 pub(super) fn share(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
-    // SAFETY: live until the queue's side lets go.
+    // SAFETY: alive until the queue's side lets go.
     let (left, listener) = unsafe { Slot::state(slot) }.finish();
     if left == Left::Last {
-        // SAFETY: ours alone, with an outcome.
+        // SAFETY: the slot belongs to this side alone and holds an outcome.
         unsafe { dispose(slot, hook) };
         forget_listener(listener);
     } else if let Some(listener) = listener {

@@ -1,13 +1,13 @@
 //! Where slots come from and go to: a stack of free slots per thread, and a depot between threads.
 //!
-//! A slot is made on one thread and given back on another as often as not, so a thread that only
-//! gives would collect what a thread that only takes must allocate. So they trade, by the *crate* of
-//! slots: a thread with two crates of free slots gives one to the depot, one that has run out fetches
-//! one there. The depot's lock is taken once in `CRATE` tasks at most.
+//! A slot is often made on one thread and freed on another, so that a thread which only frees would collect what
+//! a thread which only makes must allocate. So threads exchange slots, by the *crate*: a thread with two crates
+//! of free slots gives one to the depot, and a thread that has run out fetches one there. The depot's lock is
+//! taken at most once in `CRATE` tasks.
 //!
-//! Memory comes in slabs of several crates, so that slots that are used one after the other lie side by
-//! side. What the depot has no use for goes back to its slab, and a slab that is whole again goes
-//! back to the allocator.
+//! Memory comes in slabs of several crates, so that slots that are used one after the other lie side by side.
+//! Slots that the depot does not keep go back to their slab, and a slab that is complete again goes back to the
+//! allocator.
 
 use std::alloc::Layout;
 use std::cell::Cell;
@@ -17,23 +17,23 @@ use std::ptr::{self, NonNull};
 use super::slot::Slot;
 use crate::sync::{Mutex, lock};
 
-/// Slots in a crate. A guess: 4 KiB, and the depot's lock is out of the picture.
+/// The number of slots in a crate. A guess: 4 KiB, large enough that the depot's lock does not matter.
 const CRATE: usize = 63;
 
-/// Crates in a slab.
+/// The number of crates in a slab.
 const CRATES: usize = 16;
 
-/// The most crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
-/// would rather keep than fetch again.
+/// The largest number of crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
+/// would rather keep than allocate again.
 const DEPOT: usize = (1 << 20) / CRATE;
 
 type Crate = [NonNull<Slot>; CRATE];
 
-/// Aligned to its size, so that a slot's address tells its slab's. That costs up to a page for the
-/// allocator's use, which is little beside this size.
+/// Aligned to its size, so that the address of a slot tells that of its slab. That costs up to a page for the
+/// allocator's own use, which is little compared with the size.
 #[repr(C, align(65536))]
 struct Slab {
-    /// How many of its slots nobody has. Touched under the depot's lock.
+    /// The number of free slots that have come back. Touched under the depot's lock.
     home: usize,
     slots: [MaybeUninit<Slot>; CRATE * CRATES],
 }
@@ -41,7 +41,7 @@ struct Slab {
 const _: () = assert!(size_of::<Slab>() == align_of::<Slab>(), "a slab fits its alignment");
 
 impl Slab {
-    /// Memory for a crate, and for others, which go to the depot.
+    /// Returns memory for one crate, and for others, which go to the depot.
     #[cold]
     fn allocate(depot: &mut Depot) -> Crate {
         let layout = Layout::new::<Self>();
@@ -52,12 +52,12 @@ impl Slab {
         };
         // SAFETY: fresh memory for a slab.
         let home = unsafe { &raw mut (*slab.as_ptr()).home };
-        // SAFETY: likewise.
+        // SAFETY: fresh memory for a slab.
         unsafe { home.write(0) };
         let slot = |n: usize| {
-            // SAFETY: within the array; an address, and no more.
+            // SAFETY: within the array; only the address is taken.
             let slot = unsafe { &raw mut (*slab.as_ptr()).slots[n] };
-            // SAFETY: not null: within the allocation.
+            // SAFETY: not null, because it is within the allocation.
             unsafe { NonNull::new_unchecked(slot.cast()) }
         };
         let of_slab = |index: usize| std::array::from_fn(|n| slot(index * CRATE + n));
@@ -65,28 +65,29 @@ impl Slab {
         of_slab(0)
     }
 
-    /// Takes back a slot, and is gone if it was the last one.
+    /// Takes back a slot, and frees the slab if it was the last one.
     ///
     /// # Safety
     ///
-    /// The slot is free and from a slab, nobody uses it afterwards, and the depot is locked.
+    /// The slot is free and came from a slab, nothing uses it afterwards, and the depot is locked.
     unsafe fn take_back(slot: NonNull<Slot>) {
         let slab =
             slot.as_ptr().map_addr(|address| address & !(size_of::<Self>() - 1)).cast::<Self>();
-        // SAFETY: a slab is alive while a slot of it is out, and its count is the depot's.
+        // SAFETY: a slab is alive while one of its slots has not come back, and its count is guarded by the depot's
+        // lock.
         let home = unsafe { &mut (*slab).home };
         *home += 1;
         if *home == CRATE * CRATES {
-            // SAFETY: from the allocator, with this layout, and nobody has a slot of it any more.
+            // SAFETY: it came from the allocator, with this layout, and none of its slots is in use any more.
             unsafe { std::alloc::dealloc(slab.cast(), Layout::new::<Self>()) };
         }
     }
 }
 
-/// What threads pass on to each other.
+/// The slots that threads exchange.
 struct Depot {
     crates: Vec<Crate>,
-    /// How many pools there are. With the last one, the depot is emptied.
+    /// The number of pools. When the last one goes, the depot is emptied.
     pools: usize,
 }
 
@@ -96,12 +97,12 @@ impl Depot {
     }
 }
 
-// SAFETY: the slots in its crates are free, and nobody else knows them.
+// SAFETY: the slots in its crates are free, and no other thread knows them.
 unsafe impl Send for Depot {}
 
 static DEPOT_OF_ALL: Mutex<Depot> = Mutex::new(Depot { crates: Vec::new(), pools: 0 });
 
-/// A thread's own: two crates at most.
+/// A thread's own free slots: two crates at most.
 struct Local {
     slots: [Cell<*mut Slot>; 2 * CRATE],
     len: Cell<usize>,
@@ -121,7 +122,7 @@ impl Local {
         }
         let len = self.len.get() - 1;
         self.len.set(len);
-        // SAFETY: below `len` there are slots.
+        // SAFETY: all entries below `len` are slots.
         unsafe { NonNull::new_unchecked(self.slots[len].get()) }
     }
 
@@ -135,7 +136,7 @@ impl Local {
         self.len.set(len + 1);
     }
 
-    /// There is none: a crate from the depot, or a new one.
+    /// Gets a crate from the depot, or a new one, because there is no free slot.
     #[cold]
     #[inline(never)]
     fn fetch(&self) {
@@ -146,7 +147,7 @@ impl Local {
         self.len.set(CRATE);
     }
 
-    /// There are too many: the older half goes to the depot.
+    /// Gives the older half to the depot, because there are too many.
     #[cold]
     #[inline(never)]
     fn put_away(&self) {
@@ -176,15 +177,15 @@ impl Drop for Local {
 /// Gives free slots back to their slabs.
 fn release(_locked: &Depot, slots: impl IntoIterator<Item = NonNull<Slot>>) {
     for slot in slots {
-        // SAFETY: free, from a slab, and dropped here; the depot is locked.
+        // SAFETY: free, from a slab, and not used afterwards; the depot is locked.
         unsafe { Slab::take_back(slot) };
     }
 }
 
-/// Memory for a slot, not initialized.
+/// Returns memory for a slot, not initialized.
 #[inline]
 pub(super) fn take() -> NonNull<Slot> {
-    // A thread that is being torn down has no stack of slots any more.
+    // A thread whose thread-locals are being destroyed has no stack of slots any more.
     LOCAL.try_with(Local::take).unwrap_or_else(|_| take_one())
 }
 
@@ -196,9 +197,11 @@ fn take_one() -> NonNull<Slot> {
     slot
 }
 
+/// Frees a slot.
+///
 /// # Safety
 ///
-/// From [`take`], the caller's alone, and its room is empty.
+/// The slot came from [`take`], belongs to the caller alone, and its room is empty.
 #[inline(always)]
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
     if LOCAL.try_with(|local| local.give(slot)).is_err() {
@@ -206,7 +209,7 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
     }
 }
 
-/// Says that there is a pool, and that slots are worth keeping, until it is dropped.
+/// Keeps free slots for reuse as long as it exists. Every pool has one.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {
@@ -217,8 +220,8 @@ impl SlotLease {
 }
 
 impl Drop for SlotLease {
-    /// With the last pool the memory goes back; what threads have on their stacks is theirs until
-    /// they end.
+    /// With the last pool the depot's memory is freed. What threads have on their own stacks stays theirs until they
+    /// end.
     fn drop(&mut self) {
         let mut depot = lock(&DEPOT_OF_ALL);
         depot.pools -= 1;

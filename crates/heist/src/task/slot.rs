@@ -7,18 +7,18 @@ use super::state::State;
 use crate::panic::PanicHook;
 use crate::sync::{Arc, UnsafeCell};
 
-/// Closures and results up to this size lie in the slot; larger ones are boxed.
+/// Closures and results of up to this size lie in the slot; larger ones are boxed.
 pub(crate) const ROOM: usize = 48;
 
-/// A slot is a cache line, aligned as one, so that two tasks never share one.
+/// A slot is one cache line, aligned as one, so that two tasks never share one.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
-    /// What the closure and the result are. Written when the task is made, before anybody else
-    /// sees the slot.
+    /// The functions for the types of the closure and the result. Written when the task is made, before another
+    /// thread sees the slot.
     pub(super) kind: &'static Kind,
     pub(super) state: State,
-    /// The closure, until somebody has started it; then the outcome, from `DONE` on. Touched by the
-    /// side that started the task, and after `DONE` by the handle's side or by the last one.
+    /// The closure, until the task was started; then the outcome, from `DONE` on. Touched by the side that started
+    /// the task, and after `DONE` by the handle's side or by the side that lets go last.
     pub(super) room: UnsafeCell<Room>,
     /// Stands for the slot's memory, so that a model sees its use and its end. It takes no space.
     pub(super) memory: UnsafeCell<()>,
@@ -48,111 +48,114 @@ pub(crate) enum Refusal {
     Stopped,
 }
 
-/// What can be done to a task whose types are forgotten.
+/// What can be done with a task whose types were erased.
 pub(super) struct Kind {
-    /// Runs the closure and leaves the outcome. Needs: started, by the caller.
+    /// Runs the closure and puts the outcome into the room. Requires: started by the caller.
     pub(super) execute: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
-    /// Runs the closure and drops the result, or tells the hook of the panic; whether something is
-    /// left in the room, `leaves` says. Needs: started, by the caller, and nobody else will ever look.
+    /// Runs the closure and drops the result, or passes the panic to the hook. `leaves` says whether something is
+    /// left in the room. Requires: started by the caller, and no other thread will ever look.
     pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
-    /// For a part of a fork, which is never refused: what it descends from. Needs: started, by the
-    /// caller.
+    /// Returns the root of a job, which is never refused. Requires: started by the caller.
     pub(super) root: Option<unsafe fn(NonNull<Slot>) -> usize>,
-    /// Drops the closure and leaves a refusal as the outcome. How many tasks were in it? Needs:
-    /// started, by the caller.
+    /// Drops the closure and puts a refusal into the room. Returns how many tasks it stands for. Requires: started by
+    /// the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
-    /// Drops the outcome, which nobody wants; what panics meanwhile goes to the hook. Needs: an
-    /// outcome that is there and the caller's.
+    /// Drops an outcome that nobody takes; panics meanwhile go to the hook. Requires: the outcome is in the room and
+    /// belongs to the caller.
     pub(super) discard: unsafe fn(NonNull<Slot>, Option<&PanicHook>),
 }
 
 impl Slot {
+    /// Returns the kind of the task.
+    ///
     /// # Safety
     ///
-    /// The slot is live.
+    /// The slot is alive.
     #[inline(always)]
     pub(super) unsafe fn kind(slot: NonNull<Self>) -> &'static Kind {
-        // SAFETY: live, and `kind` is not written once the slot is shared.
+        // SAFETY: alive, and `kind` is not written once the slot is shared.
         unsafe { (*slot.as_ptr()).kind }
     }
 
+    /// Returns the state of the task.
+    ///
     /// # Safety
     ///
-    /// The slot is live for as long as the reference is used.
+    /// The slot is alive for as long as the reference is used.
     #[inline(always)]
     pub(super) unsafe fn state<'a>(slot: NonNull<Self>) -> &'a State {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller's promise.
         let slot = unsafe { slot.as_ref() };
         slot.memory.with(|_| ());
         &slot.state
     }
 
-    /// Puts a value into the room, or a box with it.
+    /// Puts a value, or a box with it, into the room.
     ///
     /// # Safety
     ///
-    /// The slot is live, the room is the caller's, and what was in it has been taken out.
+    /// The slot is alive, the room belongs to the caller, and it is empty.
     #[inline(always)]
     pub(super) unsafe fn put<X>(slot: NonNull<Self>, value: X) {
-        // SAFETY: live.
+        // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with_mut(|room| {
             if fits::<X>() {
-                // SAFETY: the room is the caller's, large enough and aligned for an `X`.
+                // SAFETY: the room belongs to the caller, and is large enough and aligned for an `X`.
                 unsafe { room.cast::<X>().write(value) };
             } else {
-                // SAFETY: likewise for a pointer.
+                // SAFETY: the room belongs to the caller, and is large enough and aligned for a pointer.
                 unsafe { room.cast::<*mut X>().write(Box::into_raw(Box::new(value))) };
             }
         });
     }
 
-    /// Looks at what [`put`](Self::put) put there.
+    /// Calls a function with what [`put`](Self::put) has put there.
     ///
     /// # Safety
     ///
-    /// The slot is live, the room is the caller's and holds an `X`.
+    /// The slot is alive, and the room belongs to the caller and holds an `X`.
     pub(super) unsafe fn look<X, R>(slot: NonNull<Self>, f: impl FnOnce(&X) -> R) -> R {
-        // SAFETY: live.
+        // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with(|room| {
             let place = if fits::<X>() {
                 room.cast::<X>()
             } else {
-                // SAFETY: a pointer to one is there.
+                // SAFETY: the room holds a pointer to an `X`.
                 unsafe { room.cast::<*const X>().read() }
             };
-            // SAFETY: an `X` is there.
+            // SAFETY: the room holds an `X`.
             f(unsafe { &*place })
         })
     }
 
-    /// Takes out what [`put`](Self::put) put there.
+    /// Moves out what [`put`](Self::put) has put there.
     ///
     /// # Safety
     ///
-    /// The slot is live, the room is the caller's and holds an `X`, which is taken once.
+    /// The slot is alive, and the room belongs to the caller and holds an `X`, which is moved out once.
     #[inline(always)]
     pub(super) unsafe fn take<X>(slot: NonNull<Self>) -> X {
-        // SAFETY: live.
+        // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with(|room| {
             if fits::<X>() {
-                // SAFETY: an `X` is there, and is taken once.
+                // SAFETY: the room holds an `X`, which is moved out once.
                 unsafe { room.cast::<X>().read() }
             } else {
-                // SAFETY: a pointer to one is there.
+                // SAFETY: the room holds a pointer to an `X`.
                 let boxed = unsafe { room.cast::<*mut X>().read() };
-                // SAFETY: it came from a box, and is taken once.
+                // SAFETY: it came from a box, and is moved out once.
                 *unsafe { Box::from_raw(boxed) }
             }
         })
     }
 }
 
-/// Does it lie in the slot?
+/// Returns whether an `X` lies in the slot itself.
 const fn fits<X>() -> bool {
     size_of::<X>() <= ROOM && align_of::<X>() <= align_of::<Room>()
 }
