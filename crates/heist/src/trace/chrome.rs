@@ -1,4 +1,4 @@
-//! A trace as a file in the format that Chrome's and Perfetto's viewers read: "Trace Event Format", in JSON.
+//! Writes a trace in the format that Chrome's and Perfetto's viewers read: the "Trace Event Format", in JSON.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use super::event::{Event, EventKind, ThreadTrace, Trace};
 
 impl Trace {
-    /// Writes it as a JSON file that [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show: a process for the pool, a track for
-    /// each thread, with its tasks and its sleep; steals, and what else happened, as marks on it.
+    /// Writes the trace as a JSON file that [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show. The pool
+    /// is a process. Each thread is a track with its tasks and its sleep; steals and other events are marks on it.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
@@ -19,13 +19,14 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// Returns the errors of the writer.
     pub fn write_chrome(&self, mut out: impl Write) -> io::Result<()> {
         write(&mut out, [(self, 0)].into_iter())
     }
 }
 
-/// The pools of a program, each as a process, and how many nanoseconds after the beginning of the file each was started.
+/// Writes the pools of a program, each as a process, and each with the number of nanoseconds between the
+/// beginning of the file and its start.
 pub(super) fn write<'t>(
     out: &mut dyn Write,
     traces: impl Iterator<Item = (&'t Trace, u64)>,
@@ -34,7 +35,7 @@ pub(super) fn write<'t>(
     file.out.write_all(b"{\"traceEvents\":[")?;
     for (pool, (trace, start)) in traces.enumerate() {
         file.start = start;
-        // Viewers take zero for none.
+        // Viewers take zero for no number.
         file.pool(pool + 1, trace)?;
     }
     file.out.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")
@@ -43,13 +44,13 @@ pub(super) fn write<'t>(
 /// A file that is being written.
 struct Chrome<'o> {
     out: &'o mut dyn Write,
-    /// Is there an event in it?
+    /// Does the file contain an event already?
     any: bool,
-    /// Of the pool that is being written.
+    /// The start of the pool that is being written.
     start: u64,
 }
 
-/// Whose event it is, as every line says.
+/// The process and the thread of an event, which every line states.
 #[derive(Clone, Copy)]
 struct Track {
     pool: usize,
@@ -115,14 +116,15 @@ impl Chrome<'_> {
                 _ => self.mark(track, event)?,
             }
         }
-        // What goes on.
+        // Closes the bars that are still open.
         while let Some((bar, _)) = open.last().copied() {
             self.close(track, &mut open, bar, end)?;
         }
         Ok(())
     }
 
-    /// The bar that was opened last ends, if it is one of these: what has no beginning began before the first event that is kept.
+    /// Closes the bar that was opened last, if it is one of these. An end without a beginning began before the first
+    /// event that was kept.
     fn close(
         &mut self,
         track: Track,
@@ -166,7 +168,7 @@ impl Chrome<'_> {
     }
 }
 
-/// Nanoseconds, as the format counts time.
+/// Formats nanoseconds as the microseconds of the format.
 struct Micros(u64);
 
 impl fmt::Display for Micros {
@@ -175,7 +177,7 @@ impl fmt::Display for Micros {
     }
 }
 
-/// A JSON string.
+/// Formats a JSON string.
 struct Text<'t>(&'t str);
 
 impl fmt::Display for Text<'_> {

@@ -1,4 +1,4 @@
-//! What a trace is made of.
+//! What a trace consists of.
 
 /// The last events of every thread of a pool; see [`Pool::trace_snapshot`](crate::Pool::trace_snapshot).
 ///
@@ -11,13 +11,14 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trace {
-    /// What the pool is: its strategy.
+    /// The name of the pool: its strategy.
     pub pool: String,
-    /// How many workers it has.
+    /// The number of workers.
     pub workers: usize,
-    /// From the start of the pool to this snapshot.
+    /// The time from the start of the pool to this snapshot.
     pub nanoseconds: u64,
-    /// Every thread that has been in the pool, in the order in which they came; of those that have ended, only so many.
+    /// Every thread of the pool, in the order in which they were started. Of the threads that have ended, only some
+    /// are kept.
     pub threads: Vec<ThreadTrace>,
 }
 
@@ -33,11 +34,11 @@ pub struct Trace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadTrace {
-    /// Its name, empty if it has none.
+    /// The name of the thread, empty if it has none.
     pub name: String,
-    /// Events that are no longer kept, because newer ones took their place.
+    /// The number of events that were overwritten by newer ones.
     pub lost: u64,
-    /// In the order in which they happened.
+    /// The events, in the order in which they happened.
     pub events: Vec<Event>,
 }
 
@@ -55,9 +56,9 @@ pub struct ThreadTrace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Event {
-    /// When, from the start of the pool.
+    /// The time since the start of the pool.
     pub nanoseconds: u64,
-    /// What.
+    /// What happened.
     pub kind: EventKind,
 }
 
@@ -78,49 +79,49 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
-    /// Begins to run a task. One that waits for another may run some on top of it.
+    /// Begins to run a task. While a task waits, its thread may run others on top of it.
     Start,
-    /// The task that was begun last has ended.
+    /// Ends the task that was begun last.
     End,
-    /// Took tasks from another worker: the oldest to run, the others to its own deque.
+    /// Steals tasks from another worker: the oldest to run, the others into its own deque.
     Steal {
-        /// The worker's number.
+        /// The number of the worker that they were stolen from.
         victim: usize,
-        /// How many.
+        /// The number of tasks.
         tasks: usize,
     },
-    /// Took tasks that came from outside.
+    /// Takes tasks from the injector, which came from outside.
     InjectorTake {
-        /// How many.
+        /// The number of tasks.
         tasks: usize,
     },
-    /// Put second halves of joins, or parts of a scope, where others can take them.
+    /// Publishes second halves of joins, or parts of a scope, so that other workers can take them.
     Publish {
-        /// How many.
+        /// The number of jobs.
         tasks: usize,
     },
-    /// Goes to sleep: for want of work, or because what it waits for is not done.
+    /// Goes to sleep, because there is no work, or because what it waits for is not done.
     Park,
     /// Is awake again.
     Unpark,
-    /// Woke a worker, of this pool or of another, because there is work.
+    /// Wakes a worker, of this pool or of another, because there is work.
     Wake,
-    /// Is the worker of this number from now on.
+    /// Begins to be the worker with this number: the thread has acquired its core.
     WorkerBegin {
         /// The worker's number.
         worker: usize,
     },
-    /// Is no worker any more: another thread has its place, or the pool has come to its end.
+    /// Ends to be a worker: another thread has its core, or the pool has shut down.
     WorkerEnd,
 }
 
-/// Where the worker's number stands in a word.
+/// The position of the worker's number in a word.
 const WORKER: u32 = 8;
-/// And how many tasks.
+/// The position of the number of tasks in a word.
 const TASKS: u32 = 32;
 
 impl EventKind {
-    /// As one word: what in the lowest byte, a worker above it, a number of tasks above that.
+    /// Packs the kind into one word: the kind in the lowest byte, a worker above it, a number of tasks above that.
     pub(super) fn pack(self) -> u64 {
         let tasks = |count: usize| u64::from(u32::try_from(count).unwrap_or(u32::MAX)) << TASKS;
         // There are less than 2^16 workers.
@@ -139,7 +140,7 @@ impl EventKind {
         }
     }
 
-    /// The other way round.
+    /// Unpacks what [`pack`](Self::pack) has packed.
     pub(super) fn unpack(word: u64) -> Self {
         let worker = (word >> WORKER & 0xFF_FFFF) as usize;
         let tasks = (word >> TASKS) as usize;

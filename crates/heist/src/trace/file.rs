@@ -1,4 +1,4 @@
-//! `HEIST_TRACE`: the traces of all pools of a program, in a file, at its end.
+//! `HEIST_TRACE`: writes the traces of all pools of a program to a file when the program exits.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -11,13 +11,13 @@ use super::chrome;
 use super::log::Log;
 use crate::sync::{Arc, Mutex, lock};
 
-/// Names the file.
+/// The environment variable that names the file.
 const ENVIRONMENT: &str = "HEIST_TRACE";
 
-/// Pools of which the last events are kept, also after their end. A program may start any number.
+/// The number of pools whose last events are kept, also after their end. A program may start any number of pools.
 const POOLS: usize = 64;
 
-/// Where to, by which process: a child that was forked has all of this, and none of the threads.
+/// The file, and the process that writes it: a forked child has a copy of all of this, but none of the threads.
 struct Place {
     file: PathBuf,
     process: u32,
@@ -27,12 +27,12 @@ static PLACE: OnceLock<Place> = OnceLock::new();
 
 static LOGS: Mutex<Vec<Arc<Log>>> = Mutex::new(Vec::new());
 
-/// Does the environment ask for a trace?
+/// Returns whether the environment requests a trace.
 pub(super) fn is_wanted() -> bool {
     env::var_os(ENVIRONMENT).is_some_and(|name| !name.is_empty())
 }
 
-/// Will be written when the program ends.
+/// Keeps a log, to be written when the program exits.
 pub(super) fn keep(log: Arc<Log>) -> Arc<Log> {
     PLACE.get_or_init(|| {
         at_exit(write);
@@ -50,13 +50,13 @@ pub(super) fn keep(log: Arc<Log>) -> Arc<Log> {
 
 #[cfg(any(unix, windows))]
 fn at_exit(function: extern "C" fn()) {
-    // If the system has no place for it, there is no file, and nobody to tell.
+    // If the system cannot register the function, there is no file, and nobody who could be told.
     //
-    // SAFETY: the function does not unwind, and uses nothing that is gone when a program ends.
+    // SAFETY: the function does not unwind, and uses nothing that is gone when a program exits.
     let _ = unsafe { libc::atexit(function) };
 }
 
-/// Nobody says when the end has come.
+/// On this system a program's exit cannot be observed.
 #[cfg(not(any(unix, windows)))]
 fn at_exit(_: extern "C" fn()) {}
 
@@ -75,7 +75,7 @@ extern "C" fn write() {
         file.flush()
     });
     if let Err(error) = written {
-        // Not `eprintln!`, which panics if there is no stderr any more.
+        // Not `eprintln!`, which panics if stderr is closed.
         let _ = writeln!(
             std::io::stderr(),
             "heist: no trace was written to {}: {error}; set {ENVIRONMENT} to a file in a folder that exists",
@@ -85,7 +85,8 @@ extern "C" fn write() {
 }
 
 impl Place {
-    /// As the environment and the working directory are now; the program may change both.
+    /// Returns the file by the environment and the working directory as they are now; the program may change both
+    /// later.
     fn now() -> Self {
         let name = with_process(&env::var_os(ENVIRONMENT).unwrap_or_default());
         let file = std::path::absolute(&name).unwrap_or(name);
@@ -93,7 +94,7 @@ impl Place {
     }
 }
 
-/// `%p` is the number of the process.
+/// Replaces `%p` by the process id.
 fn with_process(name: &OsStr) -> PathBuf {
     match name.to_str() {
         Some(name) => name.replace("%p", &process::id().to_string()).into(),

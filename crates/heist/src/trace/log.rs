@@ -1,4 +1,4 @@
-//! All that a pool keeps for its trace.
+//! The trace of one pool: a ring of events for each of its threads.
 
 use std::time::Instant;
 
@@ -6,23 +6,24 @@ use super::event::{Event, EventKind, ThreadTrace, Trace};
 use super::ring::{Kept, Ring};
 use crate::sync::{Arc, Mutex, lock};
 
-/// The most events of each thread: with the slot that is being written, a quarter of a gigabyte.
+/// The largest number of events for each thread. With the slot that is being written, a quarter of a gigabyte.
 pub(crate) const MOST_EVENTS: usize = (1 << 24) - 1;
 
-/// Fewer make no sense.
+/// The smallest useful number of events.
 const FEWEST_EVENTS: usize = 16;
 
-/// Threads that have ended and are still in the trace. A pool whose tasks wait for each other may start many.
+/// The number of threads that are kept in the trace after their end. A pool whose tasks wait for each other may
+/// start many.
 const ENDED: usize = 64;
 
-/// What one thread writes, and others read.
-pub(super) struct Lane {
+/// The events of one thread, which it writes and others read.
+pub(super) struct ThreadEvents {
     pub(super) ring: Ring,
-    /// Of the pool.
+    /// The start of the pool.
     start: Instant,
 }
 
-impl Lane {
+impl ThreadEvents {
     pub(super) fn write(&self, kind: EventKind) {
         let now = self.start.elapsed();
         self.ring.write(now.as_nanos() as u64, kind.pack());
@@ -31,7 +32,7 @@ impl Lane {
 
 struct Thread {
     name: String,
-    lane: Arc<Lane>,
+    thread_events: Arc<ThreadEvents>,
     ended: bool,
 }
 
@@ -39,7 +40,7 @@ struct Thread {
 pub(crate) struct Log {
     pool: String,
     workers: usize,
-    /// Of the pool.
+    /// The start of the pool.
     pub(super) start: Instant,
     /// The size of each ring.
     size: usize,
@@ -47,10 +48,10 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Keeps so many events of each thread, or up to twice as many.
+    /// Returns a log that keeps this many events of each thread, or up to twice as many.
     pub(crate) fn new(pool: &str, workers: usize, events: usize) -> Self {
         debug_assert!(events <= MOST_EVENTS, "the builder has looked");
-        // One slot is lost to what is being written.
+        // One slot is not available, because it may be half written.
         let size = (events.max(FEWEST_EVENTS) + 1).next_power_of_two();
         Self {
             pool: pool.into(),
@@ -61,33 +62,36 @@ impl Log {
         }
     }
 
-    /// For a thread that begins.
-    pub(super) fn open(&self, name: String) -> Arc<Lane> {
-        let lane = Arc::new(Lane { ring: Ring::new(self.size), start: self.start });
+    /// Adds a ring for a thread that starts.
+    pub(super) fn open(&self, name: String) -> Arc<ThreadEvents> {
+        let thread_events =
+            Arc::new(ThreadEvents { ring: Ring::new(self.size), start: self.start });
         let mut threads = lock(&self.threads);
         if threads.iter().filter(|thread| thread.ended).count() >= ENDED {
             let oldest = threads.iter().position(|thread| thread.ended).expect("counted");
             threads.remove(oldest);
         }
-        threads.push(Thread { name, lane: Arc::clone(&lane), ended: false });
-        lane
+        threads.push(Thread { name, thread_events: Arc::clone(&thread_events), ended: false });
+        thread_events
     }
 
-    /// For a thread that ends.
-    pub(super) fn close(&self, lane: &Arc<Lane>) {
+    /// Notes that a thread ends.
+    pub(super) fn close(&self, thread_events: &Arc<ThreadEvents>) {
         let mut threads = lock(&self.threads);
-        if let Some(thread) = threads.iter_mut().find(|thread| Arc::ptr_eq(&thread.lane, lane)) {
+        if let Some(thread) =
+            threads.iter_mut().find(|thread| Arc::ptr_eq(&thread.thread_events, thread_events))
+        {
             thread.ended = true;
         }
     }
 
-    /// What is there now.
+    /// Returns what the log holds now.
     pub(crate) fn read(&self) -> Trace {
-        let known = |thread: &Thread| (thread.name.clone(), Arc::clone(&thread.lane));
-        // Read without the lock, so that no thread waits for it to begin or to end.
+        let known = |thread: &Thread| (thread.name.clone(), Arc::clone(&thread.thread_events));
+        // Read without the lock, so that no thread waits for it when it starts or ends.
         let threads: Vec<_> = lock(&self.threads).iter().map(known).collect();
-        let thread = |(name, lane): (String, Arc<Lane>)| {
-            let Kept { events, lost } = lane.ring.read();
+        let thread = |(name, thread_events): (String, Arc<ThreadEvents>)| {
+            let Kept { events, lost } = thread_events.ring.read();
             let event = |(nanoseconds, what)| Event { nanoseconds, kind: EventKind::unpack(what) };
             let events = events.into_iter().map(event).collect();
             ThreadTrace { name, lost, events }
@@ -96,7 +100,7 @@ impl Log {
             pool: self.pool.clone(),
             workers: self.workers,
             threads: threads.into_iter().map(thread).collect(),
-            // Last, so that no event is later.
+            // Taken last, so that no event is later.
             nanoseconds: self.start.elapsed().as_nanos() as u64,
         }
     }

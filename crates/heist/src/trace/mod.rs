@@ -1,8 +1,9 @@
-//! What the threads of a pool did, and when: the last events of each.
+//! Traces: what the threads of a pool did, and when. The last events of each thread are kept.
 //!
-//! A pool that was [told to](crate::Builder::trace) keeps them in memory, and [`Pool::trace_snapshot`](crate::Pool::trace_snapshot)
-//! reads them at any time, without a word to the threads. [`Trace::write_chrome`] makes a file of them that
-//! [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show.
+//! A pool that was built with [`Builder::trace`](crate::Builder::trace) keeps them in memory, and
+//! [`Pool::trace_snapshot`](crate::Pool::trace_snapshot) reads them at any time, without disturbing the threads.
+//! [`Trace::write_chrome`] writes them to a file that [Perfetto](https://ui.perfetto.dev) and `chrome://tracing`
+//! show.
 //!
 //! ```
 //! let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
@@ -20,10 +21,11 @@
 //!
 //! # For any program
 //!
-//! With the environment variable `HEIST_TRACE` set to the name of a file, every pool of the program that was not told otherwise keeps
-//! the last 65,535 events of each thread, and they are written to that file when the program ends: when `main` returns, or by
-//! [`std::process::exit`] (not on Windows), not by a signal or an abort. Of many pools, 64 are in it: those that ended first go first. `%p` in the
-//! name is the process's number, for programs that start others.
+//! If the environment variable `HEIST_TRACE` names a file, every pool of the program that was not configured
+//! otherwise keeps the last 65,535 events of each thread, and writes them to that file when the program exits:
+//! when `main` returns, or by [`std::process::exit`] (not on Windows), but not on a signal or an abort. If there
+//! are many pools, the file has 64 of them; those that ended first are dropped first. `%p` in the name stands for
+//! the process id, for programs that start others.
 //!
 //! ```sh
 //! HEIST_TRACE=trace.json cargo run --release
@@ -31,13 +33,15 @@
 //!
 //! # Spans
 //!
-//! With the feature `tracing`, whatever subscriber the program has set sees every task as a span: `task`, target `heist`, level `TRACE`. So what a
-//! task logs is seen to be within it. This has nothing to do with the rest of this module: no pool need be told.
+//! With the feature `tracing`, the program's subscriber sees every task as a span: name `task`, target `heist`,
+//! level `TRACE`. So what a task logs appears within its span. This is independent of the rest of this module,
+//! and no pool needs to be configured for it.
 //!
 //! # What it costs
 //!
-//! Two looks at the clock for each task, one more where it was stolen or came from outside, and 16 bytes for each event that is kept. Joins that
-//! nobody wanted to take part in are no tasks, and leave no trace. Without a trace, each of these looks is a test of a word, and a join costs nothing.
+//! A trace takes two looks at the clock for each task, one more for a task that was stolen or came from outside,
+//! and 16 bytes for each event that is kept. A join whose second half stays private is no task and leaves no
+//! event. Without a trace, each of these looks is a test of one word, and a join costs nothing.
 
 mod chrome;
 mod event;
@@ -57,11 +61,11 @@ pub(crate) use ring::Ring;
 
 use crate::sync::Arc;
 
-/// Events of each thread, where the environment asks for a trace.
+/// The number of events for each thread, where the environment requests a trace.
 #[cfg(not(any(loom, shuttle)))]
 const EVENTS: usize = (1 << 16) - 1;
 
-/// For a pool that was told to keep so many events of each thread, or nothing.
+/// Returns the log of a pool that was configured to keep this many events of each thread, or was not configured.
 pub(crate) fn of_pool(name: &str, workers: usize, told: Option<usize>) -> Option<Arc<Log>> {
     let log = |events| Arc::new(Log::new(name, workers, events));
     match told {
@@ -76,7 +80,7 @@ fn of_environment(log: impl FnOnce(usize) -> Arc<Log>) -> Option<Arc<Log>> {
     file::is_wanted().then(|| file::keep(log(EVENTS)))
 }
 
-/// There is none in a model.
+/// There is no trace in a model.
 #[cfg(any(loom, shuttle))]
 fn of_environment(_: impl FnOnce(usize) -> Arc<Log>) -> Option<Arc<Log>> {
     None

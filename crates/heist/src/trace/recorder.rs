@@ -1,59 +1,60 @@
-//! How a thread writes to its trace, if it has one.
+//! How a thread records events, if its pool keeps a trace.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
 
 use super::event::EventKind;
-use super::log::{Lane, Log};
+use super::log::{Log, ThreadEvents};
 use crate::sync::{Arc, per_thread, thread_name};
 
 per_thread! {
-    /// Where this thread writes; null if nothing is traced.
-    static LANE: Cell<*const Lane> = Cell::new(ptr::null());
+    /// Where this thread records events; null if it does not.
+    static EVENTS: Cell<*const ThreadEvents> = Cell::new(ptr::null());
 }
 
-/// Has the thread that made it write to its pool's trace, for as long as there is one.
+/// Has the calling thread record events in its pool's trace, as long as this value exists.
 pub(crate) struct Recorder {
     log: Arc<Log>,
-    lane: Arc<Lane>,
-    /// It stays where it was made.
+    events: Arc<ThreadEvents>,
+    /// It stays on the thread that made it.
     _here: PhantomData<*const ()>,
 }
 
 impl Recorder {
-    /// For the thread that calls; to be dropped there.
+    /// Returns a recorder for the calling thread, which must also drop it.
     pub(crate) fn new(log: &Arc<Log>) -> Self {
-        let lane = log.open(thread_name());
-        LANE.with(|own| own.set(&raw const *lane));
-        Self { log: Arc::clone(log), lane, _here: PhantomData }
+        let events = log.open(thread_name());
+        EVENTS.with(|own| own.set(&raw const *events));
+        Self { log: Arc::clone(log), events, _here: PhantomData }
     }
 }
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        LANE.with(|own| own.set(ptr::null()));
-        self.log.close(&self.lane);
+        EVENTS.with(|own| own.set(ptr::null()));
+        self.log.close(&self.events);
     }
 }
 
-/// This thread does that.
+/// Records an event of this thread.
 #[inline(always)]
 pub(crate) fn record(kind: EventKind) {
-    let lane = LANE.with(Cell::get);
-    if !lane.is_null() {
-        write(lane, kind);
+    let events = EVENTS.with(Cell::get);
+    if !events.is_null() {
+        write(events, kind);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn write(lane: *const Lane, kind: EventKind) {
-    // SAFETY: the recorder has made it of a lane that it keeps, and takes it back before it goes, all on this thread.
-    unsafe { &*lane }.write(kind);
+fn write(events: *const ThreadEvents, kind: EventKind) {
+    // SAFETY: the recorder has made the pointer from a ring that it keeps, and resets it before it is dropped, all
+    // on this thread.
+    unsafe { &*events }.write(kind);
 }
 
-/// Runs a task, from its start to its end. It does not unwind.
+/// Runs a task and records its start and its end. The task does not unwind.
 #[inline(always)]
 pub(crate) fn task<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(feature = "tracing")]

@@ -1,48 +1,48 @@
-//! The last events of one thread, which others may read while it writes.
+//! The last events of one thread, which other threads may read while it writes.
 
 use crate::order;
 use crate::sync::{AtomicU64, Ordering, Padded, zeroed};
 
-/// As a sequence lock has it, with a count for the whole ring instead of one for each slot: a reader that has come upon something newer
-/// than what it looked for finds a count that says so.
+/// Works like a sequence lock, with one count for the whole ring instead of one for each slot: a reader that has
+/// found something newer than what it looked for finds a count that says so.
 pub(crate) struct Ring {
-    /// Two words for each event, when and what; as many events as a power of two.
+    /// Two words for each event: its time and its kind. The number of events is a power of two.
     words: Box<[AtomicU64]>,
-    /// Events that have ever been written. The next one goes to the slot of this number, wrapped around.
+    /// The number of events that were ever written. The next one goes to the slot of this number, modulo the size.
     written: Padded<AtomicU64>,
 }
 
 /// What a reader has found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// When and what, the oldest first.
+    /// The time and kind of each event, the oldest first.
     pub(crate) events: Vec<(u64, u64)>,
-    /// Older ones that are gone.
+    /// The number of older events that were overwritten.
     pub(crate) lost: u64,
 }
 
 impl Ring {
-    /// Keeps one less than `size`, a power of two.
+    /// Returns a ring of `size` slots, a power of two, which keeps one event less.
     pub(crate) fn new(size: usize) -> Self {
         assert!(size.is_power_of_two(), "a ring of {size} slots");
         Self { words: zeroed(2 * size), written: Padded::default() }
     }
 
-    /// How many there are.
+    /// Returns the number of slots.
     fn size(&self) -> u64 {
         self.words.len() as u64 / 2
     }
 
-    /// When and what, of the event of this number.
+    /// Returns the two words of the event with this number.
     fn slot(&self, index: u64) -> (&AtomicU64, &AtomicU64) {
         let place = 2 * (index & (self.size() - 1)) as usize;
         (&self.words[place], &self.words[place + 1])
     }
 
-    /// Only for the thread whose ring it is.
+    /// Writes an event. Only for the thread that the ring belongs to.
     #[inline]
     pub(crate) fn write(&self, when: u64, what: u64) {
-        // Ordering: relaxed. Nobody else writes it.
+        // Ordering: relaxed. No other thread writes it.
         let index = self.written.load(Ordering::Relaxed);
         let slot = self.slot(index);
         slot.0.store(when, order::event_write());
@@ -50,7 +50,7 @@ impl Ring {
         self.written.store(index + 1, order::events_publish());
     }
 
-    /// By any thread.
+    /// Reads the events. Any thread may call this.
     pub(crate) fn read(&self) -> Kept {
         let size = self.size();
         let written = self.written.load(order::events_read());
@@ -60,10 +60,10 @@ impl Ring {
             (slot.0.load(order::event_read()), slot.1.load(order::event_read()))
         };
         let mut events: Vec<_> = (first..written).map(look).collect();
-        // Ordering: relaxed. If a word was read that belongs to event `n`, what was done before that was written has happened
-        // (`event_read`), and so the count is `n` at least.
+        // Ordering: relaxed. If a word was read that belongs to event `n`, everything before that write has happened
+        // (`event_read`), so the count is at least `n`.
         let now = self.written.load(Ordering::Relaxed);
-        // Event `now` may be half written, to the place of this one.
+        // Event `now` may be half written, in the place of this one.
         let overwritten = (now + 1).saturating_sub(size);
         let gone = overwritten.saturating_sub(first).min(written - first);
         events.drain(..gone as usize);

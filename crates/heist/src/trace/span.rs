@@ -5,14 +5,14 @@ use tracing::span::EnteredSpan;
 
 use crate::panic::{contain, contained};
 
-/// A task that runs.
+/// The span of a running task.
 pub(super) struct Span(Option<EnteredSpan>);
 
 impl Span {
-    /// A subscriber is the user's: if it panics, that is contained.
+    /// Enters a span. The subscriber is user code: its panic is caught.
     #[inline(always)]
     pub(super) fn enter() -> Self {
-        // Nobody looks, most of the time. Whoever may look is asked below.
+        // Usually there is no subscriber, and this test is all that it costs. A subscriber is asked below.
         if LevelFilter::current() < LevelFilter::TRACE {
             return Self(None);
         }
