@@ -1,8 +1,8 @@
-//! Two sorted runs made one, in another place, by several workers at once.
+//! Merges two sorted runs into another slice, with several workers.
 //!
-//! The longer run is cut in the middle, the other where its elements would be put, and the parts are
-//! merged apart from each other. Each part of the destination is filled from its own parts of the
-//! runs, whether their merge ends, panics or never starts: so the whole is always filled.
+//! The longer run is split in the middle, the other one where that middle element would be inserted, and the
+//! parts are merged independently. Each part of the destination is filled from its own parts of the runs, whether
+//! their merge ends, panics or never starts; so the whole destination is always filled.
 
 use std::mem::{self, MaybeUninit};
 
@@ -10,26 +10,26 @@ use super::Compare;
 use super::walk::Walk;
 use crate::api::join::join;
 
-/// A merge that has not begun: all of `left` and `right` are elements. Dropped, it moves them to `dest`
-/// as they are.
+/// A merge that has not begun: all places of `left` and `right` hold elements. If it is dropped, it moves them to
+/// `dest` unmerged.
 pub(super) struct Merge<'a, T> {
     left: &'a mut [MaybeUninit<T>],
     right: &'a mut [MaybeUninit<T>],
-    /// As long as both.
+    /// As long as both runs together.
     dest: &'a mut [MaybeUninit<T>],
 }
 
 impl<'a, T> Merge<'a, T> {
-    /// Of the two parts of a slice.
+    /// Returns the merge of the two parts of a slice.
     ///
     /// # Safety
     ///
-    /// All of `runs` are elements. When the merge is over, in whatever way, all of `dest` are the same
-    /// ones, each once: of the two copies of an element, the caller goes on with one.
+    /// All places of `runs` hold elements. When the merge is over, in whatever way, all places of `dest` hold the
+    /// same elements, each once; of the two copies of an element, the caller uses only one from then on.
     ///
     /// # Panics
     ///
-    /// If the slices are not of the same length: before anything is moved.
+    /// Panics if the slices differ in length, before anything is moved.
     pub(super) unsafe fn new(
         runs: &'a mut [MaybeUninit<T>],
         middle: usize,
@@ -40,7 +40,7 @@ impl<'a, T> Merge<'a, T> {
         Self { left, right, dest }
     }
 
-    /// Merges, in parts of at most `grain` elements.
+    /// Merges in parts of at most `grain` elements.
     pub(super) fn run(mut self, compare: &impl Compare<T>, grain: usize)
     where
         T: Send,
@@ -52,8 +52,8 @@ impl<'a, T> Merge<'a, T> {
         join(|| low.run(compare, grain), || high.run(compare, grain));
     }
 
-    /// Cuts the merge in two: nothing of the first goes after anything of the second. Each has at
-    /// least about a quarter of the elements, as it has half of the longer run.
+    /// Splits the merge in two: no element of the first part goes after any of the second. Each part has at least
+    /// about a quarter of the elements, because it has half of the longer run.
     fn split(mut self, compare: &impl Compare<T>) -> (Self, Self) {
         // SAFETY: every place of a run holds an element.
         let left = unsafe { elements(self.left) };
@@ -68,7 +68,7 @@ impl<'a, T> Merge<'a, T> {
             let pivot = &right[middle];
             (left.partition_point(|element| !compare.is_less(pivot, element)), middle)
         };
-        // From here on nothing panics: a cut is within its run.
+        // From here on nothing panics: each split is within its run.
         let (left, left_of_high) = mem::take(&mut self.left).split_at_mut(in_left);
         let (right, right_of_high) = mem::take(&mut self.right).split_at_mut(in_right);
         let (dest, dest_of_high) = mem::take(&mut self.dest).split_at_mut(in_left + in_right);
@@ -76,11 +76,11 @@ impl<'a, T> Merge<'a, T> {
         (Self { left, right, dest }, high)
     }
 
-    /// Nothing is left to this merge.
+    /// Takes everything out of this merge, in order to merge it on this thread.
     fn begin(&mut self) -> Walk<'a, T> {
         let (left, right) = (mem::take(&mut self.left), mem::take(&mut self.right));
         let dest = mem::take(&mut self.dest);
-        // SAFETY: all are elements; this merge has none of them any more. `dest` is as long as both.
+        // SAFETY: all places hold elements, which this merge does not own any more. `dest` is as long as both runs.
         unsafe { Walk::new(left, right, dest) }
     }
 }

@@ -1,10 +1,10 @@
-//! Sorts of slices, by all workers of the pool.
+//! Parallel sorts of slices.
 //!
-//! The leaves are left to the standard library, whose sorts are hard to beat on one thread. What makes
-//! leaves of a slice, or one slice of sorted leaves, is as parallel as they are: a partition in place
-//! for the unstable sorts, a merge through a buffer for the stable ones.
+//! The leaves are sorted by the standard library, whose sorts are hard to beat on one thread. Splitting a slice
+//! into leaves, and joining sorted leaves, is as parallel as sorting the leaves: a partition in place for the
+//! unstable sorts, a merge through a buffer for the stable ones.
 //!
-//! Elements are `Send` and not `Sync`: no element is ever seen by two threads at once.
+//! Elements are `Send` and need not be `Sync`: no element is ever seen by two threads at once.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,8 @@ mod walk;
 mod merge;
 mod stable;
 
-/// Shorter slices are sorted here and now: of integers, two workers sort fewer hardly sooner than one.
+/// Shorter slices are sorted on the calling thread: two workers hardly sort fewer integers than this sooner than
+/// one.
 const WORTHWHILE: usize = 10_000;
 
 /// An order of elements, as the caller gives it. It may panic, and may not be an order at all.
@@ -29,7 +30,7 @@ trait Compare<T>: Fn(&T, &T) -> Ordering + Sync {
 
 impl<T, F: Fn(&T, &T) -> Ordering + Sync> Compare<T> for F {}
 
-/// Sorts a slice, and keeps equal elements in their order.
+/// Sorts a slice and keeps the order of equal elements.
 ///
 /// ```
 /// let mut numbers: Vec<u32> = (0..50_000).rev().map(|n| n % 1000).collect();
@@ -37,12 +38,12 @@ impl<T, F: Fn(&T, &T) -> Ordering + Sync> Compare<T> for F {}
 /// assert!(numbers.is_sorted());
 /// ```
 ///
-/// It is a merge sort, with a buffer as long as the slice; one that is sorted already needs none.
+/// It is a merge sort with a buffer as long as the slice. A slice that is sorted already needs no buffer.
 ///
 /// # Panics
 ///
-/// If a comparison does, or if the order turns out not to be a total one. The slice then holds the
-/// same elements, in any order.
+/// Panics if a comparison does, or if the order turns out not to be total. The slice then holds the same
+/// elements, in an unspecified order.
 pub fn sort<T>(v: &mut [T])
 where
     T: Ord + Send,
@@ -50,7 +51,7 @@ where
     stable::sort(v, &T::cmp);
 }
 
-/// Sorts a slice by a comparison, and keeps equal elements in their order.
+/// Sorts a slice by a comparison and keeps the order of equal elements.
 ///
 /// ```
 /// let mut words = vec!["pear", "fig", "apple", "plum"];
@@ -58,7 +59,7 @@ where
 /// assert_eq!(words, ["fig", "pear", "plum", "apple"]);
 /// ```
 ///
-/// Like [`sort`] otherwise.
+/// Otherwise like [`sort`].
 pub fn sort_by<T, F>(v: &mut [T], compare: F)
 where
     T: Send,
@@ -67,7 +68,7 @@ where
     stable::sort(v, &compare);
 }
 
-/// Sorts a slice by a key, and keeps elements with equal keys in their order.
+/// Sorts a slice by a key and keeps the order of elements with equal keys.
 ///
 /// ```
 /// let mut words = vec!["pear", "fig", "apple", "plum"];
@@ -75,7 +76,7 @@ where
 /// assert_eq!(words, ["fig", "pear", "plum", "apple"]);
 /// ```
 ///
-/// The key is made anew for every comparison. Like [`sort`] otherwise.
+/// The key is computed again for every comparison. Otherwise like [`sort`].
 pub fn sort_by_key<T, K, F>(v: &mut [T], key: F)
 where
     T: Send,
@@ -85,7 +86,7 @@ where
     stable::sort(v, &|a: &T, b: &T| key(a).cmp(&key(b)));
 }
 
-/// Sorts a slice in place; equal elements may change their order.
+/// Sorts a slice in place. The order of equal elements may change.
 ///
 /// ```
 /// let mut numbers: Vec<u32> = (0..50_000).rev().map(|n| n % 1000).collect();
@@ -97,8 +98,8 @@ where
 ///
 /// # Panics
 ///
-/// If a comparison does, or if the order turns out not to be a total one. The slice then holds the
-/// same elements, in any order.
+/// Panics if a comparison does, or if the order turns out not to be total. The slice then holds the same
+/// elements, in an unspecified order.
 pub fn sort_unstable<T>(v: &mut [T])
 where
     T: Ord + Send,
@@ -106,7 +107,7 @@ where
     unstable::sort(v, &T::cmp);
 }
 
-/// Sorts a slice in place by a comparison; equal elements may change their order.
+/// Sorts a slice in place by a comparison. The order of equal elements may change.
 ///
 /// ```
 /// let mut numbers = vec![0.5, -1.0, 2.0];
@@ -114,7 +115,7 @@ where
 /// assert_eq!(numbers, [-1.0, 0.5, 2.0]);
 /// ```
 ///
-/// Like [`sort_unstable`] otherwise.
+/// Otherwise like [`sort_unstable`].
 pub fn sort_unstable_by<T, F>(v: &mut [T], compare: F)
 where
     T: Send,
@@ -123,7 +124,7 @@ where
     unstable::sort(v, &compare);
 }
 
-/// Sorts a slice in place by a key; elements with equal keys may change their order.
+/// Sorts a slice in place by a key. The order of elements with equal keys may change.
 ///
 /// ```
 /// let mut numbers = vec![-3_i32, 1, 2];
@@ -131,7 +132,7 @@ where
 /// assert_eq!(numbers, [1, 2, -3]);
 /// ```
 ///
-/// The key is made anew for every comparison. Like [`sort_unstable`] otherwise.
+/// The key is computed again for every comparison. Otherwise like [`sort_unstable`].
 pub fn sort_unstable_by_key<T, K, F>(v: &mut [T], key: F)
 where
     T: Send,
@@ -141,7 +142,7 @@ where
     unstable::sort(v, &|a: &T, b: &T| key(a).cmp(&key(b)));
 }
 
-/// How many workers are to sort this: one if that is not worth asking the pool.
+/// Returns how many workers are to sort a slice: one if it is too short to ask the pool.
 fn crew<T>(v: &[T]) -> usize {
     if size_of::<T>() == 0 || v.len() < WORTHWHILE { 1 } else { workers() }
 }

@@ -1,19 +1,19 @@
-//! Slices that need no sort: those in order, and those in the reverse order.
+//! Slices that need no sort: those in order, and those in reverse order.
 
 use std::mem;
 
 use super::Compare;
 use crate::api::join::join;
 
-/// So many elements are looked at before anyone is called to help: in most slices they are out of
-/// order already.
+/// The number of elements that are looked at before other workers are asked to help. In most slices they are out
+/// of order already.
 const FIRST: usize = 32;
 
-/// Elements that are worth a task of their own when each is looked at once; a guess.
+/// The number of elements that are worth a task of their own when each is looked at once. A guess.
 const GRAIN: usize = 1 << 15;
 
-/// Whether the slice is sorted: because it was, or because each element was less than the one before
-/// it, so that to reverse it was enough and equal elements have kept their order.
+/// Returns whether the slice is sorted: because it was, or because each element was less than the one before it,
+/// so that reversing the slice sorted it and no equal elements changed their order.
 pub(super) fn is_settled<T: Send>(v: &mut [T], compare: &impl Compare<T>) -> bool {
     let [first, second, ..] = v else { return true };
     if compare.is_less(second, first) {
@@ -37,8 +37,8 @@ where
     v[..v.len().min(FIRST)].is_sorted_by(in_order) && is_ordered_throughout(v, in_order)
 }
 
-/// Whether all neighbours are in order. The slice is lent exclusively: its elements may be sent to
-/// another thread, but not shared with it.
+/// Returns whether all neighbours are in order. The slice is borrowed exclusively, because its elements may be
+/// sent to another thread but not shared with it.
 fn is_ordered_throughout<T, P>(v: &mut [T], in_order: &P) -> bool
 where
     T: Send,
@@ -57,10 +57,10 @@ where
     left && right
 }
 
-/// Swaps the first of one slice with the last of the other, of the same length, and so on.
+/// Swaps the first element of one slice with the last of the other, and so on. Both have the same length.
 fn mirror<T: Send>(front: &mut [T], back: &mut [T]) {
     if front.len() <= GRAIN {
-        // By index, and with one length for both: that the compiler makes vector code of.
+        // By index, and with one length for both: the compiler vectorises this form.
         let count = front.len();
         let back = &mut back[..count];
         for index in 0..count {

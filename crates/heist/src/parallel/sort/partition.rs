@@ -1,21 +1,20 @@
-//! The smaller elements to the front, by several workers at once and in place.
+//! A parallel partition in place: moves the smaller elements to the front.
 //!
-//! Elements are `Send`, not `Sync`: no two threads may compare with the same pivot. So every piece of
-//! a slice has a pivot of its own. They are neighbours in a sorted sample, so that they agree on
-//! almost all elements; what they disagree on is for the caller to mend. Nothing but swaps moves an
-//! element, so a panic at any moment loses none.
+//! Elements are `Send`, not `Sync`: no two threads may compare with the same pivot. So every piece of a slice has
+//! a pivot of its own. The pivots are neighbours in a sorted sample, so that they agree on almost all elements;
+//! the caller corrects the rest. Elements are moved only by swaps, so a panic at any moment loses none.
 
 use crate::api::join::join;
 
-/// Elements that are worth a task of their own when all that is done is to swap them; a guess.
+/// The number of elements that are worth a task of their own when they are only swapped. A guess.
 const SWAPS: usize = 1 << 15;
 
-/// Elements up to this size are swapped whether they need it or not, which spares the processor a
-/// guess for each; for larger ones that costs more than a wrong guess.
+/// Elements of up to this size are swapped whether they need it or not, which saves the processor a branch
+/// prediction for each. For larger ones that costs more than a misprediction.
 const CHEAP: usize = 64;
 
-/// Brings those to the front of `v` that `goes_first` when compared with the pivot of their piece, and
-/// counts them. There are as many pieces as pivots, and at least one.
+/// Moves those elements to the front of `v` for which `goes_first` is true when compared with the pivot of their
+/// piece, and returns their number. There are as many pieces as pivots, and at least one.
 pub(super) fn partition<T, P>(pivots: &mut [T], v: &mut [T], goes_first: &P) -> usize
 where
     T: Send,
@@ -36,12 +35,12 @@ where
     in_left + in_right
 }
 
-/// The same for one piece, on this thread.
+/// Partitions one piece on this thread.
 fn partition_piece<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
     if size_of::<T>() <= CHEAP { swap_all(v, goes_first) } else { swap_misplaced(v, goes_first) }
 }
 
-/// From front to back; no branch depends on the elements.
+/// Partitions from front to back; no branch depends on the elements.
 fn swap_all<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
     let mut first = 0;
     for index in 0..v.len() {
@@ -52,7 +51,7 @@ fn swap_all<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
     first
 }
 
-/// From both ends, with as few swaps as can be.
+/// Partitions from both ends, with as few swaps as possible.
 fn swap_misplaced<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
     let (mut start, mut end) = (0, v.len());
     loop {
@@ -62,7 +61,7 @@ fn swap_misplaced<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
         while start < end && !goes_first(&v[end - 1]) {
             end -= 1;
         }
-        // One is left only if an element was judged in two ways.
+        // An element is left over only if two comparisons of it disagreed.
         if end - start < 2 {
             return start;
         }
@@ -72,7 +71,7 @@ fn swap_misplaced<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
     }
 }
 
-/// Makes `[front, back]` of `v` to `[back, front]`; within each, in any order.
+/// Turns `[front, back]` of `v` into `[back, front]`, each in an unspecified order.
 pub(super) fn exchange<T: Send>(v: &mut [T], middle: usize) {
     let count = middle.min(v.len() - middle);
     let (front, rest) = v.split_at_mut(count);

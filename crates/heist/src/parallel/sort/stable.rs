@@ -1,12 +1,11 @@
-//! Merge sort, through a buffer as long as the slice.
+//! Merge sort through a buffer as long as the slice.
 //!
-//! A slice is sorted in quarters. They are merged into halves in the buffer, and these back into the
-//! slice: no element is ever just copied. Each quarter is sorted in the same way, with its part of the
-//! buffer.
+//! A slice is sorted in quarters. The quarters are merged into halves in the buffer, and the halves are merged
+//! back into the slice: no element is copied without being merged. Each quarter is sorted in the same way, with
+//! its part of the buffer.
 //!
-//! A comparison may panic at any time. While quarters are merged into the buffer nothing is written to
-//! the slice, so its elements are still there; and what is merged back fills the slice whatever
-//! happens.
+//! A comparison may panic at any time. While quarters are merged into the buffer, nothing is written to the
+//! slice, so its elements are still there; and merging back fills the slice whatever happens.
 
 use std::mem::MaybeUninit;
 
@@ -15,14 +14,14 @@ use super::{Compare, crew, ordered};
 use crate::api::join::join;
 use crate::parallel::external::inside;
 
-/// Leaves for each worker, or up to four times as many: so many that one who is late has little left
-/// that nobody can take.
+/// The number of leaves for each worker, or up to four times as many: enough that a worker which is late has
+/// little left that nobody can take.
 const LEAVES: usize = 4;
 
-/// Slices up to this are not worth being sorted in quarters.
+/// Slices of up to this length are not worth sorting in quarters.
 const LEAF: usize = 5_000;
 
-/// The fewest elements whose merge is worth a task of its own; a guess.
+/// The smallest number of elements whose merge is worth a task of its own. A guess.
 const GRAIN: usize = 1 << 12;
 
 pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
@@ -43,9 +42,9 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
 
 struct Mergesort<'a, F> {
     compare: &'a F,
-    /// The longest slice that is left to the standard library.
+    /// The longest slice that the standard library sorts.
     leaf: usize,
-    /// The longest merge that is not cut up.
+    /// The longest merge that is not split.
     grain: usize,
 }
 
@@ -70,7 +69,7 @@ impl<F> Mergesort<'_, F> {
         }
     }
 
-    /// Sorts each half of a slice, and says where the second begins.
+    /// Sorts each half of a slice, and returns where the second one begins.
     fn sort_halves<T>(&self, v: &mut [T], buffer: &mut [MaybeUninit<T>]) -> usize
     where
         T: Send,
@@ -90,33 +89,33 @@ impl<F> Mergesort<'_, F> {
         F: Compare<T>,
     {
         let [left_middle, middle, right_middle] = seams;
-        // SAFETY: there are elements in it whenever this function ends: nothing is written to it but by
-        // the last merge, which fills it with all elements.
+        // SAFETY: its places hold elements whenever this function ends: only the last merge writes to it, and fills
+        // it with all elements.
         let v = unsafe { as_places(v) };
         {
             let (left, right) = v.split_at_mut(middle);
             let (left_half, right_half) = buffer.split_at_mut(middle);
-            // SAFETY: all are elements. If this function unwinds before the last merge, only these count,
-            // and what is in the buffer is forgotten; else it is the other way round.
+            // SAFETY: all places hold elements. If this function unwinds before the last merge, the copies in the
+            // slice are used and those in the buffer are forgotten; otherwise it is the other way round.
             let left = unsafe { Merge::new(left, left_middle, left_half) };
-            // SAFETY: likewise.
+            // SAFETY: for the same reason.
             let right = unsafe { Merge::new(right, right_middle - middle, right_half) };
             join(|| left.run(self.compare, self.grain), || right.run(self.compare, self.grain));
         }
-        // SAFETY: both merges are over, so all of the buffer are elements, and from here on only those
-        // count. When this one is over only what is in the slice does.
+        // SAFETY: both merges are over, so all places of the buffer hold elements, and from here on only those are
+        // used. When this merge is over, only those in the slice are.
         let merge = unsafe { Merge::new(buffer, middle, v) };
         merge.run(self.compare, self.grain);
     }
 }
 
-/// The places of elements, from which they can be moved.
+/// Returns the places of the elements, from which they can be moved.
 ///
 /// # Safety
 ///
-/// When the borrow ends there is an element in each again.
+/// When the borrow ends, every place holds an element again.
 unsafe fn as_places<T>(v: &mut [T]) -> &mut [MaybeUninit<T>] {
     let places = v as *mut [T] as *mut [MaybeUninit<T>];
-    // SAFETY: a place for an element is laid out like an element. The reference is exclusive, as `v` is.
+    // SAFETY: a place for an element has the layout of an element. The reference is exclusive, as `v` is.
     unsafe { &mut *places }
 }

@@ -1,7 +1,6 @@
-//! Quicksort, in place, with the partition as parallel as the rest.
+//! Quicksort in place, with a partition that is as parallel as the rest.
 //!
-//! All of it is safe code that only swaps: whatever the comparison does, the slice holds the same
-//! elements.
+//! All of it is safe code that only swaps: whatever the comparison does, the slice holds the same elements.
 
 use std::ops::Range;
 
@@ -10,14 +9,14 @@ use super::{Compare, crew, ordered};
 use crate::api::join::join;
 use crate::parallel::external::inside;
 
-/// Leaves for each worker, if all are of the same length: so many that one who is late has little
-/// left that nobody can take.
+/// The number of leaves for each worker, if all have the same length: enough that a worker which is late has
+/// little left that nobody can take.
 const LEAVES: usize = 32;
 
 /// The shortest leaf that is worth a task of its own.
 const LEAF: usize = 2_000;
 
-/// The shortest piece that is worth a task of its own in a partition; a guess.
+/// The shortest piece that is worth a task of its own in a partition. A guess.
 const PIECE: usize = 1 << 13;
 
 pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
@@ -31,7 +30,7 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
         }
         let leaf = (v.len() / (LEAVES * workers)).max(LEAF);
         let piece = (v.len() / workers).max(PIECE);
-        // Twice what halves would take.
+        // Twice as many splits as halves would need.
         let depth = 2 * (v.len() / leaf).ilog2() + 2;
         Quicksort { compare, leaf, piece }.sort(v, depth);
     });
@@ -39,16 +38,16 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
 
 struct Quicksort<'a, F> {
     compare: &'a F,
-    /// The longest slice that is left to the standard library.
+    /// The longest slice that the standard library sorts.
     leaf: usize,
-    /// The length of the pieces in which a slice is partitioned: one is a worker's share of the
-    /// whole, so that a slice that is one of many is not cut up further.
+    /// The length of the pieces in which a slice is partitioned. It is a worker's share of the whole, so that a slice
+    /// which is one of many is not split further.
     piece: usize,
 }
 
 impl<F> Quicksort<'_, F> {
-    /// Sorts a slice. After so many splits on the way to it, it goes to the standard library however long
-    /// it is: the samples have been misleading, or the order is none.
+    /// Sorts a slice. After too many splits on the way to it, the standard library sorts it however long it is: the
+    /// samples have been misleading, or the order is not an order.
     fn sort<T>(&self, v: &mut [T], depth: u32)
     where
         T: Send,
@@ -66,12 +65,12 @@ impl<F> Quicksort<'_, F> {
         }
     }
 
-    /// Brings lesser elements to the front and greater ones to the back, and says which between them
-    /// are all equal.
+    /// Moves lesser elements to the front and greater ones to the back, and returns the range between them, whose
+    /// elements are all equal.
     ///
-    /// If a quarter of the sample is equal to the pivots, these are set apart, and so are done with. If
-    /// not, that quarter is less, and half is not: neither side is short. There are no equals between the
-    /// sides then, and the pivots may differ, and with them the opinions on a few elements.
+    /// If a quarter of the sample is equal to the pivots, the elements that are equal to them are set apart, and need
+    /// no further sorting. If not, that quarter is less and half is not less, so neither side is short. There is no
+    /// range of equal elements then, and the pivots may differ, so that they may disagree on a few elements.
     fn split<T>(&self, v: &mut [T]) -> Range<usize>
     where
         T: Send,
@@ -116,12 +115,12 @@ impl<F> Quicksort<'_, F> {
     }
 }
 
-/// Brings elements from random places to the front. The same ones each time: a sort that is slow once
-/// can be looked at again.
+/// Moves elements from random positions to the front. They are the same every time, so that a sort which was slow
+/// once can be examined again.
 fn draw_sample<T>(v: &mut [T], size: usize) {
     let mut random = v.len() as u64 | 1;
     for index in 0..size {
-        // Marsaglia's xorshift: any state but zero is followed by all others.
+        // Marsaglia's xorshift: every state but zero is followed by all others.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
