@@ -1,4 +1,4 @@
-//! Tokens: what a cancellation brings along, and who is told of it.
+//! Models of `CancelToken`: what a cancellation makes visible, and who is notified.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -8,12 +8,12 @@ use super::explore::{Model, models};
 use crate::cancel::{CancelToken, Follower};
 use crate::sync::Arc;
 
-/// What was done before can be seen by whoever sees the cancellation.
+/// A thread that sees the cancellation sees what was done before it.
 fn seen() {
     struct Note(UnsafeCell<u32>);
-    // SAFETY: what the model is about; loom watches it.
+    // SAFETY: this access is what the model is about; loom checks it.
     unsafe impl Sync for Note {}
-    // SAFETY: likewise.
+    // SAFETY: this access is what the model is about; loom checks it.
     unsafe impl Send for Note {}
 
     let (note, token) = (Arc::new(Note(UnsafeCell::new(0))), CancelToken::new());
@@ -26,13 +26,13 @@ fn seen() {
             }
         })
     };
-    // SAFETY: nobody reads it before the cancellation.
+    // SAFETY: no thread reads it before the cancellation.
     note.0.with_mut(|note| unsafe { *note = 1 });
     token.cancel();
     looker.join().unwrap();
 }
 
-/// Whoever follows while somebody cancels is told.
+/// A follower that is added during a cancellation is notified.
 fn told() {
     struct Counted(AtomicUsize);
     impl Follower for Counted {

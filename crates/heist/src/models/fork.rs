@@ -1,4 +1,4 @@
-//! Jobs that are private, published, taken back, stolen; and who is told that somebody wants one.
+//! Models of jobs that are private, published, taken back and stolen, and of the demand for them.
 
 use std::cell::Cell;
 use std::ptr::NonNull;
@@ -21,7 +21,7 @@ use crate::task::listener::Listener;
 use crate::task::{Awaited, Task};
 use crate::worker::current::{AnyPool, AnyWorker, enter};
 
-/// Two workers, as far as their jobs go: the owner in core 0, a thief.
+/// Two workers, as far as their jobs go: the owner, which is worker 0, and a thief.
 pub(super) struct Scene {
     pub(super) queues: Stealing,
     pub(super) idle: Idle,
@@ -48,14 +48,14 @@ impl Scene {
         }
     }
 
-    /// As a thread of the pool, from its beginning to its end.
+    /// Runs `f` as a thread of the pool, from its start to its end.
     pub(super) fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
         let thread = WorkerThread { scene: Arc::clone(self), own, published: Cell::new(0) };
         // SAFETY: no pool has this id.
         unsafe { enter(1, &thread, &self.demand, f) };
     }
 
-    /// What a thief does when it has nothing to do: once.
+    /// Does once what an idle worker does.
     fn steal(&self) {
         match self.queues.steal_job(0, self.ledger.of_non_workers()) {
             Found::Task(task, _) => self.run(task),
@@ -132,7 +132,7 @@ impl AnyWorker for WorkerThread {
     }
 }
 
-/// Counts, in a way that two at once would be noticed.
+/// A counter that notices if two threads count at once.
 pub(super) struct Once(UnsafeCell<usize>);
 
 // SAFETY: the model is to show that only one thread at a time touches it.
@@ -144,17 +144,17 @@ impl Once {
     }
 
     pub(super) fn happen(&self) {
-        // SAFETY: likewise.
+        // SAFETY: the model is to show that only one thread at a time touches it.
         self.0.with_mut(|times| unsafe { *times += 1 });
     }
 
     pub(super) fn times(&self) -> usize {
-        // SAFETY: likewise.
+        // SAFETY: the model is to show that only one thread at a time touches it.
         self.0.with(|times| unsafe { *times })
     }
 }
 
-/// One job, wanted from the beginning: it is published, and taken back while a thief takes it.
+/// One job, wanted from the beginning: it is published, and its owner takes it back while a thief steals it.
 fn publish_against_pop() {
     let (scene, mut own) = Scene::new();
     let thief = thread::spawn({
@@ -181,7 +181,7 @@ fn publish_against_pop() {
     thief.join().unwrap();
 }
 
-/// Two jobs, the older wanted from the beginning, the newer by a thief that comes twice.
+/// Two jobs: the older one is wanted from the beginning, the newer one by a thief that comes twice.
 fn thief_against_owner_on_the_last() {
     let (scene, mut own) = Scene::new();
     let thief = thread::spawn({
@@ -217,22 +217,23 @@ fn thief_against_owner_on_the_last() {
     thief.join().unwrap();
 }
 
-/// Somebody who forks, and somebody who has nothing to do.
+/// A worker that forks, and one that has nothing to do.
 struct Want {
     idle: Idle,
     demand: Demand,
-    /// Jobs that were published: the first is taken back, if it is still there; the last is for the other.
+    /// Published jobs: the owner takes the first one back, if it is still there; the last one is for the other
+    /// worker.
     first: AtomicUsize,
     last: AtomicUsize,
 }
 
-/// What is done in which order. The right one first.
+/// In which order the steps are taken. The right one first.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Right,
-    /// The owner publishes before it lowers.
+    /// The owner publishes before it lowers the demand.
     LowerLate,
-    /// The sleeper wants something before it says that it sleeps.
+    /// The sleeper raises the demand before it announces that it sleeps.
     RaiseEarly,
 }
 
@@ -242,7 +243,7 @@ impl Want {
         Arc::new(Self { idle: Idle::new(2, true), demand: Demand::new(0, 2), first, last })
     }
 
-    /// If it is wanted: one look of the owner's.
+    /// Publishes a job if it is wanted: one look of the owner.
     fn publish(&self, job: &AtomicUsize, way: Way) -> bool {
         if !self.demand.is_raised() {
             return false;
@@ -262,7 +263,7 @@ impl Want {
         job.load(Relaxed) == 1 && job.swap(0, Relaxed) == 1
     }
 
-    /// Until it has the last job.
+    /// Looks and sleeps until it has the last job.
     fn work(&self, way: Way) {
         let me = Arc::new(Listener::thread());
         let mut searching = false;
@@ -292,8 +293,8 @@ impl Want {
     }
 }
 
-/// The owner shares a job and takes it back while the other one goes to sleep. From then on it looks until
-/// somebody wants a job, and must find that somebody does.
+/// The owner publishes a job and takes it back while the other worker goes to sleep. From then on the owner looks
+/// until a job is wanted, and must find that one is.
 fn demand_against_sleep(way: Way) {
     let want = Want::new();
     let worker = thread::spawn({
@@ -309,7 +310,7 @@ fn demand_against_sleep(way: Way) {
     worker.join().unwrap();
 }
 
-/// Likewise, where an owner that has taken a job back says that nobody wants one, unless somebody sleeps.
+/// The same, where an owner that has taken a job back clears the demand unless a worker sleeps.
 fn settle_against_sleep() {
     let want = Want::new();
     let worker = thread::spawn({
@@ -323,8 +324,8 @@ fn settle_against_sleep() {
     worker.join().unwrap();
 }
 
-/// A thief takes the one job that is published while its owner, who has another one, looks at what is wanted. In the end
-/// the other one is published, or its owner will look again.
+/// A thief steals the only published job while its owner, which has another one, looks at the demand. In the end
+/// the other job is published, or its owner will look again.
 fn offer_against_steal() {
     let demand = Arc::new(Demand::new(0, 2));
     let published = Arc::new(AtomicUsize::new(1));
@@ -344,7 +345,7 @@ fn offer_against_steal() {
     assert!(published.load(Relaxed) == 1 || demand.is_raised(), "nobody can have the other one");
 }
 
-/// Two parts of a scope end on two threads; its owner sees what both have done.
+/// Two parts of a scope end on two threads; the scope's owner sees what both have done.
 fn scope_end() {
     let (state, end) = CountLatch::new();
     // The owner's own part stands for one of the two.
@@ -388,7 +389,7 @@ models! {
     fork_scope_end: scope_end, Some(4), 1_500;
 }
 
-/// The same with a step out of order: these must fail.
+/// The same models with a step out of order: these must fail.
 pub(crate) const WRONG: &[Model] = &[
     Model {
         name: "fork_lower_late",

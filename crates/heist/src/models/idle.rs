@@ -1,4 +1,4 @@
-//! Who sleeps, who is called, and the end. A wake-up that is lost is a deadlock, which loom reports.
+//! Models of sleep, wake-up and shutdown. A lost wake-up is a deadlock, which loom reports.
 //!
 //! The queue is a relaxed counter: the weakest that a queue could be.
 
@@ -24,13 +24,13 @@ impl Scene {
         self.queue.load(Relaxed) > 0
     }
 
-    /// Takes one if there is one to be seen.
+    /// Takes a task if one is visible.
     fn take(&self) -> bool {
         self.any()
             && self.queue.fetch_update(Relaxed, Relaxed, |waiting| waiting.checked_sub(1)).is_ok()
     }
 
-    /// From outside, unless it is refused: steps P1 to P4.
+    /// Pushes a task from outside, unless it is refused: steps P1 to P4.
     fn submit(&self) {
         if !self.idle.is_stopping() {
             self.queue.fetch_add(1, Relaxed);
@@ -44,7 +44,7 @@ impl Scene {
         while self.take() {}
     }
 
-    /// A worker until it has a task (`true`), or until the end (`false`).
+    /// Runs a worker until it has a task (`true`), or until shutdown (`false`).
     fn work(&self) -> bool {
         let me = Arc::new(Listener::thread());
         let mut searching = false;
@@ -67,7 +67,7 @@ impl Scene {
     }
 }
 
-/// A worker goes to sleep while a task is submitted.
+/// A worker goes to sleep while a task is pushed.
 fn submit_against_park() {
     let scene = Scene::new(1);
     let worker = Arc::clone(&scene);
@@ -76,8 +76,8 @@ fn submit_against_park() {
     worker.join().unwrap();
 }
 
-/// The only searcher has found something and will be busy for ever; a task is submitted at the same
-/// time, and the other worker must get it.
+/// The only searcher has found a task and stays busy for ever; another task is pushed at the same time, and the
+/// other worker must get it.
 fn last_searcher_against_submit() {
     let scene = Scene::new(2);
     assert!(scene.idle.start_search());
@@ -90,7 +90,7 @@ fn last_searcher_against_submit() {
     sleeper.join().unwrap();
 }
 
-/// A searcher gives up while a task is submitted.
+/// A searcher gives up while a task is pushed.
 fn searcher_against_submit() {
     let scene = Scene::new(1);
     let worker = Arc::clone(&scene);
@@ -107,8 +107,8 @@ fn searcher_against_submit() {
     worker.join().unwrap();
 }
 
-/// Two tasks are submitted one after the other, each worker takes one and is busy for ever. The
-/// second may be left to the searcher that the first has called.
+/// Two tasks are pushed one after the other; each worker takes one and stays busy for ever. The second push may
+/// rely on the searcher that the first one has woken.
 fn wake_chain() {
     let scene = Scene::new(2);
     let workers = [Arc::clone(&scene), Arc::clone(&scene)]
@@ -120,7 +120,7 @@ fn wake_chain() {
     }
 }
 
-/// Each worker gets mail while it goes to sleep. Nobody else looks there.
+/// Each worker gets a broadcast while it goes to sleep. No other worker looks into its broadcast queue.
 fn post_against_park() {
     let idle = Arc::new(Idle::new(2, true));
     let left = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
@@ -162,7 +162,7 @@ fn stop_against_park() {
     worker.join().unwrap();
 }
 
-/// A task comes from outside while the pool ends: it is run or swept away, and not left.
+/// A task comes from outside while the pool shuts down: it is run or refused, not left.
 fn submit_against_end() {
     let scene = Scene::new(1);
     let worker = Arc::clone(&scene);
@@ -177,15 +177,15 @@ fn submit_against_end() {
     assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
-/// A thread that has given its core away retires while the one that has it goes to sleep, and the
-/// pool is stopping: one of the two finds that it is the end.
+/// A thread that has handed its core on retires while the thread that has the core goes to sleep, and the pool is
+/// stopping: one of the two finds that this is the end.
 fn retire_against_park() {
     let scene = Scene::new(1);
     scene.idle.enter_away();
     assert!(!scene.idle.stop(|| scene.any()), "somebody is away");
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || while worker.work() {});
-    // What it did last was to spawn something, and as a thread of the pool it may.
+    // The last thing that it did was to spawn, which a thread of the pool may do.
     scene.queue.fetch_add(1, Relaxed);
     assert_ne!(scene.idle.work_added(), Announced::Ended, "while it is away");
     if scene.idle.retire(|| scene.any()) {
@@ -195,7 +195,7 @@ fn retire_against_park() {
     assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
-/// A worker that waits for something is told of it while it goes to sleep.
+/// A worker that waits for something is notified of it while it goes to sleep.
 fn done_against_park() {
     let scene = Scene::new(1);
     let me = Arc::new(Listener::thread());

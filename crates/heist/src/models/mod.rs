@@ -1,13 +1,13 @@
 //! Loom models of the protocols between threads, and their negative twins.
 //!
-//! Run with `ci/models.sh`. See the models of `heist-deque` for how they work: every interleaving, every
-//! value that a load may return, a floor on how many executions were seen; and with any one ordering
-//! weakened or any one fence taken away, some model must fail.
+//! Run with `ci/models.sh`. See the models of `heist-deque` for how they work: loom explores every interleaving
+//! and every value that a load may return, and a floor is asserted on the number of executions. With any one
+//! ordering weakened, or any one fence removed, some model must fail.
 
 #[path = "../../../deque/tests/models/explore.rs"]
 mod explore;
 
-/// What a host has for forks, for one whose tasks do not fork.
+/// The methods for forks of a worker whose tasks do not fork.
 macro_rules! no_forks {
     () => {
         fn push_job(&self, _: Task) {

@@ -1,4 +1,4 @@
-//! Private jobs that a thief takes without being asked, and a worker that does not sleep beside one.
+//! Models of raids: a thief takes a private job unasked, and no worker sleeps while another has one.
 
 use loom::thread;
 
@@ -13,7 +13,7 @@ use crate::queues::{Found, Queues};
 use crate::sync::{Arc, heavy_fence};
 use crate::task::listener::Listener;
 
-/// As a thread of a pool, while a thief takes what it finds without being asked.
+/// Runs `f` as a thread of a pool, while a thief raids what it finds.
 fn raided(f: impl FnOnce()) {
     let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
     let thief = thread::spawn({
@@ -43,7 +43,7 @@ fn against_owner() {
     });
 }
 
-/// One in the other: the thief takes the older.
+/// One fork within another: the thief takes the older one.
 fn against_nested() {
     let (older, newer) = (Once::new(), Once::new());
     raided(|| {
@@ -52,7 +52,8 @@ fn against_nested() {
     });
 }
 
-/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or be woken.
+/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or must
+/// be woken.
 fn against_sleep() {
     let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
     let worker = thread::spawn({
@@ -66,7 +67,7 @@ fn against_sleep() {
     worker.join().unwrap();
 }
 
-/// A worker, until it has the one job that there is.
+/// Runs a worker until it has the only job that there is.
 fn sleep_or_raid(scene: &Scene) {
     let me = Arc::new(Listener::thread());
     let mut searching = false;
@@ -77,7 +78,7 @@ fn sleep_or_raid(scene: &Scene) {
         if let Some(job) = raid::raid(&scene.demand) {
             break job;
         }
-        // Somebody else may be at it.
+        // Another thief may hold the lock.
         thread::yield_now();
         let last_look = || {
             scene.demand.raise_for_sleeper();
@@ -95,8 +96,8 @@ fn sleep_or_raid(scene: &Scene) {
     scene.run(job);
 }
 
-/// One that sleeps does not look if it has seen the other one searching: that one, which has found something now, sees at its
-/// first fork what is wanted. There is no other fence between the two.
+/// A worker that goes to sleep does not look for jobs if it has seen the other one searching. That one, which has
+/// found something by now, sees the demand at its first fork. There is no other fence between the two.
 fn against_searcher() {
     let idle = Arc::new(Idle::new(2, true));
     let demand = Arc::new(Demand::new(0, 1));

@@ -1,4 +1,4 @@
-//! What a snapshot of the counters may show.
+//! Models of the counters: what a snapshot may show.
 
 use loom::thread;
 
@@ -6,7 +6,7 @@ use super::explore::{Model, models};
 use crate::stats::Ledger;
 use crate::sync::Arc;
 
-/// A task is submitted by a thread outside and completed by a worker while somebody reads.
+/// A task is submitted by a thread outside and completed by a worker while another thread reads.
 fn snapshot() {
     let ledger = Arc::new(Ledger::new(1));
     let read = Arc::clone(&ledger);

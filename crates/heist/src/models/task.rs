@@ -1,4 +1,4 @@
-//! Who runs a task, who has its outcome, who frees its slot.
+//! Models of a task: who runs it, who takes its outcome, who frees its slot.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Wake;
@@ -25,7 +25,7 @@ impl Drop for Counted {
     }
 }
 
-/// A task that gives back what it has captured, and how often that was dropped.
+/// Returns a task that returns what it has captured, and the number of times that this was dropped.
 fn task() -> (Task, TaskHandle<Counted>, Arc<AtomicUsize>) {
     let drops = Arc::new(AtomicUsize::new(0));
     let counted = Counted(Arc::clone(&drops));
@@ -34,7 +34,7 @@ fn task() -> (Task, TaskHandle<Counted>, Arc<AtomicUsize>) {
     (task, handle, drops)
 }
 
-/// What a worker does with a task. Has it run it?
+/// Does what a worker does with a task. Returns whether it has run it.
 fn run(task: Task) -> bool {
     let hook = Arc::new(PanicHook::default());
     let Some(started) = task.start() else { return false };
@@ -43,7 +43,7 @@ fn run(task: Task) -> bool {
     true
 }
 
-/// What a thread outside does. The outcome is there afterwards.
+/// Waits as a thread outside does. The outcome can be taken afterwards.
 fn wait<T>(handle: &TaskHandle<T>) {
     let listener = Arc::new(Listener::thread());
     if handle.listen(Arc::clone(&listener)) {
@@ -74,7 +74,7 @@ fn run_against_detach() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// Whoever waits runs the task itself, while a worker takes it out of a queue.
+/// The waiting thread runs the task itself, while a worker takes it out of a queue.
 fn run_against_claim() {
     let (task, handle, drops) = task();
     let runner = thread::spawn(move || run(task));
@@ -96,7 +96,7 @@ fn run_against_claim() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// A handle that has left a listener behind is dropped while the task runs.
+/// A handle that has registered a listener is dropped while the task runs.
 fn run_against_listener_left() {
     let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
@@ -108,7 +108,7 @@ fn run_against_listener_left() {
     assert_eq!(Arc::strong_count(&listener), 1, "nobody else has it any more");
 }
 
-/// Whoever waits has claimed the task and lets another thread run it.
+/// The waiting thread has claimed the task and has another thread run it.
 fn delegated() {
     let (task, handle, drops) = task();
     let claimed = handle.claim().expect("nobody else has");
@@ -116,7 +116,7 @@ fn delegated() {
     let delegate = unsafe { claimed.delegate() };
     let runner = thread::spawn(move || {
         assert!(run(delegate));
-        assert!(!run(task), "a husk");
+        assert!(!run(task), "a stale entry");
     });
     wait(&handle);
     drop(handle.take().expect("it does not panic"));
@@ -124,24 +124,24 @@ fn delegated() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// Has a place that is written before anybody else knows of it.
+/// A waker with a place that is written before another thread knows of it.
 struct Probe(UnsafeCell<()>);
 
-// SAFETY: loom finds out if it is touched at the wrong time: that is what it is for.
+// SAFETY: loom reports if it is touched at the wrong time, which is its purpose.
 unsafe impl Sync for Probe {}
-// SAFETY: likewise.
+// SAFETY: loom reports if it is touched at the wrong time, which is its purpose.
 unsafe impl Send for Probe {}
 
 impl Wake for Probe {
     fn wake(self: Arc<Self>) {
-        // A waker's panic is contained, and so would be what loom has to say.
+        // A waker's panic is caught, and so would be a panic of loom's.
         if catch_unwind(AssertUnwindSafe(|| self.0.with(|_| ()))).is_err() {
             std::process::abort();
         }
     }
 }
 
-/// A future leaves its waker while the task runs; whoever wakes it sees all of it.
+/// A future registers its waker while the task runs; the thread that wakes it sees all of it.
 fn run_against_poll() {
     let (task, handle, drops) = task();
     let runner = thread::spawn(move || assert!(run(task)));
@@ -153,7 +153,7 @@ fn run_against_poll() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// Gives every task to a thread of its own.
+/// A worker that has a thread of its own run every task.
 struct Threads(std::cell::RefCell<Vec<thread::JoinHandle<()>>>);
 
 impl AnyWorker for Threads {
@@ -169,8 +169,8 @@ impl AnyWorker for Threads {
     super::no_forks!();
 }
 
-/// A worker starts a task, finds that it is not for it, and puts it back for another; whoever waits runs it
-/// itself, if it gets there first, or takes it to be running.
+/// A worker starts a task, finds that it must not run it, and puts it back for another one. The waiting thread
+/// runs it itself if it gets there first, or takes it for running.
 fn postpone_against_claim() {
     let drops = Arc::new(AtomicUsize::new(0));
     let counted = Counted(Arc::clone(&drops));

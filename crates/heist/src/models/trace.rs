@@ -1,4 +1,4 @@
-//! What a reader of a trace may find while its thread writes.
+//! Models of a trace: what a reader may find while a thread writes.
 
 use loom::thread;
 
@@ -6,7 +6,8 @@ use super::explore::{Model, models};
 use crate::sync::Arc;
 use crate::trace::Ring;
 
-/// Events are numbered from 1, and both words of each are its number: whatever is found must be whole, and in its place.
+/// Events are numbered from 1, and both words of each are its number: whatever is found must be consistent, and
+/// in its place.
 fn check(ring: &Ring) {
     let kept = ring.read();
     for (expected, event) in (kept.lost + 1..).zip(kept.events) {
@@ -23,12 +24,12 @@ fn read_against_write(size: usize, events: u64) {
     check(&ring);
 }
 
-/// There is room for all.
+/// There is room for all events.
 fn fill() {
     read_against_write(4, 2);
 }
 
-/// New ones take the place of old ones.
+/// New events overwrite old ones.
 fn overwrite() {
     read_against_write(2, 3);
 }

@@ -1,4 +1,4 @@
-//! Negative twins: each ordering weakened and each fence taken away, one at a time, must be noticed.
+//! Negative twins: each ordering weakened, and each fence removed, one at a time, must make a model fail.
 
 use super::explore::{self, Model};
 use super::{cancel, fork, idle, pipeline, raid, stats, task, trace};
@@ -7,8 +7,8 @@ use crate::order::{
     SUBMIT,
 };
 
-/// Of `heist-deque`: what a push says and a steal hears.
-const LANE: &[&str] = &["slot_publish", "slot_claim"];
+/// Orderings of `heist-deque`: what a push publishes and a steal sees.
+const JOB_DEQUE: &[&str] = &["slot_publish", "slot_claim"];
 
 /// The test below that a child process runs.
 const CHILD: &str = "models::twins::child";
@@ -19,11 +19,11 @@ fn all() -> impl Iterator<Item = &'static Model> {
     pool.chain(cancel::MODELS).chain(pipeline::MODELS)
 }
 
-/// Not a test of its own: what a child process runs.
+/// Not a test of its own: a child process runs it.
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {
-    let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(LANE).copied().collect();
+    let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(JOB_DEQUE).copied().collect();
     explore::explore_as_child(all().chain(fork::WRONG).chain(pipeline::WRONG), &sites);
 }
 
@@ -38,7 +38,7 @@ fn each_is_noticed(models: &[&Model], sites: &[&str]) {
     assert!(missed.is_empty(), "no model notices when these are weakened: {missed:?}");
 }
 
-/// The models of each part of the crate, and what they are to notice: together all that there is.
+/// The models of each part of the crate, and the orderings that they must notice: together all of them.
 fn parts(parts: &[(&[Model], &[&'static str])], all: &[&str]) {
     for (models, sites) in parts {
         each_is_noticed(&models.iter().collect::<Vec<_>>(), sites);
@@ -83,10 +83,10 @@ fn every_missing_fence_is_noticed() {
     parts(&of_each, FENCES);
 }
 
-/// How a published job gets from its owner to a thief is up to the deque between them.
+/// How a published job gets from its owner to a thief depends on the deque between them.
 #[test]
 fn a_job_is_handed_over_by_the_deque() {
-    each_is_noticed(&fork::MODELS.iter().collect::<Vec<_>>(), LANE);
+    each_is_noticed(&fork::MODELS.iter().collect::<Vec<_>>(), JOB_DEQUE);
 }
 
 /// A demand that is raised while its owner answers another would be lost.
@@ -98,7 +98,7 @@ fn demand_relies_on_the_fences() {
     }
 }
 
-/// And on the order of its steps.
+/// The same, with the steps in the wrong order.
 #[test]
 fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {
@@ -106,7 +106,7 @@ fn demand_out_of_order_is_noticed() {
     }
 }
 
-/// A result is in the mail before anybody is told.
+/// A result is in the outbox before the consumer is notified.
 #[test]
 fn results_that_are_told_of_too_early_are_noticed() {
     for model in pipeline::WRONG {
@@ -114,7 +114,7 @@ fn results_that_are_told_of_too_early_are_noticed() {
     }
 }
 
-/// A raid keeps a worker from sleeping while somebody has what it wants, and has not seen that it does.
+/// A raid keeps a worker from sleeping while another one has a job that it wants and has not seen the demand.
 #[test]
 fn sleep_relies_on_the_fences_of_a_raid() {
     let model = |name| raid::MODELS.iter().find(|model| model.name == name).expect("listed");
@@ -122,7 +122,7 @@ fn sleep_relies_on_the_fences_of_a_raid() {
     each_is_noticed(&[model("raid_against_searcher")], &[SLEEP, FOUND]);
 }
 
-/// Mail is in nobody else's sight.
+/// No other worker looks into a worker's broadcast queue.
 #[test]
 fn mail_relies_on_the_fences() {
     let model = idle::MODELS.iter().find(|model| model.name == "idle_post_against_park");
