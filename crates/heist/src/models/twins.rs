@@ -108,7 +108,7 @@ fn demand_out_of_order_is_noticed() {
 
 /// A result is in the outbox before the consumer is notified.
 #[test]
-fn results_that_are_told_of_too_early_are_noticed() {
+fn results_announced_too_early_are_noticed() {
     for model in pipeline::WRONG {
         assert!(explore::fails(CHILD, model, ""), "{} holds", model.name);
     }
@@ -124,7 +124,7 @@ fn sleep_relies_on_the_fences_of_a_raid() {
 
 /// No other worker looks into a worker's broadcast queue.
 #[test]
-fn mail_relies_on_the_fences() {
+fn broadcasts_rely_on_the_fences() {
     let model = idle::MODELS.iter().find(|model| model.name == "idle_post_against_park");
     each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
 }
