@@ -1,7 +1,8 @@
 //! Work-stealing parallelism.
 //!
-//! [`join`] runs two closures, perhaps at once, for about the price of two calls: fork wherever there are two
-//! things to do. [`scope`] runs many, [`parallel`] has loops and sorts.
+//! [`join`] runs two closures, possibly in parallel, for about the cost of two calls, so that no sequential
+//! cutoff is needed. [`scope`] runs any number of closures. [`parallel`] has loops and sorts, [`pipeline`] has
+//! streams in batches.
 //!
 //! ```
 //! fn fibonacci(n: u64) -> u64 {
@@ -18,9 +19,9 @@
 //! assert_eq!(heist::parallel::map(&words, |word| word.len()), [5, 3, 4]);
 //! ```
 //!
-//! A [`Pool`] runs closures on its workers. Each worker keeps its own tasks in a deque of its own;
-//! one that has nothing to do takes the oldest from another. [`Pool::spawn`] gives a [`JoinHandle`],
-//! to be joined or awaited; [`Pool::install`] runs a closure that borrows and returns its value.
+//! A [`Pool`] runs closures on its workers. Each worker has a deque of its own; an idle worker steals the oldest
+//! tasks of another. [`Pool::spawn`] returns a [`JoinHandle`], which can be joined or awaited. [`Pool::install`]
+//! runs a closure that borrows and returns its result.
 //!
 //! ```
 //! let pool = heist::Pool::builder().workers(2).build()?;
@@ -33,16 +34,16 @@
 //! # Ok::<(), heist::BuildError>(())
 //! ```
 //!
-//! # What holds, whatever the [`Strategy`]
+//! # Guarantees of every [`Strategy`]
 //!
-//! * A task runs at most once. It completes, panics, or is cancelled by a stop, and is counted as
-//!   one of these.
-//! * A panic goes to whoever waits, else to [`Builder::on_panic`]; the worker lives on.
-//! * A worker that waits for a task does not keep others from running.
-//! * An idle pool uses no processor time: nothing polls, nothing ticks. No wake-up is lost.
-//! * [`Pool::stop`] waits for everything; no thread is left behind.
-//! * Both closures of a join, and all of a scope, have ended before it returns or panics. A thread that waits for
-//!   them runs parts of the same task meanwhile, and nothing else; see [`isolate`] if it holds a lock.
+//! * A task runs at most once. It completes, panics, or is cancelled by a stop, and is counted as one of these.
+//! * A panic goes to whoever waits for the task, else to [`Builder::on_panic`]. The worker continues.
+//! * A worker that waits for a task does not keep other tasks from running.
+//! * An idle pool uses no processor time: nothing polls, and there is no timer. No wake-up is lost.
+//! * [`Pool::stop`] waits for all tasks, and all threads have ended when it returns.
+//! * Both closures of a join, and all closures of a scope, have ended before it returns or panics. A thread that
+//!   waits for them runs other parts of the same task meanwhile, and nothing else; see [`isolate`] if it holds a
+//!   lock.
 
 // Each module uses only those above it: `ci/layers.sh` checks that.
 mod cancel;

@@ -215,7 +215,7 @@ impl WithMinLen {
     /// Like [`reduce_pieces`], with this minimum length.
     ///
     /// ```
-    /// use heist::parallel::{Pieces, with_min_len};
+    /// use heist::parallel::with_min_len;
     ///
     /// let count = with_min_len(2).reduce_pieces(0..7, |some| some.len(), |a, b| a + b);
     /// assert_eq!(count, Some(7));
