@@ -1,4 +1,4 @@
-//! A deque of fixed capacity: when it is full, a push hands the item back.
+//! A deque of fixed capacity: when it is full, a push returns the item.
 //!
 //! ```
 //! use heist_deque::{Full, Steal, bounded};
@@ -15,34 +15,36 @@
 //! # Ok::<(), heist_deque::CapacityError>(())
 //! ```
 //!
-//! The owner's end is known to the owner alone: a push is two plain stores into a slot, a pop is
-//! one atomic exchange on it, and neither touches anything shared but that slot. See `ARCHITECTURE.md` for the protocol and why it needs no fence.
+//! The owner's index is private to the owner. A push is two plain stores to a slot, a pop is one atomic
+//! exchange on a slot, and neither accesses any other shared memory. `ARCHITECTURE.md` describes the protocol
+//! and why it needs no fence.
 
 use core::fmt;
 
-use crate::dest::{Destination, sealed};
+use crate::destination::{Destination, sealed};
 use crate::owner::Bottom;
 use crate::pad::Padded;
-use crate::ring::{Ring, Theft, View};
+use crate::ring::{Ring, RingSteal, View};
 use crate::shared::Shared;
 use crate::sync::AtomicUsize;
 use crate::ticket::Ticket;
 use crate::{CapacityError, Full, Steal};
 
+/// What the handles share.
 struct Body<T> {
-    /// Where the next thief should begin to look: a ticket before which all are claimed. Thieves
-    /// write it after a claim, and whoever walks over claimed slots mends it; anyone reads it.
+    /// A hint for thieves where to start looking: a ticket before which all tickets are claimed. Thieves
+    /// write it after a claim; a thread that walks over claimed slots corrects it; any thread reads it.
     top: Padded<AtomicUsize>,
-    /// Written never; its slots as `slot` says.
+    /// Never changes. The `slot` module says which thread accesses a slot, and when.
     ring: Ring<T>,
 }
 
-/// Makes a deque that holds `capacity` items, a power of two.
+/// Makes a deque that holds up to `capacity` items. The capacity must be a power of two.
 ///
 /// # Errors
 ///
-/// [`CapacityError`], if the capacity is zero or not a power of two (it names the nearest ones),
-/// or if there is no memory for it.
+/// Returns a [`CapacityError`] if the capacity is zero or not a power of two (the error names the nearest
+/// valid ones), or if there is not enough memory.
 ///
 /// ```
 /// use heist_deque::{CapacityError, bounded};
@@ -54,7 +56,7 @@ pub fn new<T>(capacity: usize) -> Result<(Worker<T>, Stealer<T>), CapacityError>
     new_at(capacity, 0)
 }
 
-/// As [`new`], with the first item's number, so that tests can begin just below the wrap-around.
+/// Like [`new`], with the number of the first ticket, so that tests can start just below the wrap-around.
 #[doc(hidden)]
 pub fn new_at<T>(capacity: usize, number: usize) -> Result<(Worker<T>, Stealer<T>), CapacityError> {
     check(capacity)?;
@@ -69,6 +71,7 @@ pub fn new_at<T>(capacity: usize, number: usize) -> Result<(Worker<T>, Stealer<T
     Ok((Worker { bottom: Bottom::new(origin), view, shared }, stealer))
 }
 
+/// Returns an error unless a ring can have this capacity.
 fn check(capacity: usize) -> Result<(), CapacityError> {
     match capacity {
         0 => Err(CapacityError::Zero),
@@ -81,8 +84,8 @@ fn check(capacity: usize) -> Result<(), CapacityError> {
     }
 }
 
-/// The owner's end of a bounded deque: newest first. It moves between threads, but is used by one
-/// at a time.
+/// The owner's end of a bounded deque, which pops the newest item first. It can be sent to another thread,
+/// but only one thread can use it at a time.
 ///
 /// ```
 /// let (worker, _stealer) = heist_deque::bounded::new(8)?;
@@ -97,22 +100,22 @@ fn check(capacity: usize) -> Result<(), CapacityError> {
 /// ```
 pub struct Worker<T> {
     bottom: Bottom,
-    /// Of `shared.ring`, which lives as long as `shared`.
+    /// The location of `shared.ring`, which lives as long as `shared`.
     view: View<T>,
     shared: Shared<Body<T>>,
 }
 
-// SAFETY: what a `Worker` points to is shared by design (`Shared` and `Ring` are `Sync` for
-// `T: Send`), and `bottom` goes with it.
+// SAFETY: what a `Worker` points to may be used from any thread (`Shared` and `Ring` are `Sync` for
+// `T: Send`), and `bottom` moves with the worker.
 unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T> Worker<T> {
-    /// Adds an item at the owner's end.
+    /// Pushes an item at the owner's end.
     ///
     /// # Errors
     ///
-    /// [`Full`] with the item, if its slot is taken: by an item, or by a thief that has claimed
-    /// one and is still reading it.
+    /// Returns [`Full`] with the item if the next slot is occupied: by an item, or by a thief that has
+    /// claimed an item and is still reading it.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::bounded::new(1)?;
@@ -128,12 +131,13 @@ impl<T> Worker<T> {
         if !slot.is_vacant(ticket) {
             return Err(Full(item));
         }
-        // SAFETY: 1. a `Worker` is the owner. 2. checked just above.
+        // SAFETY: 1. a `Worker` is the owner. 2. the slot is that of `next()`, and vacant, as checked above.
         unsafe { self.bottom.push(slot, item) };
         Ok(())
     }
 
-    /// Takes the newest item. `None` is final until the next push: whatever was left is a thief's.
+    /// Takes the newest item. Returns `None` if the deque is empty, which is final until the next push:
+    /// thieves have claimed every item that was left.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::bounded::new(2)?;
@@ -144,11 +148,12 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        // SAFETY: 1. a `Worker` is the owner. 2. the only ring, which lives as long as `self.shared`.
+        // SAFETY: 1. a `Worker` is the owner. 2. there is only one ring, and it lives as long as
+        // `self.shared`.
         unsafe { self.bottom.pop(self.view) }
     }
 
-    /// How many items there are. While thieves are at work, a moment ago.
+    /// Returns the number of items. The number may be outdated if thieves are stealing at the same time.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::bounded::new(8)?;
@@ -160,7 +165,7 @@ impl<T> Worker<T> {
         self.shared.ring.len_below(self.bottom.next(), &self.shared.top)
     }
 
-    /// Would a pop find nothing? If so, this is final until the next push.
+    /// Returns whether a pop would find nothing. If it returns true, that is final until the next push.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::bounded::new::<u8>(8)?;
@@ -168,11 +173,11 @@ impl<T> Worker<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        // SAFETY: the only ring, which lives as long as `self.shared`.
+        // SAFETY: there is only one ring, and it lives as long as `self.shared`.
         unsafe { self.bottom.is_empty(self.view) }
     }
 
-    /// How many items fit.
+    /// Returns the number of items that the deque can hold.
     ///
     /// ```
     /// assert_eq!(heist_deque::bounded::new::<u8>(8)?.0.capacity(), 8);
@@ -182,7 +187,7 @@ impl<T> Worker<T> {
         self.view.capacity()
     }
 
-    /// A handle for a thief.
+    /// Returns a handle for a thief.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::bounded::new(8)?;
@@ -206,7 +211,8 @@ impl<T> Destination<T> for Worker<T> {
 
     #[inline]
     fn put(&self, item: T) {
-        self.push(item).expect("there was room, and only the owner fills it");
+        self.push(item)
+            .expect("the caller checked that there is room, and only the owner fills it");
     }
 }
 
@@ -216,7 +222,8 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-/// A thief's end of a bounded deque: oldest first. Clone it, share it, send it anywhere.
+/// A thief's end of a bounded deque, which takes the oldest item first. It can be cloned, shared and sent
+/// to other threads.
 ///
 /// ```
 /// let (worker, stealer) = heist_deque::bounded::new(8)?;
@@ -233,7 +240,7 @@ pub struct Stealer<T> {
 }
 
 impl<T> Stealer<T> {
-    /// Takes the oldest item. `Retry`: another thief or the owner was faster.
+    /// Steals the oldest item. Returns `Retry` if another thief or the owner was faster.
     ///
     /// ```
     /// use heist_deque::{Steal, bounded};
@@ -248,9 +255,9 @@ impl<T> Stealer<T> {
         done(self.shared.ring.steal(&self.shared.top))
     }
 
-    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT) and no
-    /// more than fit there. The oldest go first, so `dest` pops the newest of them first. `Empty`
-    /// also means that `dest` is full.
+    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT) and no more
+    /// than fit there. The oldest item is moved first, so `dest` pops the newest of them first. Returns
+    /// `Empty` if there is nothing to steal or `dest` is full.
     ///
     /// ```
     /// let (worker, stealer) = heist_deque::bounded::new(8)?;
@@ -261,7 +268,7 @@ impl<T> Stealer<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
-        if self.shared.same(&dest.shared) {
+        if self.shared.ptr_eq(&dest.shared) {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         if !dest.has_room(0) {
@@ -270,7 +277,7 @@ impl<T> Stealer<T> {
         done(self.shared.ring.steal_half(&self.shared.top, dest, 1)).map(|newest| dest.put(newest))
     }
 
-    /// As [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
+    /// Like [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
     ///
     /// ```
     /// use heist_deque::{Steal, bounded};
@@ -283,13 +290,14 @@ impl<T> Stealer<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &Worker<T>) -> Steal<T> {
-        if self.shared.same(&dest.shared) {
+        if self.shared.ptr_eq(&dest.shared) {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
         done(self.shared.ring.steal_half(&self.shared.top, dest, 0))
     }
 
-    /// How many items there are. While others are at work, a moment ago.
+    /// Returns the number of items. The number may be outdated if other threads use the deque at the same
+    /// time.
     ///
     /// ```
     /// let (worker, stealer) = heist_deque::bounded::new(8)?;
@@ -301,7 +309,8 @@ impl<T> Stealer<T> {
         self.shared.ring.len(&self.shared.top)
     }
 
-    /// Is there nothing to steal? While others are at work, a moment ago.
+    /// Returns whether there is nothing to steal. The answer may be outdated if other threads use the deque
+    /// at the same time.
     ///
     /// ```
     /// assert!(heist_deque::bounded::new::<u8>(8)?.1.is_empty());
@@ -312,12 +321,12 @@ impl<T> Stealer<T> {
     }
 }
 
-/// A bounded ring is never left for another.
+/// Returns the outcome. The owner of a bounded deque never moves to another ring.
 #[inline(always)]
-fn done<R>(theft: Theft<R>) -> Steal<R> {
-    match theft {
-        Theft::Done(steal) => steal,
-        Theft::Moved => unreachable!("a bounded ring does not move"),
+fn done<R>(attempt: RingSteal<R>) -> Steal<R> {
+    match attempt {
+        RingSteal::Done(steal) => steal,
+        RingSteal::Moved => unreachable!("a bounded ring does not move"),
     }
 }
 

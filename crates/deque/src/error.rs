@@ -1,8 +1,8 @@
-//! What can go wrong, in words that say what to do about it.
+//! The errors of this crate.
 
 use core::fmt;
 
-/// The capacity that was asked of [`bounded::new`](crate::bounded::new) cannot be had.
+/// The reason why [`bounded::new`](crate::bounded::new) could not make a deque of the requested capacity.
 ///
 /// ```
 /// use heist_deque::{CapacityError, bounded};
@@ -17,27 +17,27 @@ use core::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CapacityError {
-    /// Nothing fits into a deque of capacity zero; one is the smallest.
+    /// The capacity was zero. The smallest valid capacity is one.
     Zero,
-    /// The capacity must be a power of two.
+    /// The capacity was not a power of two.
     NotPowerOfTwo {
-        /// What was asked for.
+        /// The requested capacity.
         requested: usize,
         /// The nearest power of two below.
         below: usize,
-        /// The nearest power of two above, if a `usize` holds it.
+        /// The nearest power of two above, if it fits into a `usize`.
         above: Option<usize>,
     },
-    /// The slots would need more bytes than an allocation can have.
+    /// The slots need more bytes than one allocation can have.
     TooLarge {
-        /// What was asked for.
+        /// The requested capacity.
         requested: usize,
     },
-    /// The allocator has no room for the slots.
+    /// The allocator could not provide the memory.
     OutOfMemory {
-        /// What was asked for.
+        /// The requested capacity.
         requested: usize,
-        /// The bytes that the allocator refused.
+        /// The size of the failed allocation in bytes.
         bytes: usize,
     },
 }
@@ -69,7 +69,7 @@ impl fmt::Display for CapacityError {
 
 impl core::error::Error for CapacityError {}
 
-/// A bounded deque had no free slot; here is the item back.
+/// A bounded deque had no free slot. Contains the item that was to be pushed.
 ///
 /// ```
 /// use heist_deque::{Full, bounded};
@@ -87,7 +87,7 @@ pub struct Full<T>(
 );
 
 impl<T> Full<T> {
-    /// The item that did not fit.
+    /// Returns the item that did not fit.
     ///
     /// ```
     /// assert_eq!(heist_deque::Full(7).into_inner(), 7);

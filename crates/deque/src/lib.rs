@@ -1,17 +1,17 @@
-//! Work-stealing queues for people who write schedulers.
+//! Work-stealing queues for schedulers.
 //!
-//! A *deque* has one owner, who pushes and pops at one end, and any number of thieves, who take
-//! from the other. The owner meets its newest item first (it is still in the cache); a thief gets
-//! the oldest (it is usually the largest piece of work). Three flavours have the same handles and
-//! the same verbs; pick one by its module:
+//! A *deque* has one owner, which pushes and pops at one end, and any number of thieves, which take
+//! items from the other end. The owner pops its newest item, which is probably still in its cache. A
+//! thief takes the oldest item, which is usually the largest piece of work. The three flavours have
+//! the same handles and the same methods; choose one by its module:
 //!
-//! | module | when it is full | synchronization |
+//! | module | when the deque is full | synchronization |
 //! |---|---|---|
-//! | [`bounded`] | hands the item back as [`Full`] | one atomic exchange per pop, one per steal |
-//! | [`growable`] | doubles | the same |
-//! | [`locked`] | never is | a mutex; thieves only try it. The baseline to measure against |
+//! | [`bounded`] | `push` returns the item in [`Full`] | one exchange per pop, one compare-exchange per steal |
+//! | [`growable`] | `push` doubles the capacity | the same |
+//! | [`locked`] | never full | a mutex, which thieves only try to lock; the baseline for measurements |
 //!
-//! And [`Injector`], a shared first-in first-out queue, for work that comes from outside.
+//! [`Injector`] is a shared first-in first-out queue for work that comes from outside.
 //!
 //! ```
 //! use heist_deque::{Steal, bounded};
@@ -27,24 +27,31 @@
 //! # Ok::<(), heist_deque::CapacityError>(())
 //! ```
 //!
-//! # What holds for every flavour
+//! # Guarantees of every flavour
 //!
-//! * Any `T: Send` goes in: zero-sized, large, with a destructor, with a destructor that panics.
-//!   Every item comes out once or is dropped once, in whatever order the handles die.
-//! * No data race for any `T`: a thief claims a slot first and reads it then.
-//! * An owner's `pop` that returns `None` is final until the owner pushes again.
+//! * Items can be of any type `T: Send`: zero-sized, large, with a destructor, or with a destructor that
+//!   panics. Every item is returned once or dropped once, in whatever order the handles are dropped.
+//! * There is no data race, for any `T`: a thief claims a slot before it reads the item.
+//! * When the owner's `pop` returns `None`, the deque stays empty until the owner pushes again.
 //! * `Worker` is `Send` and not `Sync`; `Stealer` is `Clone + Send + Sync`.
 //!
-//! # Going to sleep
+//! # Relation to the Chase-Lev deque
 //!
-//! A thief that finds nothing is told so; nobody sleeps here. A scheduler that puts a thread to sleep
-//! after a last look must not miss a push that comes at the same time: it puts a
-//! `fence(Ordering::SeqCst)` between announcing the sleep and that look (`steal` or `is_empty`), and
-//! another one between a push and the look for sleepers. With both, one of the two sees the other.
+//! The lock-free deques descend from that of Chase and Lev, and differ in that the owner and the thieves
+//! meet at the word of the item's slot instead of at two shared indices: `bottom` is private to the
+//! owner, and no operation needs a fence.
+//!
+//! # Putting threads to sleep
+//!
+//! No operation of this crate sleeps until work arrives: a thief that finds nothing gets [`Steal::Empty`]. A
+//! scheduler that puts a thread to sleep after a last look must not miss a push that happens at the same
+//! time. It needs a `fence(Ordering::SeqCst)` between announcing the sleep and the last look (`steal` or
+//! `is_empty`), and another one between a push and the check for sleepers. With both fences, at least one
+//! of the two threads sees what the other did.
 //!
 //! # Without std
 //!
-//! With `default-features = false` the crate needs only `alloc`; [`locked`] is then left out.
+//! With `default-features = false` the crate needs only `alloc`, and [`locked`] is missing.
 
 #![no_std]
 
@@ -52,7 +59,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-// In the order in which an item meets them.
+// Each module uses only the modules above it.
 mod sync;
 
 mod order;
@@ -66,7 +73,7 @@ mod shared;
 mod ticket;
 mod slot;
 
-mod dest;
+mod destination;
 
 mod ring;
 mod owner;
@@ -77,15 +84,15 @@ mod injector;
 #[cfg(feature = "std")]
 pub mod locked;
 
-pub use dest::Destination;
+pub use destination::Destination;
 pub use error::{CapacityError, Full};
 pub use injector::Injector;
 pub use steal::Steal;
 
-/// The most items that one batch steal moves.
+/// The maximum number of items that one batch steal moves.
 ///
-/// A guess that has served others well: large enough to make the trip to another core's cache
-/// worth it, small enough to leave something for the next thief.
+/// The value is a guess that has served other libraries well. It is large enough to be worth the transfer
+/// from another processor's cache, and small enough to leave something for the next thief.
 ///
 /// ```
 /// let injector = heist_deque::Injector::new();
@@ -96,21 +103,21 @@ pub use steal::Steal;
 /// ```
 pub const BATCH_LIMIT: usize = 32;
 
-/// The example of the README, so that it is run.
+/// Runs the example of the README as a doctest.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// What the other crates of the house share with this one, so that there is one door for the model
-/// checkers. Not for others: it changes without notice.
+/// Internals that the other crates of this repository share with this one, so that the model checkers
+/// instrument all of them through one module. Unstable: this module changes without notice.
 #[doc(hidden)]
 pub mod facade {
-    pub use crate::dest::Watched;
+    pub use crate::destination::Watched;
     pub use crate::pad::Padded;
     pub use crate::sync::{UnsafeCell, site};
 }
 
-/// Switches for the model checker: weaken one named ordering of the real code.
+/// Lets a model weaken one named ordering of the real code.
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod twin {

@@ -1,7 +1,8 @@
-//! The baseline: a mutex around a `VecDeque`. Thieves only try the lock.
+//! A deque with a mutex around a `VecDeque`, which thieves only try to lock.
 //!
-//! Same handles, same verbs, same promises as the lock-free flavours, so that a scheduler can be
-//! measured against it, or a doubt about them settled, by changing one word.
+//! It has the same handles, methods and guarantees as the lock-free flavours. It serves as a baseline for
+//! measurements, and helps to find out whether a problem comes from a lock-free deque: a scheduler can switch
+//! to it by changing the name of the module.
 //!
 //! ```
 //! use heist_deque::{Steal, locked};
@@ -17,25 +18,27 @@ use alloc::collections::VecDeque;
 use core::cell::Cell;
 use core::fmt;
 
-use crate::dest::{Destination, sealed};
+use crate::destination::{Destination, sealed};
 use crate::shared::Shared;
 use crate::sync::{Mutex, MutexGuard, TryLockError};
 use crate::teardown::drop_all;
 use crate::{BATCH_LIMIT, Steal};
 
-/// Oldest at the front, newest at the back.
+/// What the handles share.
 struct Body<T> {
+    /// The oldest item is at the front, the newest at the back.
     queue: Mutex<VecDeque<T>>,
 }
 
 impl<T> Body<T> {
+    /// Locks the queue, and waits for the lock if necessary.
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
-        // No user code runs under the lock, so a panic there (no memory for a push) leaves the
-        // queue whole.
+        // No user code runs under the lock, so a panic there (a push that finds no memory) leaves the queue
+        // intact, and a poisoned lock can be used.
         self.queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// `None` if somebody has the lock.
+    /// Locks the queue, or returns `None` if another thread has the lock.
     fn try_lock(&self) -> Option<MutexGuard<'_, VecDeque<T>>> {
         match self.queue.try_lock() {
             Ok(guard) => Some(guard),
@@ -67,8 +70,8 @@ pub fn new<T>() -> (Worker<T>, Stealer<T>) {
     (Worker { shared, waits: Cell::new(0) }, stealer)
 }
 
-/// The owner's end of a locked deque: newest first. It moves between threads, but is used by one
-/// at a time.
+/// The owner's end of a locked deque, which pops the newest item first. It can be sent to another thread,
+/// but only one thread can use it at a time.
 ///
 /// ```
 /// let (worker, _stealer) = heist_deque::locked::new();
@@ -78,13 +81,13 @@ pub fn new<T>() -> (Worker<T>, Stealer<T>) {
 /// ```
 pub struct Worker<T> {
     shared: Shared<Body<T>>,
-    /// How often the owner has waited for the lock. A cell, because the owner alone counts. It also
-    /// keeps the worker to one thread, as those of the other flavours are, for which this one stands in.
+    /// How often the owner has waited for the lock. Only the owner changes it. The cell also makes the worker
+    /// `!Sync`, like the workers of the other flavours, which this one can replace.
     waits: Cell<usize>,
 }
 
 impl<T> Worker<T> {
-    /// Adds an item at the owner's end.
+    /// Pushes an item at the owner's end.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::locked::new();
@@ -95,7 +98,7 @@ impl<T> Worker<T> {
         self.lock().push_back(item);
     }
 
-    /// Takes the newest item. `None` is final until the next push.
+    /// Takes the newest item. Returns `None` if the deque is empty, which is final until the next push.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::locked::new();
@@ -106,7 +109,7 @@ impl<T> Worker<T> {
         self.lock().pop_back()
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     ///
     /// ```
     /// assert_eq!(heist_deque::locked::new::<u8>().0.len(), 0);
@@ -115,7 +118,7 @@ impl<T> Worker<T> {
         self.lock().len()
     }
 
-    /// Would a pop find nothing?
+    /// Returns whether a pop would find nothing.
     ///
     /// ```
     /// assert!(heist_deque::locked::new::<u8>().0.is_empty());
@@ -124,7 +127,7 @@ impl<T> Worker<T> {
         self.len() == 0
     }
 
-    /// How many items fit before more memory is needed.
+    /// Returns the number of items that fit before the queue allocates more memory.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::locked::new();
@@ -135,19 +138,19 @@ impl<T> Worker<T> {
         self.lock().capacity()
     }
 
-    /// How often the owner has found the lock taken and had to wait for it, in whatever it did with
-    /// this worker, being the destination of a batch included. For a scheduler's counters.
+    /// Returns how often the owner had to wait for the lock, in any operation on this worker, including batch
+    /// steals whose destination it was. Meant for a scheduler's counters.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::locked::new();
     /// worker.push('a');
-    /// assert_eq!(worker.lock_waits(), 0, "nobody else was there");
+    /// assert_eq!(worker.lock_waits(), 0, "no other thread uses the deque");
     /// ```
     pub fn lock_waits(&self) -> usize {
         self.waits.get()
     }
 
-    /// A handle for a thief.
+    /// Returns a handle for a thief.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::locked::new();
@@ -158,7 +161,7 @@ impl<T> Worker<T> {
         Stealer { shared: self.shared.clone() }
     }
 
-    /// As the thieves do at first; waits only if that fails, and counts it.
+    /// Locks the queue for the owner, and counts if it had to wait.
     fn lock(&self) -> MutexGuard<'_, VecDeque<T>> {
         self.shared.try_lock().unwrap_or_else(|| {
             self.waits.set(self.waits.get().wrapping_add(1));
@@ -185,7 +188,8 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-/// A thief's end of a locked deque: oldest first. Clone it, share it, send it anywhere.
+/// A thief's end of a locked deque, which takes the oldest item first. It can be cloned, shared and sent to
+/// other threads.
 ///
 /// ```
 /// let (worker, stealer) = heist_deque::locked::new();
@@ -198,7 +202,7 @@ pub struct Stealer<T> {
 }
 
 impl<T> Stealer<T> {
-    /// Takes the oldest item. `Retry`: somebody has the lock.
+    /// Steals the oldest item. Returns `Retry` if another thread has the lock.
     ///
     /// ```
     /// use heist_deque::{Steal, locked};
@@ -214,8 +218,8 @@ impl<T> Stealer<T> {
         }
     }
 
-    /// Moves half of the items to `dest`, at most [`BATCH_LIMIT`]. The oldest go first, so `dest`
-    /// pops the newest of them first.
+    /// Moves half of the items to `dest`, at most [`BATCH_LIMIT`]. The oldest item is moved first, so
+    /// `dest` pops the newest of them first.
     ///
     /// ```
     /// let (worker, stealer) = heist_deque::locked::new();
@@ -225,11 +229,11 @@ impl<T> Stealer<T> {
     /// assert_eq!((mine.pop(), mine.pop(), mine.pop()), (Some(2), Some(1), None));
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
-        if self.shared.same(&dest.shared) {
+        if self.shared.ptr_eq(&dest.shared) {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
-        // The lock of the thief's own deque first, waiting for it; then the victim's, without. Two
-        // workers that rob each other cannot each hold one lock and wait for the other.
+        // A thief waits for the lock of its own deque, and then only tries the victim's lock. Two workers
+        // that steal from each other can therefore not each hold one lock and wait for the other.
         let mut into = dest.lock();
         let Some(mut from) = self.shared.try_lock() else {
             return Steal::Retry;
@@ -239,7 +243,7 @@ impl<T> Stealer<T> {
         if half == 0 { Steal::Empty } else { Steal::Success(()) }
     }
 
-    /// As [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
+    /// Like [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
     ///
     /// ```
     /// use heist_deque::{Steal, locked};
@@ -252,14 +256,14 @@ impl<T> Stealer<T> {
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &Worker<T>) -> Steal<T> {
         match self.steal_batch(dest) {
-            // A thief of ours may have been faster.
+            // Another thief may have stolen the items from `dest`.
             Steal::Success(()) => dest.pop().map_or(Steal::Retry, Steal::Success),
             Steal::Empty => Steal::Empty,
             Steal::Retry => Steal::Retry,
         }
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     ///
     /// ```
     /// assert_eq!(heist_deque::locked::new::<u8>().1.len(), 0);
@@ -268,7 +272,7 @@ impl<T> Stealer<T> {
         self.shared.lock().len()
     }
 
-    /// Is there nothing to steal?
+    /// Returns whether there is nothing to steal.
     ///
     /// ```
     /// assert!(heist_deque::locked::new::<u8>().1.is_empty());

@@ -1,8 +1,10 @@
 //! Every ordering that a protocol of this crate relies on, by name.
 //!
-//! A site that is not here is `Relaxed`, and says why where it stands. `docs/ORDERINGS.md` has the
-//! table: the partner of each, what breaks without it, and the model that shows it. Under loom
-//! each can be weakened by its name.
+//! An atomic operation whose ordering has no name here is `Relaxed`, and the comment beside it gives the
+//! reason. `docs/ORDERINGS.md` has the table: the partner of each ordering, what breaks without it, and the
+//! model that shows the failure. Under loom, each ordering can be weakened by its name.
+//!
+//! Each comment names the partner in parentheses.
 
 use crate::sync::{Ordering, site};
 
@@ -16,68 +18,73 @@ macro_rules! orderings {
             }
         )*
 
-        /// Their names.
+        /// The names of these orderings.
         #[cfg(loom)]
         #[allow(missing_docs, reason = "not part of the crate outside of a model")]
         pub const $list: &[&str] = &[$(stringify!($name)),*];
     };
 }
 
-// A model fails without any of these.
+// For each of these orderings, some model fails when that ordering is weakened.
 orderings! { SHOWN:
-    /// Owner looks whether a slot is free: the thief that emptied it has read it (`slot_finish`).
+    /// The owner checks whether a slot is free: the thief that emptied it has read the item
+    /// (`slot_finish`).
     slot_reuse = Acquire;
-    /// Owner fills a slot: a thief that sees it full sees the item (`slot_claim`).
+    /// The owner fills a slot: a thief that sees it full sees the item (`slot_claim`).
     slot_publish = Release;
-    /// Thief claims a full slot: it sees the item (`slot_publish`).
+    /// A thief claims a full slot: it sees the item (`slot_publish`).
     slot_claim = Acquire;
-    /// Thief has read the item: the owner may write over it (`slot_reuse`, `slot_restore`).
+    /// A thief has read the item: the owner may overwrite it (`slot_reuse`, `slot_restore`).
     slot_finish = Release;
-    /// Owner's pop swapped away a thief's finish mark and puts it back (`slot_finish`).
+    /// The owner's pop swapped a thief's finish mark away and puts it back (`slot_finish`).
     slot_restore = Acquire;
 
-    /// Owner has moved to a larger ring: its slots are there to see (`ring_follow`).
+    /// The owner has moved to a larger ring: its slots are visible (`ring_follow`).
     ring_publish = Release;
-    /// Thief goes to the current ring (`ring_publish`).
+    /// A thief goes to the current ring (`ring_publish`).
     ring_follow = Acquire;
 
-    /// A handle dies: what was done through it is done (`handle_last`).
+    /// A handle is dropped: everything done through it happened before (`handle_last`).
     handle_drop = Release;
-    /// The last handle tears down after all others (`handle_drop`).
+    /// The last handle frees the deque after all other handles are gone (`handle_drop`).
     handle_last = Acquire;
 
-    /// Pusher reads the tail: the segment that belongs to it is there (`tail_advance`).
+    /// A pusher reads the tail index: the segment that belongs to it is visible (`tail_advance`).
     tail_follow = Acquire;
-    /// Pusher of a segment's last cell opens the next segment (`tail_follow`).
+    /// The pusher of a segment's last cell opens the next segment (`tail_follow`).
     tail_advance = Release;
-    /// Thief reads the head: the segment that belongs to it is there (`head_advance`).
+    /// A thief reads the head index: the segment that belongs to it is visible (`head_advance`).
     head_follow = Acquire;
-    /// Thief of a segment's last cell moves the head to the next segment (`head_follow`).
+    /// The thief of a segment's last cell moves the head to the next segment (`head_follow`).
     head_advance = Release;
-    /// Pusher links the next segment: its slots are there to see (`next_follow`).
+    /// A pusher links the next segment: its cells are visible (`next_follow`).
     next_publish = Release;
-    /// Thief of a segment's last cell finds the next segment (`next_publish`).
+    /// The thief of a segment's last cell finds the next segment (`next_publish`).
     next_follow = Acquire;
-    /// Pusher has written the item (`cell_read`).
+    /// A pusher has written the item (`cell_read`).
     cell_publish = Release;
-    /// Thief waits for the item (`cell_publish`).
+    /// A thief waits for the item (`cell_publish`).
     cell_read = Acquire;
-    /// Thief is done with its cells of a segment (`segment_last`).
+    /// A thief has finished with its cells of a segment (`segment_last`).
     segment_leave = Release;
-    /// The thief that leaves last has the segment to itself (`segment_leave`).
+    /// The last thief to leave a segment has exclusive access to it (`segment_leave`).
     segment_last = Acquire;
-    /// Who comes to the stash of segments sees what the one before has done there (`stash_leave`).
+    /// A thread that enters the stash of segments sees what the previous one did there
+    /// (`stash_leave`).
     stash_enter = Acquire;
-    /// Who leaves the stash is done with it, and with the segment that stays there (`stash_enter`).
+    /// A thread that leaves the stash has finished with it and with the segment it put there
+    /// (`stash_enter`).
     stash_leave = Release;
 }
 
-// Against load buffering: a load that takes effect after a later store of the same thread. The
-// memory model allows it and so do ARM and RISC-V processors, but no checker that runs the code
-// explores it. The argument is in `docs/ORDERINGS.md`.
+// These prevent load buffering: a load that takes effect after a later store of the same thread. The
+// memory model and ARM and RISC-V processors allow it, but no checker that runs the code explores it. The
+// argument is in `docs/ORDERINGS.md`.
 orderings! { ARGUED:
-    /// Pusher claims cells: it has read the tail's segment before others move it (`tail_follow`).
+    /// A pusher claims cells: it has read the tail's segment before another thread changes it
+    /// (`tail_follow`).
     tail_claim = Release;
-    /// Thief claims cells: it has read the head's segment before others move it (`head_follow`).
+    /// A thief claims cells: it has read the head's segment before another thread changes it
+    /// (`head_follow`).
     head_claim = Release;
 }

@@ -1,9 +1,9 @@
-//! Keeps what different threads write out of each other's cache lines.
+//! Padding that keeps data which different threads write on different cache lines.
 
 use core::ops::Deref;
 
-/// A value on cache lines of its own: two of 64 bytes, because x86_64 and aarch64 processors
-/// fetch lines in pairs.
+/// A value that shares its cache lines with nothing else. The alignment is two lines of 64 bytes, because
+/// x86_64 and aarch64 processors fetch lines in pairs.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 pub struct Padded<T>(pub T);

@@ -1,17 +1,17 @@
-//! A circle of slots, and how thieves go around it.
+//! The ring: a circular array of slots, and how thieves find the oldest item in it.
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::dest::Destination;
-use crate::slot::{Look, Slot};
+use crate::destination::Destination;
+use crate::slot::{Slot, SlotState};
 use crate::steal::Steal;
 use crate::sync::{AtomicUsize, Ordering, alloc, dealloc};
 use crate::teardown::drop_all;
 use crate::ticket::Ticket;
 use crate::{BATCH_LIMIT, CapacityError};
 
-/// Where the slots are: what a handle needs to know of a [`Ring`].
+/// The location of the slots of a [`Ring`], as a copyable value that a handle can keep.
 pub(crate) struct View<T> {
     slots: NonNull<Slot<T>>,
     mask: usize,
@@ -32,7 +32,7 @@ impl<T> View<T> {
         self.mask + 1
     }
 
-    /// The slot of `ticket`.
+    /// Returns the slot of `ticket`.
     ///
     /// # Safety
     ///
@@ -41,57 +41,60 @@ impl<T> View<T> {
     pub(crate) unsafe fn slot<'a>(self, ticket: Ticket) -> &'a Slot<T> {
         // SAFETY: a position is at most `mask`, and the ring has `mask + 1` slots.
         let slot = unsafe { self.slots.add(ticket.position(self.mask)) };
-        // SAFETY: initialized by `Ring::try_new`, only ever shared, and alive as the caller says.
+        // SAFETY: `Ring::try_new` initialized the slot, only shared references to it exist, and the caller
+        // guarantees that the ring is alive.
         unsafe { slot.as_ref() }
     }
 }
 
-/// The owner of the slots' memory, and of the items that are left at the end.
+/// A circular array of slots. It owns the memory of the slots, and drops the items that are left in them.
 pub(crate) struct Ring<T> {
-    /// As many initialized slots as the view says, made by `alloc` with the layout of that array.
+    /// Points to `view.capacity()` initialized slots, which `alloc` allocated with the layout of that array.
     view: View<T>,
 }
 
-// SAFETY: the slots are shared by design, see `slot`; items move to the thread that takes them.
+// SAFETY: the protocol of `slot` makes shared slots sound; items move to the thread that takes them.
 unsafe impl<T: Send> Send for Ring<T> {}
-// SAFETY: as above.
+// SAFETY: see `Send`. No reference to an item is handed out.
 unsafe impl<T: Send> Sync for Ring<T> {}
 
-/// What there is at the thieves' end.
+/// What a thief finds at its end of the ring.
 #[must_use]
 enum Oldest {
-    /// An item; everything older is claimed.
+    /// An item; every older one is claimed.
     Item(Ticket),
+    /// No item.
     Nothing,
-    /// An item that went to a larger ring.
+    /// An item that the owner moved to a larger ring.
     Moved(Ticket),
 }
 
-/// Why a thief went no further.
+/// The outcome of an attempt to steal from one ring.
 #[must_use]
-pub(crate) enum Theft<R> {
-    /// As it says.
+pub(crate) enum RingSteal<R> {
+    /// The attempt ended in this ring.
     Done(Steal<R>),
-    /// The items went to a larger ring.
+    /// The owner moved the items to a larger ring.
     Moved,
 }
 
 impl<T> Ring<T> {
-    /// A ring of `capacity` vacant slots, a power of two, the first of which waits for `origin`.
+    /// Allocates a ring of `capacity` vacant slots, of which the first is for `origin`. `capacity` is a power
+    /// of two.
     pub(crate) fn try_new(capacity: usize, origin: Ticket) -> Result<Self, CapacityError> {
-        assert!(capacity.is_power_of_two(), "a ring has 2^n slots");
+        assert!(capacity.is_power_of_two(), "the capacity of a ring is a power of two");
         let too_large = CapacityError::TooLarge { requested: capacity };
         let layout = Layout::array::<Slot<T>>(capacity).map_err(|_| too_large)?;
-        // SAFETY: the layout is not zero-sized: there is a slot, and it has a word.
+        // SAFETY: the layout is not zero-sized: there is at least one slot, and a slot has a word.
         let raw = unsafe { alloc(layout) };
         let out_of_memory =
             CapacityError::OutOfMemory { requested: capacity, bytes: layout.size() };
         let slots = NonNull::new(raw.cast::<Slot<T>>()).ok_or(out_of_memory)?;
         let mask = capacity - 1;
         for ticket in (0..capacity).map(|n| origin.plus(n)) {
-            // SAFETY: a position is within the array.
+            // SAFETY: a position is at most `mask`, so it is within the array.
             let slot = unsafe { slots.add(ticket.position(mask)) };
-            // SAFETY: fresh memory that nobody else knows.
+            // SAFETY: the memory is new and of the right layout, and no other thread knows it.
             unsafe { slot.write(Slot::vacant(ticket)) };
         }
         Ok(Self { view: View { slots, mask } })
@@ -107,28 +110,29 @@ impl<T> Ring<T> {
         self.view.capacity()
     }
 
-    /// The slot of `ticket`.
+    /// Returns the slot of `ticket`.
     #[inline(always)]
     pub(crate) fn slot(&self, ticket: Ticket) -> &Slot<T> {
         // SAFETY: the ring is borrowed for as long as the slot.
         unsafe { self.view.slot(ticket) }
     }
 
-    /// Where the oldest item is, from the thieves' hint on.
+    /// Finds the oldest item, starting at the thieves' hint.
     ///
-    /// The hint is behind if its writer was overtaken between its claim and its store. Whoever
-    /// comes next walks over what is gone, at most once around the ring, and mends it.
+    /// The hint is outdated if other thieves overtook its writer between the writer's claim and its store.
+    /// The next thief then walks over the claimed slots, at most once around the ring, and corrects the
+    /// hint.
     #[inline]
     fn oldest(&self, hint: &AtomicUsize) -> Oldest {
-        // Ordering: relaxed. Any ticket that was ever stored here has all before it claimed, and
-        // the slots say the rest.
+        // Ordering: relaxed. Before any ticket that was ever stored here, all tickets are claimed; the
+        // words of the slots give the rest.
         let mut ticket = Ticket::of(hint.load(Ordering::Relaxed));
         loop {
             match self.slot(ticket).look(ticket, self.capacity()) {
-                Look::Full => return Oldest::Item(ticket),
-                Look::Vacant => return Oldest::Nothing,
-                Look::Moved => return Oldest::Moved(ticket),
-                Look::Gone(next) => {
+                SlotState::Full => return Oldest::Item(ticket),
+                SlotState::Vacant => return Oldest::Nothing,
+                SlotState::Moved => return Oldest::Moved(ticket),
+                SlotState::Claimed { next } => {
                     ticket = next;
                     hint.store(ticket.vacant(), Ordering::Relaxed);
                 }
@@ -136,80 +140,84 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Claims `ticket` and tells the next thief where to begin. `None` if somebody was faster.
+    /// Claims `ticket`, advances the hint for the next thief, and returns the item. Returns `None` if another
+    /// thread was faster.
     ///
     /// # Safety
     ///
-    /// All tickets before this one were claimed.
+    /// All tickets before this one have been claimed.
     #[inline]
     unsafe fn claim(&self, ticket: Ticket, hint: &AtomicUsize) -> Option<T> {
         let slot = self.slot(ticket);
-        // SAFETY: 1. the caller says so. 2. `carry_off` follows below.
+        // SAFETY: 1. the caller guarantees it. 2. `carry_off` is called below.
         if !unsafe { slot.claim(ticket) } {
             return None;
         }
         // Ordering: relaxed, see `oldest`.
         hint.store(ticket.plus(1).vacant(), Ordering::Relaxed);
-        // SAFETY: claimed just above.
+        // SAFETY: 1. this thread claimed the ticket above. 2. the capacity is that of this ring.
         Some(unsafe { slot.carry_off(ticket, self.capacity()) })
     }
 
-    /// Takes the oldest item.
+    /// Steals the oldest item.
     #[inline]
-    pub(crate) fn steal(&self, hint: &AtomicUsize) -> Theft<T> {
+    pub(crate) fn steal(&self, hint: &AtomicUsize) -> RingSteal<T> {
         match self.oldest(hint) {
             Oldest::Item(ticket) => {
-                // SAFETY: `oldest` begins at a ticket before which all are claimed and goes past
-                // claimed ones only.
+                // SAFETY: `oldest` starts at a ticket before which all are claimed, and skips only
+                // claimed tickets.
                 let item = unsafe { self.claim(ticket, hint) };
-                Theft::Done(item.map_or(Steal::Retry, Steal::Success))
+                RingSteal::Done(item.map_or(Steal::Retry, Steal::Success))
             }
-            Oldest::Nothing => Theft::Done(Steal::Empty),
-            Oldest::Moved(_) => Theft::Moved,
+            Oldest::Nothing => RingSteal::Done(Steal::Empty),
+            Oldest::Moved(_) => RingSteal::Moved,
         }
     }
 
-    /// Takes about half of the items, oldest first, at most [`BATCH_LIMIT`]; returns the newest of
-    /// them and puts the others into `dest`, where it leaves room for `spare` more.
+    /// Steals about half of the items, oldest first, at most [`BATCH_LIMIT`]. Returns the newest of them, and
+    /// puts the others into `dest`, where it leaves room for `spare` more items.
     ///
-    /// If `spare` is one, there must be room for one item before: `dest` is asked about the second
-    /// only.
+    /// If `spare` is one, the caller must have checked that `dest` has room for one item: this function only
+    /// checks for the second one.
     ///
-    /// One claim an item. The owner pops without asking the thieves, so a claim of several at once
-    /// could take what the owner has already taken back.
+    /// Each item is claimed separately. The owner pops without synchronizing with the thieves through
+    /// anything but the slot, so a claim of several items at once could take an item that the owner has
+    /// already taken back.
     pub(crate) fn steal_half(
         &self,
         hint: &AtomicUsize,
         dest: &impl Destination<T>,
         spare: usize,
-    ) -> Theft<T> {
+    ) -> RingSteal<T> {
         let oldest = match self.oldest(hint) {
             Oldest::Item(ticket) => ticket,
-            Oldest::Nothing => return Theft::Done(Steal::Empty),
-            Oldest::Moved(_) => return Theft::Moved,
+            Oldest::Nothing => return RingSteal::Done(Steal::Empty),
+            Oldest::Moved(_) => return RingSteal::Moved,
         };
         let half = self.half(oldest);
-        // SAFETY: as in `steal`.
+        // SAFETY: as in `steal`, `oldest` skips only claimed tickets.
         let Some(mut newest) = (unsafe { self.claim(oldest, hint) }) else {
-            return Theft::Done(Steal::Retry);
+            return RingSteal::Done(Steal::Retry);
         };
         for ticket in (1..half).map(|n| oldest.plus(n)) {
             if !dest.has_room(spare) {
                 break;
             }
-            // SAFETY: the tickets up to this one were claimed just now, by this thread.
+            // SAFETY: this thread has just claimed the tickets from `oldest` up to this one, and all earlier
+            // tickets were claimed before.
             let Some(item) = (unsafe { self.claim(ticket, hint) }) else {
                 break;
             };
             dest.put(core::mem::replace(&mut newest, item));
         }
-        Theft::Done(Steal::Success(newest))
+        RingSteal::Done(Steal::Success(newest))
     }
 
-    /// Half of the items from `oldest` on, rounded up, at least one and at most [`BATCH_LIMIT`].
+    /// Returns half of the number of items from `oldest` on, rounded up, at least one and at most
+    /// [`BATCH_LIMIT`].
     ///
-    /// A thief may take `n` if there are `2n - 1`, so few slots need a look: those that are only
-    /// looked at cost the owner a cache miss all the same.
+    /// A thief may take `n` items if there are `2n - 1`. A binary search inspects few slots, which matters
+    /// because even a slot that is only inspected costs the owner a cache miss.
     fn half(&self, oldest: Ticket) -> usize {
         let may_take = |n: usize| {
             let last = oldest.plus(2 * n - 2);
@@ -218,7 +226,7 @@ impl<T> Ring<T> {
         if may_take(BATCH_LIMIT) {
             return BATCH_LIMIT;
         }
-        // At least `least`, fewer than `more`.
+        // Invariant: the result is at least `least` and less than `more`.
         let (mut least, mut more) = (1, BATCH_LIMIT);
         while more - least > 1 {
             let middle = least.midpoint(more);
@@ -227,7 +235,7 @@ impl<T> Ring<T> {
         least
     }
 
-    /// How many items there are, seen from the thieves' end.
+    /// Returns the number of items, counted from the thieves' end.
     pub(crate) fn len(&self, hint: &AtomicUsize) -> usize {
         let (Oldest::Item(oldest) | Oldest::Moved(oldest)) = self.oldest(hint) else {
             return 0;
@@ -236,7 +244,7 @@ impl<T> Ring<T> {
             let newest = oldest.plus(len - 1);
             len <= self.capacity() && self.slot(newest).was_full(newest)
         };
-        // One item is there. Double until too many, then halve the doubt.
+        // There is at least one item. Double the number until it is too large, then search between.
         let mut some = 1;
         while holds(2 * some) {
             some *= 2;
@@ -251,15 +259,15 @@ impl<T> Ring<T> {
         some
     }
 
-    /// Is there nothing to steal?
+    /// Returns whether there is nothing to steal.
     pub(crate) fn is_empty(&self, hint: &AtomicUsize) -> bool {
         matches!(self.oldest(hint), Oldest::Nothing)
     }
 
-    /// How many items an owner has whose next ticket is `bottom`.
+    /// Returns the number of items of an owner whose next ticket is `bottom`.
     pub(crate) fn len_below(&self, bottom: Ticket, hint: &AtomicUsize) -> usize {
         match self.oldest(hint) {
-            Oldest::Item(oldest) => bottom.distance_from(oldest).cast_unsigned(),
+            Oldest::Item(oldest) => bottom.distance_from(oldest) as usize,
             Oldest::Nothing | Oldest::Moved(_) => 0,
         }
     }
@@ -267,18 +275,19 @@ impl<T> Ring<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        /// Frees the slots, also when an item's drop panics.
+        /// Frees the slots, even when the destructor of an item panics.
         struct Free<T>(View<T>);
         impl<T> Drop for Free<T> {
             fn drop(&mut self) {
                 for n in 0..self.0.capacity() {
-                    // SAFETY: within the array.
+                    // SAFETY: `n` is less than the capacity, so it is within the array.
                     let slot = unsafe { self.0.slots.add(n) };
-                    // SAFETY: initialized by `try_new`, dropped only here.
+                    // SAFETY: `try_new` initialized the slot, and it is dropped only here.
                     unsafe { slot.drop_in_place() };
                 }
-                let layout = Layout::array::<Slot<T>>(self.0.capacity()).expect("as in try_new");
-                // SAFETY: made by `alloc` with this layout in `try_new`, freed only here.
+                let layout = Layout::array::<Slot<T>>(self.0.capacity())
+                    .expect("`try_new` computed the same layout");
+                // SAFETY: `try_new` allocated the memory with this layout, and it is freed only here.
                 unsafe { dealloc(self.0.slots.as_ptr().cast(), layout) };
             }
         }
@@ -288,7 +297,7 @@ impl<T> Drop for Ring<T> {
             let Some(ticket) = tickets.next() else {
                 return false;
             };
-            // SAFETY: `self` is borrowed mutably, and this is its end.
+            // SAFETY: `self` is borrowed mutably, and its slots are not used after this.
             unsafe { self.slot(ticket).drop_item() };
             true
         });

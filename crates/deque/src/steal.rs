@@ -1,4 +1,4 @@
-//! What a thief comes home with.
+//! The outcome of an attempt to steal.
 
 /// The outcome of an attempt to steal.
 ///
@@ -13,16 +13,16 @@
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steal<T> {
-    /// There was nothing to take.
+    /// There was nothing to steal.
     Empty,
-    /// This was taken.
+    /// This item was stolen.
     Success(T),
-    /// Somebody was in the way; there may be more. Try again, here or elsewhere.
+    /// Another thread interfered, and there may be items left. Try again, here or elsewhere.
     Retry,
 }
 
 impl<T> Steal<T> {
-    /// Was there nothing to take?
+    /// Returns whether there was nothing to steal.
     ///
     /// ```
     /// assert!(heist_deque::Steal::<()>::Empty.is_empty());
@@ -31,7 +31,7 @@ impl<T> Steal<T> {
         matches!(self, Self::Empty)
     }
 
-    /// Was something taken?
+    /// Returns whether something was stolen.
     ///
     /// ```
     /// assert!(heist_deque::Steal::Success(1).is_success());
@@ -40,7 +40,7 @@ impl<T> Steal<T> {
         matches!(self, Self::Success(_))
     }
 
-    /// Is it worth another try?
+    /// Returns whether another attempt is worthwhile.
     ///
     /// ```
     /// assert!(heist_deque::Steal::<()>::Retry.is_retry());
@@ -49,7 +49,7 @@ impl<T> Steal<T> {
         matches!(self, Self::Retry)
     }
 
-    /// What was taken, if anything.
+    /// Returns what was stolen, if anything.
     ///
     /// ```
     /// assert_eq!(heist_deque::Steal::Success(1).success(), Some(1));
@@ -62,7 +62,7 @@ impl<T> Steal<T> {
         }
     }
 
-    /// What was taken, changed.
+    /// Applies a function to what was stolen, if anything.
     ///
     /// ```
     /// assert_eq!(heist_deque::Steal::Success(1).map(|n| n + 1), heist_deque::Steal::Success(2));
@@ -75,8 +75,9 @@ impl<T> Steal<T> {
         }
     }
 
-    /// If nothing was taken, tries elsewhere. A `Retry` on either side survives an `Empty` on the
-    /// other, so that a chain of victims ends in `Empty` only if all of them were empty.
+    /// Makes another attempt if nothing was stolen. If one attempt returned `Retry` and the other one
+    /// `Empty`, the result is `Retry`, so that a chain of attempts returns `Empty` only if all victims were
+    /// empty.
     ///
     /// ```
     /// use heist_deque::Steal;
@@ -97,7 +98,7 @@ impl<T> Steal<T> {
     }
 }
 
-/// Takes the first success; `Retry` if there is none and any said so; else `Empty`.
+/// Returns the first success. If there is none, returns `Retry` if any attempt did, and `Empty` otherwise.
 ///
 /// ```
 /// use heist_deque::{Steal, growable};

@@ -1,17 +1,17 @@
-//! Dropping what is left in a queue, each item once, also if some of their destructors panic.
+//! Drops the items that are left in a queue, each exactly once, even if some of their destructors panic.
 
-/// Calls `drop_next` until it says that nothing is left. If a call panics, the rest still happens,
-/// and the first panic goes on when all is done.
+/// Calls `drop_next` until it returns false. If a call panics, the remaining calls are still made, and the
+/// first panic is resumed afterwards.
 ///
-/// A second panic of the same teardown is told to the panic hook and goes no further (with `std`;
-/// without, two panics at once end the program, as they do for a `Vec`).
+/// Any further panic of the same teardown reaches the panic hook and is then discarded. (This needs `std`.
+/// Without it, a second panic during the first one aborts the program, as it does for a `Vec`.)
 #[cfg(feature = "std")]
 pub(crate) fn drop_all(mut drop_next: impl FnMut() -> bool) {
     use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
     let mut first = None;
-    // Unwind safety: `drop_next` moves past an item before it drops it, so a panic leaves it in a
-    // state to go on from.
+    // Unwind safety: `drop_next` advances past an item before it drops the item, so it can be called again
+    // after a panic.
     loop {
         match catch_unwind(AssertUnwindSafe(&mut drop_next)) {
             Ok(true) => {}
@@ -21,15 +21,15 @@ pub(crate) fn drop_all(mut drop_next: impl FnMut() -> bool) {
         }
     }
     match first {
-        // Two panics that unwind at once would abort.
+        // A second panic that unwinds at the same time would abort the program.
         Some(payload) if !crate::sync::panicking() => resume_unwind(payload),
         Some(payload) => discard(payload),
         None => {}
     }
 }
 
-/// Drops what a panic carried. If that panics in turn, what *that* panic carried is leaked: there
-/// must be an end somewhere.
+/// Drops the payload of a panic. If that panics in turn, the payload of the second panic is leaked, because
+/// its destructor could panic as well.
 #[cfg(feature = "std")]
 fn discard(payload: alloc::boxed::Box<dyn core::any::Any + Send>) {
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -39,10 +39,10 @@ fn discard(payload: alloc::boxed::Box<dyn core::any::Any + Send>) {
     }
 }
 
-/// Calls `drop_next` until it says that nothing is left, also if one call panics.
+/// Calls `drop_next` until it returns false, even if one call panics.
 #[cfg(not(feature = "std"))]
 pub(crate) fn drop_all(mut drop_next: impl FnMut() -> bool) {
-    /// Goes on where a panic stopped.
+    /// Makes the remaining calls after a panic.
     struct Rest<'a, F: FnMut() -> bool>(&'a mut F);
     impl<F: FnMut() -> bool> Drop for Rest<'_, F> {
         fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! A deque that doubles when it is full.
+//! A deque that doubles its capacity when it is full.
 //!
 //! ```
 //! use heist_deque::{Steal, growable};
@@ -11,13 +11,13 @@
 //!
 //! # Memory
 //!
-//! The first ring has [`FIRST_CAPACITY`] slots, each later one twice as many as the one before. A
-//! thief may still be looking into a ring that the owner has left, so rings are kept until the
-//! last handle is gone; no thief ever pays for saying where it is. The rings that were left have
-//! together fewer slots than the current one: **a deque never holds more than twice the slots of
-//! its largest ring**, and that has at most twice as many slots as there were ever items at once,
-//! or [`FIRST_CAPACITY`]. (A thief that stalls in the middle of a steal counts as an item where it
-//! stalls, and so do the places that the others take after it.) The capacity does not shrink.
+//! The first ring has [`FIRST_CAPACITY`] slots, and each later ring has twice as many as the one before. A
+//! thief may still use a ring that the owner has left, so every ring is kept until the last handle is
+//! dropped; in return, thieves never have to announce which ring they use. Together, the rings that the
+//! owner has left have fewer slots than the current one: **a deque never holds more than twice the slots of
+//! its largest ring**. The largest ring has at most twice as many slots as the largest number of items that
+//! the deque held at once, or [`FIRST_CAPACITY`]. (A thief that stalls in the middle of a steal counts as
+//! an item, and so do the slots that other thieves empty after it.) The capacity does not shrink.
 
 mod rings;
 
@@ -25,14 +25,14 @@ use core::cell::Cell;
 use core::fmt;
 
 use crate::Steal;
-use crate::dest::{Destination, sealed};
+use crate::destination::{Destination, sealed};
 use crate::owner::Bottom;
 use crate::ring::View;
 use crate::shared::Shared;
 use crate::ticket::Ticket;
 use rings::{Body, out_of_memory};
 
-/// The slots of a new deque. A guess: what a worker of a scheduler rarely exceeds.
+/// The capacity of a new deque. The value is a guess at what a worker of a scheduler rarely exceeds.
 ///
 /// ```
 /// let (worker, _stealer) = heist_deque::growable::new::<u8>();
@@ -51,7 +51,7 @@ pub fn new<T>() -> (Worker<T>, Stealer<T>) {
     new_at(FIRST_CAPACITY, 0)
 }
 
-/// As [`new`], with the first capacity and the first item's number, for tests.
+/// Like [`new`], with the first capacity and the number of the first ticket, for tests.
 #[doc(hidden)]
 pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
     let origin = Ticket::new(number);
@@ -63,8 +63,8 @@ pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
     (Worker { bottom: Bottom::new(origin), view: Cell::new(view), shared }, stealer)
 }
 
-/// The owner's end of a growable deque: newest first. It moves between threads, but is used by
-/// one at a time.
+/// The owner's end of a growable deque, which pops the newest item first. It can be sent to another thread,
+/// but only one thread can use it at a time.
 ///
 /// ```
 /// let (worker, _stealer) = heist_deque::growable::new();
@@ -74,22 +74,22 @@ pub fn new_at<T>(capacity: usize, number: usize) -> (Worker<T>, Stealer<T>) {
 /// ```
 pub struct Worker<T> {
     bottom: Bottom,
-    /// Of the current ring, which lives as long as `shared`.
+    /// The location of the current ring, which lives as long as `shared`.
     view: Cell<View<T>>,
     shared: Shared<Body<T>>,
 }
 
-// SAFETY: what a `Worker` points to is shared by design (`Shared` and `Body` are `Sync` for
-// `T: Send`), and the cells go with it.
+// SAFETY: what a `Worker` points to may be used from any thread (`Shared` and `Body` are `Sync` for
+// `T: Send`), and the cells move with the worker.
 unsafe impl<T: Send> Send for Worker<T> {}
 
 impl<T> Worker<T> {
-    /// Adds an item at the owner's end. Doubles the capacity if the slot is taken.
+    /// Pushes an item at the owner's end. Doubles the capacity if the next slot is occupied.
     ///
     /// # Panics
     ///
-    /// If the capacity would not fit into memory's addresses. If the allocator refuses, the
-    /// program ends as it does for a `Vec`.
+    /// Panics if the new capacity exceeds the address space. If the allocation fails, the program aborts as
+    /// it does for a `Vec`.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::growable::new();
@@ -102,18 +102,19 @@ impl<T> Worker<T> {
         // SAFETY: the ring lives as long as `self.shared`.
         let mut slot = unsafe { self.view.get().slot(ticket) };
         if !slot.is_vacant(ticket) {
-            // SAFETY: 1. a `Worker` is the owner. 2. `view` always is.
+            // SAFETY: 1. a `Worker` is the owner. 2. `view` is always that of the current ring.
             let view = unsafe { self.shared.grow(self.view.get(), ticket) };
             self.view.set(view);
-            // SAFETY: as above.
+            // SAFETY: the new ring lives as long as `self.shared`, too.
             slot = unsafe { view.slot(ticket) };
         }
-        // SAFETY: 1. a `Worker` is the owner. 2. checked above, or new: the larger ring has slots
-        // beyond the old window, and `ticket` is the first of them.
+        // SAFETY: 1. a `Worker` is the owner. 2. the slot was checked above, or it is in the new ring: that
+        // ring has slots beyond the tickets of the old one, and `ticket` is the first of them.
         unsafe { self.bottom.push(slot, item) };
     }
 
-    /// Takes the newest item. `None` is final until the next push: whatever was left is a thief's.
+    /// Takes the newest item. Returns `None` if the deque is empty, which is final until the next push:
+    /// thieves have claimed every item that was left.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::growable::new();
@@ -122,12 +123,12 @@ impl<T> Worker<T> {
     /// ```
     #[inline]
     pub fn pop(&self) -> Option<T> {
-        // SAFETY: 1. a `Worker` is the owner. 2. `view` always is of the current ring, which lives as
+        // SAFETY: 1. a `Worker` is the owner. 2. `view` is always that of the current ring, which lives as
         // long as `self.shared`.
         unsafe { self.bottom.pop(self.view.get()) }
     }
 
-    /// How many items there are. While thieves are at work, a moment ago.
+    /// Returns the number of items. The number may be outdated if thieves are stealing at the same time.
     ///
     /// ```
     /// assert_eq!(heist_deque::growable::new::<u8>().0.len(), 0);
@@ -136,17 +137,17 @@ impl<T> Worker<T> {
         self.shared.current().ring.len_below(self.bottom.next(), &self.shared.top)
     }
 
-    /// Would a pop find nothing? If so, this is final until the next push.
+    /// Returns whether a pop would find nothing. If it returns true, that is final until the next push.
     ///
     /// ```
     /// assert!(heist_deque::growable::new::<u8>().0.is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
-        // SAFETY: `view` always is of the current ring, which lives as long as `self.shared`.
+        // SAFETY: `view` is always that of the current ring, which lives as long as `self.shared`.
         unsafe { self.bottom.is_empty(self.view.get()) }
     }
 
-    /// How many items fit before the next doubling.
+    /// Returns the number of items that fit before the capacity is doubled again.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::growable::new();
@@ -157,7 +158,7 @@ impl<T> Worker<T> {
         self.view.get().capacity()
     }
 
-    /// A handle for a thief.
+    /// Returns a handle for a thief.
     ///
     /// ```
     /// let (worker, _stealer) = heist_deque::growable::new();
@@ -189,7 +190,8 @@ impl<T> fmt::Debug for Worker<T> {
     }
 }
 
-/// A thief's end of a growable deque: oldest first. Clone it, share it, send it anywhere.
+/// A thief's end of a growable deque, which takes the oldest item first. It can be cloned, shared and sent
+/// to other threads.
 ///
 /// ```
 /// let (worker, stealer) = heist_deque::growable::new();
@@ -202,7 +204,7 @@ pub struct Stealer<T> {
 }
 
 impl<T> Stealer<T> {
-    /// Takes the oldest item. `Retry`: another thief or the owner was faster, or the owner is
+    /// Steals the oldest item. Returns `Retry` if another thief or the owner was faster, or if the owner is
     /// moving to a larger ring.
     ///
     /// ```
@@ -214,11 +216,11 @@ impl<T> Stealer<T> {
     /// ```
     #[inline]
     pub fn steal(&self) -> Steal<T> {
-        self.shared.follow(|ring| ring.steal(&self.shared.top))
+        self.shared.with_current_ring(|ring| ring.steal(&self.shared.top))
     }
 
-    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT). The
-    /// oldest go first, so `dest` pops the newest of them first.
+    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT). The oldest
+    /// item is moved first, so `dest` pops the newest of them first.
     ///
     /// ```
     /// let (worker, stealer) = heist_deque::growable::new();
@@ -228,13 +230,13 @@ impl<T> Stealer<T> {
     /// assert_eq!((mine.pop(), mine.pop(), mine.pop()), (Some(2), Some(1), None));
     /// ```
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
-        if self.shared.same(&dest.shared) {
+        if self.shared.ptr_eq(&dest.shared) {
             return if dest.is_empty() { Steal::Empty } else { Steal::Success(()) };
         }
         self.steal_batch_and_pop(dest).map(|newest| dest.push(newest))
     }
 
-    /// As [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
+    /// Like [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
     ///
     /// ```
     /// use heist_deque::{Steal, growable};
@@ -246,13 +248,14 @@ impl<T> Stealer<T> {
     /// assert_eq!(mine.pop(), Some(1));
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &Worker<T>) -> Steal<T> {
-        if self.shared.same(&dest.shared) {
+        if self.shared.ptr_eq(&dest.shared) {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
-        self.shared.follow(|ring| ring.steal_half(&self.shared.top, dest, 0))
+        self.shared.with_current_ring(|ring| ring.steal_half(&self.shared.top, dest, 0))
     }
 
-    /// How many items there are. While others are at work, a moment ago.
+    /// Returns the number of items. The number may be outdated if other threads use the deque at the same
+    /// time.
     ///
     /// ```
     /// assert_eq!(heist_deque::growable::new::<u8>().1.len(), 0);
@@ -261,14 +264,15 @@ impl<T> Stealer<T> {
         loop {
             let generation = self.shared.current();
             let len = generation.ring.len(&self.shared.top);
-            // The old ring may look empty to one who comes late.
-            if len > 0 || !self.shared.has_left(generation) {
+            // A ring that the owner has left may look empty.
+            if len > 0 || !self.shared.is_outdated(generation) {
                 return len;
             }
         }
     }
 
-    /// Is there nothing to steal? While others are at work, a moment ago.
+    /// Returns whether there is nothing to steal. The answer may be outdated if other threads use the deque
+    /// at the same time.
     ///
     /// ```
     /// assert!(heist_deque::growable::new::<u8>().1.is_empty());
@@ -277,8 +281,8 @@ impl<T> Stealer<T> {
         loop {
             let generation = self.shared.current();
             let is_empty = generation.ring.is_empty(&self.shared.top);
-            // As in `len`.
-            if !is_empty || !self.shared.has_left(generation) {
+            // A ring that the owner has left may look empty.
+            if !is_empty || !self.shared.is_outdated(generation) {
                 return is_empty;
             }
         }

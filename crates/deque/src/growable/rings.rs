@@ -1,10 +1,10 @@
-//! The rings of a growable deque, and the way from one to the next.
+//! The rings of a growable deque, and how the owner and the thieves go from one to the next.
 
 use alloc::boxed::Box;
 use core::ptr;
 
 use crate::pad::Padded;
-use crate::ring::{Ring, Theft, View};
+use crate::ring::{Ring, RingSteal, View};
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 use crate::teardown::drop_all;
 use crate::ticket::Ticket;
@@ -12,80 +12,82 @@ use crate::{CapacityError, Steal, order};
 
 /// What the handles share.
 pub(super) struct Body<T> {
-    /// Where the next thief should begin to look: a ticket before which all are claimed. Thieves
-    /// write it after a claim, and whoever walks over claimed slots mends it; anyone reads it.
+    /// A hint for thieves where to start looking: a ticket before which all tickets are claimed. Thieves
+    /// write it after a claim; a thread that walks over claimed slots corrects it; any thread reads it.
     pub(super) top: Padded<AtomicUsize>,
-    /// The ring in use. The owner changes it when it grows; thieves follow.
+    /// The current ring. The owner changes it when it grows; any thread reads it.
     current: Padded<AtomicPtr<Generation<T>>>,
 }
 
-/// A ring, and the one that it replaced.
+/// A ring, and a link to the one that it replaced.
 pub(super) struct Generation<T> {
     pub(super) ring: Ring<T>,
-    /// Null for the first. Kept for thieves that may be inside, until the body goes.
+    /// Null for the first ring. Thieves may still use the older rings, so they are kept until the body is
+    /// dropped.
     older: *mut Self,
 }
 
-// SAFETY: a `Generation` owns its ring and the older ones: it is as `Send` as they are.
+// SAFETY: the body owns all generations through raw pointers, and their rings are `Send`.
 unsafe impl<T: Send> Send for Body<T> {}
-// SAFETY: likewise; `current` is changed by the owner alone.
+// SAFETY: the rings are `Sync`, and only the owner changes `current`.
 unsafe impl<T: Send> Sync for Body<T> {}
 
 impl<T> Body<T> {
-    /// With one ring, which waits for `origin`; and where that is.
+    /// Returns a body with one ring whose first ticket is `origin`, and the location of that ring.
     pub(super) fn new(capacity: usize, origin: Ticket) -> (Self, View<T>) {
-        let ring = ring_or_die(capacity, origin);
+        let ring = allocate_ring(capacity, origin);
         let view = ring.view();
         let first = Box::into_raw(Box::new(Generation { ring, older: ptr::null_mut() }));
         let top = Padded(AtomicUsize::new(origin.vacant()));
         (Self { top, current: Padded(AtomicPtr::new(first)) }, view)
     }
 
-    /// The ring in use.
+    /// Returns the current ring.
     #[inline(always)]
     pub(super) fn current(&self) -> &Generation<T> {
         let current = self.current.load(order::ring_follow());
-        // SAFETY: never null, made by `Box::into_raw`, and not freed before the body. Nobody has a
-        // mutable reference to a generation while the body lives.
+        // SAFETY: the pointer is never null, comes from `Box::into_raw`, and is not freed before the body is
+        // dropped. No mutable reference to a generation exists while the body is alive.
         unsafe { &*current }
     }
 
-    /// Has the owner left this ring?
-    pub(super) fn has_left(&self, generation: &Generation<T>) -> bool {
+    /// Returns whether the owner has left this ring.
+    pub(super) fn is_outdated(&self, generation: &Generation<T>) -> bool {
         !ptr::eq(self.current(), generation)
     }
 
-    /// Owner: moves everything to a ring of twice the capacity, and returns where that is. `bottom`
-    /// is the ticket of the next push.
+    /// Owner: moves all items to a ring of twice the capacity, and returns the location of that ring.
+    /// `bottom` is the ticket of the next push.
     ///
-    /// A method of the body: were the worker to lend itself to a call that is not inlined, it could
-    /// not be kept in registers around those that are.
+    /// This is a method of the body, not of the worker: if a reference to the worker were passed to a
+    /// function that is not inlined, the compiler could not keep the worker's fields in registers around
+    /// the calls that are inlined.
     ///
     /// # Safety
     ///
     /// 1. The caller is the owner.
-    /// 2. `old` is of the current ring.
+    /// 2. `old` is the location of the current ring.
     #[cold]
     #[inline(never)]
     pub(super) unsafe fn grow(&self, old: View<T>, bottom: Ticket) -> View<T> {
         let capacity = 2 * old.capacity();
-        // The window of the old ring: nothing older can still be there.
+        // The old ring has slots for the tickets from here on; no older item can still be there.
         let oldest = bottom.minus(old.capacity());
-        // Ordering: relaxed. The owner alone changes it.
+        // Ordering: relaxed. Only the owner changes it.
         let older = self.current.load(Ordering::Relaxed);
-        // All that can fail comes before the first item moves.
-        let new = Box::new(Generation { ring: ring_or_die(capacity, oldest), older });
-        // Newest first: thieves come from the other end, and once one meets an item that has moved
-        // it goes no further. So what thieves take from the old ring stays a prefix.
+        // Everything that can fail comes before the first item is moved.
+        let new = Box::new(Generation { ring: allocate_ring(capacity, oldest), older });
+        // The newest item is moved first. Thieves take the oldest first, and a thief that meets a moved item
+        // does not go further. The items that thieves take from the old ring are therefore a prefix.
         for ticket in (0..old.capacity()).rev().map(|n| oldest.plus(n)) {
-            // SAFETY: the ring lives as long as the body.
+            // SAFETY: the old ring lives as long as the body.
             let from = unsafe { old.slot(ticket) };
             let to = new.ring.slot(ticket);
             // SAFETY: the caller is the owner.
             match unsafe { from.evict(ticket) } {
-                // SAFETY: 1. as above. 2. new, and vacant for this ticket.
+                // SAFETY: 1. the caller is the owner. 2. the slot is new, and vacant for this ticket.
                 Some(item) => unsafe { to.fill(ticket, item) },
-                // SAFETY: the ring is published below.
+                // SAFETY: the new ring is published only below.
                 None => unsafe { to.skip(ticket, capacity) },
             }
         }
@@ -94,18 +96,21 @@ impl<T> Body<T> {
         view
     }
 
-    /// Repeats an attempt until it was made on a ring that was still in use.
+    /// Calls `attempt` with the current ring, and repeats it if the owner left that ring in the meantime.
     #[inline(always)]
-    pub(super) fn follow<R>(&self, attempt: impl Fn(&Ring<T>) -> Theft<R>) -> Steal<R> {
+    pub(super) fn with_current_ring<R>(
+        &self,
+        attempt: impl Fn(&Ring<T>) -> RingSteal<R>,
+    ) -> Steal<R> {
         loop {
             let generation = self.current();
             match attempt(&generation.ring) {
-                // The old ring may look empty to a thief that comes late.
-                Theft::Done(Steal::Empty) if self.has_left(generation) => {}
-                Theft::Done(steal) => return steal,
-                // The owner is in the middle of its move.
-                Theft::Moved if !self.has_left(generation) => return Steal::Retry,
-                Theft::Moved => {}
+                // A ring that the owner has left may look empty.
+                RingSteal::Done(Steal::Empty) if self.is_outdated(generation) => {}
+                RingSteal::Done(steal) => return steal,
+                // The owner is moving the items at this moment.
+                RingSteal::Moved if !self.is_outdated(generation) => return Steal::Retry,
+                RingSteal::Moved => {}
             }
         }
     }
@@ -113,13 +118,14 @@ impl<T> Body<T> {
 
 impl<T> Drop for Body<T> {
     fn drop(&mut self) {
-        // Ordering: relaxed. Exclusive access came with an ordering of its own.
+        // Ordering: relaxed. `&mut self` is exclusive access, and whatever gave it to this thread is ordered.
         let mut newest = self.current.load(Ordering::Relaxed);
         drop_all(|| {
             if newest.is_null() {
                 return false;
             }
-            // SAFETY: made by `Box::into_raw`, and freed once: each is `older` of one other.
+            // SAFETY: the pointer comes from `Box::into_raw`, and is freed once: each generation is `older`
+            // of only one other.
             let generation = unsafe { Box::from_raw(newest) };
             newest = generation.older;
             drop(generation);
@@ -128,15 +134,15 @@ impl<T> Drop for Body<T> {
     }
 }
 
-/// A ring, or the end that a `Vec` would come to.
-fn ring_or_die<T>(capacity: usize, origin: Ticket) -> Ring<T> {
+/// Allocates a ring. Aborts or panics on failure as a `Vec` does.
+fn allocate_ring<T>(capacity: usize, origin: Ticket) -> Ring<T> {
     match Ring::try_new(capacity, origin) {
         Ok(ring) => ring,
         Err(CapacityError::OutOfMemory { bytes, .. }) => {
             let layout = core::alloc::Layout::from_size_align(bytes, align_of::<usize>());
-            out_of_memory(layout.expect("it was a layout a moment ago"))
+            out_of_memory(layout.expect("`Ring::try_new` computed the same layout"))
         }
-        Err(error) => panic!("a deque cannot grow further: {error}"),
+        Err(error) => panic!("the deque cannot grow further: {error}"),
     }
 }
 

@@ -1,52 +1,54 @@
-//! The way in from outside: a shared queue, first in, first out.
+//! The injector: a shared first-in first-out queue for work that comes from outside.
 //!
-//! A list of segments with an index at either end. A thread claims a position by moving an index,
-//! and looks into the segment only afterwards; so a segment is used by those alone who hold a
-//! claim on one of its cells, and the thief that empties the last cell has it to itself, to keep or
-//! to free, with no epoch and no hazard pointer. The thread that claims a segment's last cell moves
-//! its end of the queue over the border; pushers that see the index stand there wait these few
-//! instructions, thieves say `Retry`.
+//! It is a linked list of segments with an index at either end. A thread claims a position by advancing an
+//! index, and accesses the segment only afterwards. A segment is therefore used only by threads that hold a
+//! claim on one of its cells, and the thief that empties the last cell has exclusive access to it: it can
+//! keep or free the segment without epochs or hazard pointers. The thread that claims the last cell of a
+//! segment moves its end of the queue across the segment boundary. Pushers that find the index at the
+//! boundary wait for these few instructions; thieves return `Retry`.
 
-mod hand;
-mod push;
-mod run;
 mod segment;
 mod stash;
+
+mod buffer;
+mod claim;
+
+mod push;
 
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::dest::Destination;
+use crate::destination::Destination;
 use crate::order;
 use crate::pad::Padded;
 use crate::sync::{AtomicPtr, AtomicUsize, Backoff, Ordering};
 use crate::teardown::drop_all;
 use crate::{BATCH_LIMIT, Steal};
-use run::{Batch, Run};
+use claim::{Batch, Claim};
 use segment::{CELLS, LAP, Segment};
 use stash::Stash;
 
 /// One end of the queue.
 struct End<T> {
-    /// The next position to claim. Moves by compare-exchange from one cell to the next, and by the
-    /// store of the thread that claimed the last cell over the border.
+    /// The next position to claim. Within a segment it is advanced by compare-exchange. The thread that
+    /// claimed the last cell moves it across the boundary by a store.
     index: AtomicUsize,
-    /// The segment of `index`. Changed only while `index` stands on the border, by the thread that
-    /// put it there.
+    /// The segment of `index`. Changed only while `index` is at the boundary, by the thread that moved it
+    /// there.
     segment: AtomicPtr<Segment<T>>,
 }
 
-/// A shared queue that anyone may push to and anyone may steal from, oldest first.
+/// A shared first-in first-out queue: any thread can push, and any thread can steal the oldest item.
 ///
-/// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is
-/// still moving the item in (or the items, if they are a batch); a push can wait, at the border of two
-/// segments (once in 63), for the one that moves the tail across; neither wait includes any code of the
-/// caller's or an allocation.
+/// Pushes and steals take no lock. A steal can wait for a push that has claimed its place and is still
+/// moving the item in (or the items of a batch). A push can wait at the boundary of two segments (once in
+/// 63 pushes) for the pusher that moves the tail across. Neither wait includes an allocation or any code of
+/// the caller.
 ///
-/// Memory comes in segments of 63 items. An empty injector holds one, and keeps up to 1024 that it has
-/// used before (about 1 MiB if the items are words) until it goes. So where steals keep pace with pushes
-/// nothing is allocated, but for a thread that comes for a segment or with one while another does: it
-/// does not wait, and goes to the allocator.
+/// Memory is allocated in segments of 63 items. An empty injector has one segment, and keeps up to 1024
+/// used ones (about 1 MiB if the items are words) until it is dropped. If steals keep pace with pushes,
+/// nothing is allocated, with one exception: a thread that needs or returns a segment while another thread
+/// does the same does not wait, and uses the allocator.
 ///
 /// ```
 /// use heist_deque::{Injector, Steal};
@@ -69,19 +71,19 @@ pub struct Injector<T> {
 /// The thieves' end.
 struct Head<T> {
     end: End<T>,
-    /// A position that the tail has reached; it may be further. Thieves write it when they have
-    /// looked at the tail, and look again only when they have come this far: the pushers' cache
-    /// line stays with the pushers.
+    /// A position that the tail has reached; the tail may be further. Thieves write it when they have read
+    /// the tail, and read the tail again only when the head has come this far. The cache line of the tail
+    /// therefore stays with the pushers.
     reached: AtomicUsize,
 }
 
-// SAFETY: items move from the thread that pushes to the thread that steals or drops.
+// SAFETY: items move from the thread that pushes them to the thread that steals or drops them.
 unsafe impl<T: Send> Send for Injector<T> {}
-// SAFETY: likewise; no reference to an item is ever handed out.
+// SAFETY: see `Send`. No reference to an item is ever handed out.
 unsafe impl<T: Send> Sync for Injector<T> {}
 
 impl<T> Injector<T> {
-    /// An empty injector.
+    /// Makes an empty injector.
     ///
     /// ```
     /// assert!(heist_deque::Injector::<u8>::new().is_empty());
@@ -90,7 +92,7 @@ impl<T> Injector<T> {
         Self::new_at(0)
     }
 
-    /// As [`new`](Self::new), at a position near the wrap-around, for tests: `laps` before it.
+    /// Like [`new`](Self::new), but starts `laps` laps before the wrap-around, for tests.
     #[doc(hidden)]
     pub fn new_at(laps: usize) -> Self {
         let start = 0_usize.wrapping_sub(laps.wrapping_mul(LAP));
@@ -100,7 +102,7 @@ impl<T> Injector<T> {
         Self { head: Padded(head), tail: Padded(end()), stash: Padded(Stash::new()) }
     }
 
-    /// Takes the oldest item. `Retry`: another thief was faster, or is crossing a border.
+    /// Steals the oldest item. Returns `Retry` if another thief was faster or is crossing a segment boundary.
     ///
     /// ```
     /// use heist_deque::{Injector, Steal};
@@ -111,21 +113,21 @@ impl<T> Injector<T> {
     /// assert_eq!(injector.steal(), Steal::Success(1));
     /// ```
     pub fn steal(&self) -> Steal<T> {
-        self.claim(1).map(|run| {
-            // SAFETY: a run has a cell.
-            let cell = unsafe { run.cell(0) };
+        self.claim(1).map(|claim| {
+            // SAFETY: a claim has at least one cell.
+            let cell = unsafe { claim.cell(0) };
             cell.wait();
-            // SAFETY: claimed, waited for, and read once.
+            // SAFETY: this thread has claimed the cell and waited for its pusher, and reads it once.
             let item = unsafe { cell.take() };
-            // SAFETY: all of the run was read.
-            unsafe { run.leave(&self.stash) };
+            // SAFETY: the only cell of the claim has been read, and the claim is not used again.
+            unsafe { claim.leave(&self.stash) };
             item
         })
     }
 
-    /// Moves about half of the items to `dest`, at most [`BATCH_LIMIT`](crate::BATCH_LIMIT), no
-    /// more than fit there, and none across the border of a segment. `dest` pops the oldest of them
-    /// first. `Empty` also means that `dest` is full.
+    /// Moves about half of the items to `dest`: at most [`BATCH_LIMIT`](crate::BATCH_LIMIT), no more than
+    /// fit there, and only from one segment. `dest` pops the oldest of them first. Returns `Empty` if there
+    /// is nothing to steal or `dest` is full.
     ///
     /// ```
     /// let injector = heist_deque::Injector::new();
@@ -135,16 +137,16 @@ impl<T> Injector<T> {
     /// assert_eq!((mine.pop(), mine.pop(), mine.pop()), (Some(1), Some(2), None));
     /// ```
     pub fn steal_batch(&self, dest: &impl Destination<T>) -> Steal<()> {
-        let room = room(dest, BATCH_LIMIT);
-        self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run, &self.stash);
+        let room = count_room(dest, BATCH_LIMIT);
+        self.claim(room).map(|claim| {
+            let mut batch = Batch::begin(claim, &self.stash);
             while let Some(item) = batch.take_newest() {
                 dest.put(item);
             }
         })
     }
 
-    /// As [`steal_batch`](Self::steal_batch), but returns the oldest item.
+    /// Like [`steal_batch`](Self::steal_batch), but returns the oldest item.
     ///
     /// ```
     /// use heist_deque::{Injector, Steal, growable};
@@ -156,22 +158,21 @@ impl<T> Injector<T> {
     /// assert_eq!((mine.pop(), mine.pop()), (Some(2), None));
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &impl Destination<T>) -> Steal<T> {
-        let room = 1 + room(dest, BATCH_LIMIT - 1);
-        self.claim(room).map(|run| {
-            let mut batch = Batch::begin(run, &self.stash);
-            while batch.len() > 1
-                && let Some(item) = batch.take_newest()
-            {
+        let room = 1 + count_room(dest, BATCH_LIMIT - 1);
+        self.claim(room).map(|claim| {
+            let mut batch = Batch::begin(claim, &self.stash);
+            while batch.len() > 1 {
+                let Some(item) = batch.take_newest() else { break };
                 dest.put(item);
             }
-            batch.take_newest().expect("a run has a cell")
+            batch.take_newest().expect("a claim has at least one cell")
         })
     }
 
-    /// Claims half of the items, at least one, at most `most`, from one segment.
+    /// Claims half of the items: at least one, at most `limit`, and only from one segment.
     #[inline]
-    fn claim(&self, most: usize) -> Steal<Run<T>> {
-        if most == 0 {
+    fn claim(&self, limit: usize) -> Steal<Claim<T>> {
+        if limit == 0 {
             return Steal::Empty;
         }
         let index = self.head.end.index.load(order::head_follow());
@@ -179,41 +180,47 @@ impl<T> Injector<T> {
         if offset == CELLS {
             return Steal::Retry;
         }
-        let Some(available) = self.available(index, most) else {
+        let Some(available) = self.available(index, limit) else {
             return Steal::Empty;
         };
-        let count = available.div_ceil(2).min(most).min(CELLS - offset);
-        // Ordering: relaxed, as in `push`: `head_follow` before it, `head_claim` behind it.
+        let count = available.div_ceil(2).min(limit).min(CELLS - offset);
+        // Ordering: relaxed, for the reason given in `reserve`: `head_follow` comes before this load, and
+        // `head_claim` after it.
         let segment = self.head.end.segment.load(Ordering::Relaxed);
-        let claim = self.head.end.index.compare_exchange(
+        let exchange = self.head.end.index.compare_exchange(
             index,
             index.wrapping_add(count),
             order::head_claim(),
             Ordering::Relaxed,
         );
-        if claim.is_err() {
-            // The winner is about to come again. Alone on the cache line it takes several items in
-            // the time that one takes when two threads pull at it.
-            Backoff::stand_back();
+        if exchange.is_err() {
+            // The winner will probably steal again. If it has the cache line to itself, it steals several
+            // items in the time that one steal takes when two threads contend for the line.
+            Backoff::after_lost_race();
             return Steal::Retry;
         }
-        // SAFETY: an end's segment is never null.
+        // SAFETY: the segment of an end is never null.
         let segment = unsafe { NonNull::new_unchecked(segment) };
-        let run = Run { segment, offset, count };
+        let claim = Claim { segment, offset, count };
         if offset + count == CELLS {
-            let next = run.segment().follow();
-            self.head.end.cross(next, index.wrapping_add(count - 1), order::head_advance());
+            let next = claim.segment().wait_for_next();
+            self.head.end.cross_boundary(
+                next,
+                index.wrapping_add(count - 1),
+                order::head_advance(),
+            );
         }
-        Steal::Success(run)
+        Steal::Success(claim)
     }
 
-    /// How many items there are from `index` on, `None` for none; for a thief that wants `most`.
+    /// Returns the number of items from `index` on, or `None` if there are none. For a thief that wants
+    /// only one item (`limit` is 1), the result may be lower than the actual number.
     #[inline]
-    fn available(&self, index: usize, most: usize) -> Option<usize> {
-        let ahead = |tail: usize| tail.wrapping_sub(index).cast_signed() > 0;
-        // Ordering: relaxed, for all three. The tail only grows, so what it once said is there; the
-        // cells bring the items.
-        if most == 1 && ahead(self.head.reached.load(Ordering::Relaxed)) {
+    fn available(&self, index: usize, limit: usize) -> Option<usize> {
+        let ahead = |tail: usize| tail.wrapping_sub(index) as isize > 0;
+        // Ordering: relaxed, for all three accesses. The tail only grows, so positions that it has passed
+        // stay claimed by pushers; the cells make the items visible.
+        if limit == 1 && ahead(self.head.reached.load(Ordering::Relaxed)) {
             return Some(1);
         }
         let tail = self.tail.index.load(Ordering::Relaxed);
@@ -224,7 +231,8 @@ impl<T> Injector<T> {
         Some(cells_between(index, tail))
     }
 
-    /// How many items there are. While others are at work, a moment ago.
+    /// Returns the number of items. The number may be outdated if other threads use the injector at the same
+    /// time.
     ///
     /// ```
     /// let injector = heist_deque::Injector::new();
@@ -234,48 +242,50 @@ impl<T> Injector<T> {
     pub fn len(&self) -> usize {
         loop {
             let head = self.head.end.index.load(order::head_follow());
-            // Ordering: relaxed. It may seem to be behind the head; then it counts as empty.
+            // Ordering: relaxed. The value may be behind the head; the injector then counts as empty.
             let tail = self.tail.index.load(Ordering::Relaxed);
-            // Ordering: relaxed. If the head has not moved, both were true at one time.
+            // Ordering: relaxed. If the head has not moved, both values were current at the same time.
             if self.head.end.index.load(Ordering::Relaxed) == head {
-                let ahead = tail.wrapping_sub(head).cast_signed();
+                let ahead = tail.wrapping_sub(head) as isize;
                 return if ahead <= 0 { 0 } else { cells_between(head, tail) };
             }
         }
     }
 
-    /// Is there nothing to steal? While others are at work, a moment ago.
+    /// Returns whether there is nothing to steal. The answer may be outdated if other threads use the
+    /// injector at the same time.
     ///
     /// ```
     /// assert!(heist_deque::Injector::<u8>::new().is_empty());
     /// ```
     pub fn is_empty(&self) -> bool {
         let head = self.head.end.index.load(order::head_follow());
-        // Ordering: relaxed, as in `len`.
+        // Ordering: relaxed. The value may be behind the head, as in `len`.
         let tail = self.tail.index.load(Ordering::Relaxed);
-        tail.wrapping_sub(head).cast_signed() <= 0
+        tail.wrapping_sub(head) as isize <= 0
     }
 }
 
 impl<T> End<T> {
-    /// The thread that claimed the last cell, at `last`: moves this end into the next segment.
-    fn cross(&self, next: NonNull<Segment<T>>, last: usize, advance: Ordering) {
-        // Ordering: relaxed. Nobody uses it before the index has moved.
+    /// Moves this end into the next segment. Called by the thread that claimed the last cell, at position
+    /// `last`.
+    fn cross_boundary(&self, next: NonNull<Segment<T>>, last: usize, advance: Ordering) {
+        // Ordering: relaxed. No other thread uses it before the index has moved.
         self.segment.store(next.as_ptr(), Ordering::Relaxed);
         self.index.store(last.wrapping_add(2), advance);
     }
 }
 
-/// How many cells there are from position `from` up to `to`, which is not earlier.
+/// Returns the number of cells from position `from` up to `to`, which is not earlier.
 fn cells_between(from: usize, to: usize) -> usize {
     let offset = from % LAP;
     let reach = to.wrapping_sub(from) + offset;
     (reach / LAP * CELLS + (reach % LAP).min(CELLS)).saturating_sub(offset)
 }
 
-/// For how many items, at most `most`, is there room?
-fn room<T>(dest: &impl Destination<T>, most: usize) -> usize {
-    (0..most).take_while(|&ahead| dest.has_room(ahead)).count()
+/// Returns for how many items `dest` has room, at most `limit`.
+fn count_room<T>(dest: &impl Destination<T>, limit: usize) -> usize {
+    (0..limit).take_while(|&ahead| dest.has_room(ahead)).count()
 }
 
 impl<T> Default for Injector<T> {
@@ -292,7 +302,8 @@ impl<T> fmt::Debug for Injector<T> {
 
 impl<T> Drop for Injector<T> {
     fn drop(&mut self) {
-        // Ordering: relaxed, for these three. Exclusive access came with an ordering of its own.
+        // Ordering: relaxed, for these three loads. `&mut self` is exclusive access, and whatever gave it
+        // to this thread is ordered.
         let mut index = self.head.end.index.load(Ordering::Relaxed);
         let tail = self.tail.index.load(Ordering::Relaxed);
         let mut segment = NonNull::new(self.head.end.segment.load(Ordering::Relaxed));
@@ -300,20 +311,22 @@ impl<T> Drop for Injector<T> {
             let Some(here) = segment else { return false };
             let offset = index % LAP;
             if index == tail || offset == CELLS {
-                // SAFETY: live, and nobody else is left.
+                // SAFETY: the segment is alive, and no other thread uses the injector.
                 let next = unsafe { here.as_ref() }.next();
                 segment = if index == tail { None } else { next };
                 index = index.wrapping_add(1);
-                // SAFETY: likewise, and `segment` has moved on. Its cells were read.
+                // SAFETY: the segment is alive, and no other thread uses it. `segment` has advanced past
+                // it, and all its items were taken.
                 unsafe { Segment::free(here) };
                 return true;
             }
             index = index.wrapping_add(1);
-            // SAFETY: live, and nobody else is left.
+            // SAFETY: the segment is alive, and no other thread uses the injector.
             let here = unsafe { here.as_ref() };
-            // SAFETY: an offset short of the border is within the segment.
+            // SAFETY: an offset before the boundary is within the segment.
             let cell = unsafe { here.cell(offset) };
-            // SAFETY: between head and tail, so pushed and not stolen; and nobody is left to wait for.
+            // SAFETY: the position is between head and tail, so the item was pushed and not stolen. No
+            // pusher is left to wait for, and the item is taken once.
             drop(unsafe { cell.take() });
             true
         });

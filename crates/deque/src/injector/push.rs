@@ -1,16 +1,16 @@
-//! The pushers' end: how items come in, one by one and many at once.
+//! The pushers' end of an injector: pushing one item, and many at once.
 
 use core::ptr::NonNull;
 
 use super::Injector;
-use super::hand::Hand;
-use super::run::Run;
+use super::buffer::PushBuffer;
+use super::claim::Claim;
 use super::segment::{CELLS, Cell, LAP, Segment};
 use crate::order;
 use crate::sync::{Backoff, Ordering};
 
 impl<T> Injector<T> {
-    /// Adds an item.
+    /// Pushes an item.
     ///
     /// ```
     /// let injector = heist_deque::Injector::new();
@@ -19,20 +19,21 @@ impl<T> Injector<T> {
     /// ```
     pub fn push(&self, item: T) {
         let mut spare = None;
-        let run = self.reserve(1, &mut spare);
-        // SAFETY: a run has a cell.
-        let cell = unsafe { run.cell(0) };
-        // SAFETY: claimed above, and not yet written.
-        unsafe { Cell::write(NonNull::from_ref(cell), item) };
-        self.give_up(spare);
+        let claim = self.reserve(1, &mut spare);
+        // SAFETY: a claim has at least one cell.
+        let cell = unsafe { claim.cell(0) };
+        // SAFETY: this thread claimed the cell above, and has not written it yet.
+        unsafe { Cell::write(NonNull::from(cell), item) };
+        self.return_spare(spare);
     }
 
-    /// Adds many items, in their order. Takes one claim for the items of a segment, where
-    /// [`push`](Self::push) takes one for each; the items of other pushers may come between claims.
+    /// Pushes many items, in their order. This makes one claim for all items that go into the same segment,
+    /// where [`push`](Self::push) makes one for each item. Items of other pushers may come between two
+    /// claims.
     ///
-    /// The iterator may take its time, panic, or use this injector: up to 63 items are taken from it
-    /// before the first of them is pushed. If it panics, the items that it has given are pushed or
-    /// dropped. (Items of more than about 250 bytes are pushed one by one.)
+    /// The iterator may be slow, panic, or use this injector: up to 63 items are taken from it before the
+    /// first of them is pushed. If it panics, the items that it has returned are pushed or dropped. (Items
+    /// of more than about 250 bytes are pushed one by one.)
     ///
     /// ```
     /// use heist_deque::{Injector, Steal};
@@ -45,49 +46,51 @@ impl<T> Injector<T> {
     /// ```
     pub fn push_batch(&self, items: impl IntoIterator<Item = T>) {
         let items = items.into_iter();
-        if Hand::<T>::FITS {
-            self.push_by_hand(items);
+        if PushBuffer::<T>::FITS {
+            self.push_buffered(items);
         } else {
             items.for_each(|item| self.push(item));
         }
     }
 
-    /// As `push_batch`; apart from it, so that a hand that is too large is on no stack.
-    fn push_by_hand(&self, mut items: impl Iterator<Item = T>) {
-        let mut hand = Hand::new();
+    /// Pushes many items through a buffer. This is a function of its own so that a buffer that is too large
+    /// never gets onto the stack.
+    fn push_buffered(&self, mut items: impl Iterator<Item = T>) {
+        let mut buffer = PushBuffer::new();
         loop {
-            // The caller's code runs here, while nothing is claimed, and nowhere else.
-            let more = hand.fill(&mut items, self.room());
-            self.push_hand(&mut hand);
+            // The caller's code runs only here, while nothing is claimed.
+            let more = buffer.fill(&mut items, self.cells_left());
+            self.flush(&mut buffer);
             if !more {
                 return;
             }
         }
     }
 
-    /// Pushes all that is in hand.
-    fn push_hand(&self, hand: &mut Hand<T>) {
+    /// Pushes all items of the buffer.
+    fn flush(&self, buffer: &mut PushBuffer<T>) {
         let mut spare = None;
-        while hand.len() > 0 {
-            let run = self.reserve(hand.len(), &mut spare);
-            for n in 0..run.count {
-                let item = hand.take_oldest().expect("a run is no longer than was asked for");
-                // SAFETY: below the count. The segment is live: this cell is not written.
-                let cell = unsafe { run.cell(n) };
-                // SAFETY: claimed above, and not yet written.
-                unsafe { Cell::write(NonNull::from_ref(cell), item) };
+        while buffer.len() > 0 {
+            let claim = self.reserve(buffer.len(), &mut spare);
+            for n in 0..claim.count {
+                let item = buffer.take_oldest().expect("a claim is not longer than requested");
+                // SAFETY: `n` is below the count. The segment is alive, because this cell is not written yet.
+                let cell = unsafe { claim.cell(n) };
+                // SAFETY: this thread claimed the cell above, and has not written it yet.
+                unsafe { Cell::write(NonNull::from(cell), item) };
             }
         }
-        self.give_up(spare);
+        self.return_spare(spare);
     }
 
-    /// Claims cells at the tail, at least one, at most `most`, of one segment. The caller writes all of
-    /// them, with nothing in between that others should not wait for.
+    /// Claims cells of one segment at the tail: at least one, at most `limit`. The caller writes all of them
+    /// without delay, because thieves may be waiting for them.
     ///
-    /// `spare` is the segment to come after, taken if the last cell may be claimed and left there if it
-    /// was not: the caller gives it up when the cells are written.
+    /// `spare` is the segment that follows. It is allocated before the last cell of a segment is claimed.
+    /// If the claim then does not include the last cell, the segment stays in `spare`, and the caller
+    /// returns it after writing the cells.
     #[inline(always)]
-    fn reserve(&self, most: usize, spare: &mut Option<NonNull<Segment<T>>>) -> Run<T> {
+    fn reserve(&self, limit: usize, spare: &mut Option<NonNull<Segment<T>>>) -> Claim<T> {
         let mut backoff = Backoff::new();
         loop {
             let index = self.tail.index.load(order::tail_follow());
@@ -96,49 +99,53 @@ impl<T> Injector<T> {
                 backoff.wait();
                 continue;
             }
-            let count = most.min(CELLS - offset);
+            let count = limit.min(CELLS - offset);
             if offset + count == CELLS && spare.is_none() {
-                // Before the last cell is claimed, so that nobody waits for the allocator.
+                // Before the last cell is claimed, so that no other thread waits for the allocator.
                 *spare = Some(self.stash.take());
             }
-            // Ordering: relaxed. `tail_follow` on the index has brought the segment with it. A later
-            // segment is not seen here if the claim below succeeds: whoever stores it has acquired
-            // that claim, which `tail_claim` orders behind this load.
+            // Ordering: relaxed. The segment is visible because of `tail_follow` on the index. If the
+            // compare-exchange below succeeds, this load cannot have seen a later segment: the thread that
+            // stores a later segment has acquired this claim, and `tail_claim` orders this load before it.
             let segment = self.tail.segment.load(Ordering::Relaxed);
-            let claim = self.tail.index.compare_exchange_weak(
+            let exchange = self.tail.index.compare_exchange_weak(
                 index,
                 index.wrapping_add(count),
                 order::tail_claim(),
                 Ordering::Relaxed,
             );
-            if claim.is_err() {
-                backoff.yield_line();
+            if exchange.is_err() {
+                backoff.spin();
                 continue;
             }
-            // SAFETY: an end's segment is never null.
+            // SAFETY: the segment of an end is never null.
             let segment = unsafe { NonNull::new_unchecked(segment) };
-            let run = Run { segment, offset, count };
+            let claim = Claim { segment, offset, count };
             if offset + count == CELLS {
-                let next = spare.take().expect("taken above");
-                run.segment().link(next);
-                self.tail.cross(next, index.wrapping_add(count - 1), order::tail_advance());
+                let next = spare.take().expect("allocated above");
+                claim.segment().link(next);
+                self.tail.cross_boundary(
+                    next,
+                    index.wrapping_add(count - 1),
+                    order::tail_advance(),
+                );
             }
-            return run;
+            return claim;
         }
     }
 
-    /// A spare segment that was not needed.
+    /// Puts a spare segment that was not needed into the stash.
     #[inline]
-    fn give_up(&self, spare: Option<NonNull<Segment<T>>>) {
+    fn return_spare(&self, spare: Option<NonNull<Segment<T>>>) {
         if let Some(spare) = spare {
-            // SAFETY: nobody else has seen it.
-            unsafe { self.stash.give(spare) };
+            // SAFETY: no other thread has seen the segment.
+            unsafe { self.stash.put(spare) };
         }
     }
 
-    /// How many cells the tail's segment has left, as it looks; on the border, those of the next.
-    fn room(&self) -> usize {
-        // Ordering: relaxed. It is a guess at what a claim can have; the claim decides.
+    /// Estimates how many cells the tail's segment has left; at the boundary, how many the next segment has.
+    fn cells_left(&self) -> usize {
+        // Ordering: relaxed. This is an estimate of what can be claimed; the claim decides.
         match CELLS - self.tail.index.load(Ordering::Relaxed) % LAP {
             0 => CELLS,
             left => left,

@@ -1,4 +1,4 @@
-//! Empty segments, kept to be used again.
+//! The stash: empty segments that an injector keeps for reuse.
 
 use core::panic::RefUnwindSafe;
 use core::ptr::NonNull;
@@ -7,107 +7,116 @@ use super::segment::Segment;
 use crate::order;
 use crate::sync::{AtomicBool, UnsafeCell};
 
-/// The most segments that an injector keeps: 1 MiB of them, and one in any case. A guess: enough for
-/// the ups and downs of 64,000 words, little beside what else there is of so many.
+/// Returns the maximum number of segments that an injector keeps: as many as fit into 1 MiB, and at least
+/// one. The value is a guess: it covers fluctuations of 64,000 word-sized items, and is small compared to
+/// the other memory that so many tasks need.
 #[cfg(not(loom))]
-const fn most<T>() -> usize {
+const fn max_segments<T>() -> usize {
     let fit = (1 << 20) / size_of::<Segment<T>>();
     if fit == 0 { 1 } else { fit }
 }
-/// Small, so that a model fills it.
+/// Small, so that a model fills the stash.
 #[cfg(loom)]
-const fn most<T>() -> usize {
+const fn max_segments<T>() -> usize {
     2
 }
 
-/// Nobody waits here: who finds somebody else inside goes to the allocator.
+/// Empty segments for reuse, behind a lock that is only tried. A thread that finds another thread in the
+/// stash does not wait, and uses the allocator instead.
 pub(super) struct Stash<T> {
-    /// Is somebody inside? Set by whoever comes in, cleared by the same on leaving.
+    /// Whether a thread is in the stash. Set by a thread that enters, and cleared by the same thread when it
+    /// leaves.
     busy: AtomicBool,
-    /// Belongs to the one inside.
-    kept: UnsafeCell<Kept<T>>,
+    /// Accessed only by the thread in the stash.
+    free: UnsafeCell<FreeList<T>>,
 }
 
-/// The segments: nobody else uses them.
-struct Kept<T> {
-    /// The one that came last, the likeliest to be in a cache. The others follow by their links.
+/// A linked list of segments that no thread uses.
+struct FreeList<T> {
+    /// The segment that was added last, which is the most likely to be in a cache. The others follow by their
+    /// links.
     top: Option<NonNull<Segment<T>>>,
     count: usize,
 }
 
-// Nothing that could panic runs inside.
+// No code that could panic runs in the stash, so a panic never leaves it in an invalid state.
 impl<T> RefUnwindSafe for Stash<T> {}
 
 impl<T> Stash<T> {
     pub(super) fn new() -> Self {
-        Self { busy: AtomicBool::new(false), kept: UnsafeCell::new(Kept { top: None, count: 0 }) }
+        Self {
+            busy: AtomicBool::new(false),
+            free: UnsafeCell::new(FreeList { top: None, count: 0 }),
+        }
     }
 
-    /// A segment with nothing in it, for the caller alone: one that was kept, or else a new one.
-    // Not `cold`: a push that does not need a segment would be three instructions longer.
+    /// Returns an empty segment that only the caller uses: one of the stash, or a new one if there is none.
+    // Not `#[cold]`, because that makes a push that needs no segment three instructions longer.
     #[inline(never)]
     pub(super) fn take(&self) -> NonNull<Segment<T>> {
-        match self.enter(Kept::pop).flatten() {
+        match self.enter(FreeList::pop).flatten() {
             Some(segment) => {
-                // SAFETY: nobody uses a segment that was kept, and this one is kept no longer.
-                unsafe { Segment::renew(segment) };
+                // SAFETY: no thread uses a segment of the free list, and this one has been removed from it.
+                unsafe { Segment::reset(segment) };
                 segment
             }
             None => Segment::allocate(),
         }
     }
 
-    /// Keeps a segment, or frees it.
+    /// Adds a segment to the stash, or frees it if the stash is full or busy. Items that are left in its
+    /// cells are leaked.
     ///
     /// # Safety
     ///
-    /// Nobody else uses the segment, now or later; what is left in its cells is forgotten.
+    /// The segment is alive, and no other thread uses it, now or later.
     #[cold]
-    pub(super) unsafe fn give(&self, segment: NonNull<Segment<T>>) {
-        let kept = self.enter(|kept| {
-            // SAFETY: as the caller says.
-            unsafe { kept.push(segment) }
+    pub(super) unsafe fn put(&self, segment: NonNull<Segment<T>>) {
+        let added = self.enter(|free| {
+            // SAFETY: the caller guarantees that no other thread uses the segment.
+            unsafe { free.push(segment) }
         });
-        if kept != Some(true) {
-            // SAFETY: as the caller says, and it was not kept.
+        if added != Some(true) {
+            // SAFETY: the caller guarantees that no other thread uses the segment, and it is not in the
+            // stash.
             unsafe { Segment::free(segment) };
         }
     }
 
-    /// Does a few instructions inside, alone; `None` if somebody else is there.
-    fn enter<R>(&self, job: impl FnOnce(&mut Kept<T>) -> R) -> Option<R> {
+    /// Calls `f` with exclusive access to the free list. Returns `None` if another thread is in the stash.
+    fn enter<R>(&self, f: impl FnOnce(&mut FreeList<T>) -> R) -> Option<R> {
         if self.busy.swap(true, order::stash_enter()) {
             return None;
         }
-        let result = self.kept.with_mut(|kept| {
-            // SAFETY: it was not busy, so nobody else has it until it is not again.
-            let kept = unsafe { &mut *kept };
-            job(kept)
+        let result = self.free.with_mut(|free| {
+            // SAFETY: the stash was not busy, so no other thread accesses the list until `busy` is cleared.
+            let free = unsafe { &mut *free };
+            f(free)
         });
         self.busy.store(false, order::stash_leave());
         Some(result)
     }
 }
 
-impl<T> Kept<T> {
+impl<T> FreeList<T> {
     fn pop(&mut self) -> Option<NonNull<Segment<T>>> {
         let top = self.top?;
-        // SAFETY: live while it is kept.
+        // SAFETY: segments of the list are alive.
         self.top = unsafe { top.as_ref() }.next();
         self.count -= 1;
         Some(top)
     }
 
-    /// Is there room for it?
+    /// Adds a segment, if the list is not full. Returns whether it was added.
     ///
     /// # Safety
     ///
-    /// If there is, the segment is the stash's: nobody else uses it.
+    /// The segment is alive, and no other thread uses it. If it is added, the list owns it.
     unsafe fn push(&mut self, segment: NonNull<Segment<T>>) -> bool {
-        if self.count == const { most::<T>() } {
+        if self.count == const { max_segments::<T>() } {
             return false;
         }
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the segment is alive and unused.
         unsafe { Segment::retire(segment, self.top) };
         self.top = Some(segment);
         self.count += 1;
@@ -117,11 +126,11 @@ impl<T> Kept<T> {
 
 impl<T> Drop for Stash<T> {
     fn drop(&mut self) {
-        self.kept.with_mut(|kept| {
-            // SAFETY: nobody else is left.
-            let kept = unsafe { &mut *kept };
-            while let Some(segment) = kept.pop() {
-                // SAFETY: nobody uses a segment that was kept, and this one is kept no longer.
+        self.free.with_mut(|free| {
+            // SAFETY: `&mut self` is exclusive access.
+            let free = unsafe { &mut *free };
+            while let Some(segment) = free.pop() {
+                // SAFETY: no thread uses a segment of the free list, and this one has been removed from it.
                 unsafe { Segment::free(segment) };
             }
         });

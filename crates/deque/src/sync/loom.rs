@@ -1,8 +1,8 @@
-//! The loom model checker: every interleaving, and every value that the memory model allows.
+//! The loom model checker, which explores every interleaving and every value that the memory model allows.
 
 pub(crate) use std::thread::panicking;
 
-pub(crate) use loom::alloc::{alloc, alloc as alloc_blank, dealloc};
+pub(crate) use loom::alloc::{alloc, alloc as alloc_maybe_zeroed, dealloc};
 
 pub use loom::cell::UnsafeCell;
 pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
@@ -10,25 +10,25 @@ pub(crate) use loom::sync::{Mutex, MutexGuard};
 pub(crate) use std::sync::TryLockError;
 
 std::thread_local! {
-    /// The site that is weakened to `Relaxed`, empty for none. Loom runs all threads of a model on
-    /// the thread that called it, so this is per model.
+    /// The name of the ordering that is weakened to `Relaxed`, or the empty string. Loom runs all threads
+    /// of a model on the thread that called it, so this is per model.
     static WEAKENED: core::cell::Cell<&'static str> = const { core::cell::Cell::new("") };
 }
 
-/// Weakens one ordering, by its name in `order`, in the models that this thread runs from now on.
+/// Weakens the ordering with this name in `order`, in all models that this thread runs from now on.
 pub fn weaken(name: &'static str) {
     WEAKENED.set(name);
 }
 
-/// An ordering as the code names it, unless it is the one that is weakened.
+/// Returns the ordering, or `Relaxed` if it is the one that is weakened.
 pub fn site(name: &str, ordering: Ordering) -> Ordering {
     if WEAKENED.get() == name { Ordering::Relaxed } else { ordering }
 }
 
-/// An atomic here is more than its bytes.
-pub(crate) const BLANK_IS_ZERO: bool = false;
+/// The atomics of a model checker are not plain memory, and have to be constructed.
+pub(crate) const ALLOC_IS_ZEROED: bool = false;
 
-/// Waiting is a yield: loom needs to know that another thread must run first.
+/// Waiting is a yield, because loom needs to know that another thread must run first.
 pub(crate) struct Backoff;
 
 impl Backoff {
@@ -36,11 +36,11 @@ impl Backoff {
         Self
     }
 
-    /// A lost race is a step of its own; there is nothing to wait for.
-    pub(crate) fn stand_back() {}
+    /// Does nothing: the checker explores what happens after a lost race without a pause.
+    pub(crate) fn after_lost_race() {}
 
-    /// Likewise.
-    pub(crate) fn yield_line(&mut self) {}
+    /// Does nothing, for the same reason.
+    pub(crate) fn spin(&mut self) {}
 
     pub(crate) fn wait(&mut self) {
         loom::thread::yield_now();

@@ -1,7 +1,7 @@
-//! The only door to atomics, cells, allocation, locks and threads.
+//! Atomics, cells, allocation, locks and threads. The rest of the crate uses only these.
 //!
-//! The rest of the crate does not know whether it runs on the real machine or inside a model
-//! checker: `--cfg loom` and `--cfg shuttle` swap this module's contents, never the logic.
+//! `--cfg loom` and `--cfg shuttle` replace the contents of this module by those of a model checker. The
+//! logic of the crate is the same in all three configurations.
 
 #[cfg(not(any(loom, shuttle)))]
 mod native;

@@ -1,15 +1,15 @@
-//! The real machine: `core`, `alloc` and, where the feature allows, `std`.
+//! The real machine: `core`, `alloc` and, with the feature of that name, `std`.
 
 #[cfg(feature = "std")]
 pub(crate) use std::thread::panicking;
 
-pub(crate) use alloc::alloc::{alloc, alloc_zeroed as alloc_blank, dealloc};
+pub(crate) use alloc::alloc::{alloc, alloc_zeroed as alloc_maybe_zeroed, dealloc};
 pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 #[cfg(feature = "std")]
 pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
 
-/// `core::cell::UnsafeCell` with the interface that lets a model checker see each access.
+/// `core::cell::UnsafeCell` with the interface of loom, through which a model checker sees each access.
 #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
 #[repr(transparent)]
 pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
@@ -22,82 +22,85 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// Gives the closure a pointer to read through.
+    /// Calls the closure with a pointer for reading.
     #[inline(always)]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    /// Gives the closure a pointer to write through.
+    /// Calls the closure with a pointer for writing.
     #[inline(always)]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }
 
-/// Does `alloc_blank` give memory in which atomics are zero already?
-pub(crate) const BLANK_IS_ZERO: bool = true;
+/// Whether `alloc_maybe_zeroed` returns memory that is a valid, zero atomic.
+pub(crate) const ALLOC_IS_ZEROED: bool = true;
 
-/// An ordering as the code names it; the model checker's twin of this function can weaken it.
+/// Returns the ordering. The version of this function for loom can weaken it by its name.
 #[inline(always)]
 pub const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
 
-/// How long to stay out of the way of others, longer each time.
+/// Exponential backoff for threads that contend for a cache line or wait for each other.
 pub(crate) struct Backoff {
+    /// The next wait is 2^round pauses long.
     round: u32,
 }
 
-/// The first wait is 2^3 pauses, each further one twice as long, up to 2^6 (about a microsecond).
+/// The first wait is 2^3 pauses long.
 ///
-/// Measured: two pushers and two thieves on two cores that are far apart move a third more items
-/// than when the first wait is a single pause. The end is a guess: longer than any hand-over takes,
-/// shorter than a time slice.
+/// Measured: two pushers and two thieves on two processors that are far apart move a third more items than
+/// with a first wait of a single pause.
 const FIRST_ROUND: u32 = 3;
+/// Each further wait is twice as long, up to 2^6 pauses (about a microsecond). This limit is a guess:
+/// longer than any transfer between two threads takes, and shorter than a time slice.
 const LAST_ROUND: u32 = 6;
 
-/// How long a thief stands back. Measured: two thieves on two cores take 25 ns an item without, 13 ns
-/// with 8 pauses; two pushers and two thieves do better with 32 than with 8. More gains more still,
-/// but costs the loser of a single race more.
-const STAND_BACK: u32 = 32;
+/// The number of pauses after a lost race.
+///
+/// Measured: two thieves on two processors take 25 ns an item without pauses, and 13 ns with 8. Two pushers
+/// and two thieves do better with 32 than with 8. More pauses gain still more, but cost the loser of a
+/// single race more.
+const LOST_RACE_PAUSES: u32 = 32;
 
 impl Backoff {
     pub(crate) const fn new() -> Self {
         Self { round: FIRST_ROUND }
     }
 
-    /// After a lost race that is not to be run again here: lets the winner keep the cache line for
-    /// a moment.
-    pub(crate) fn stand_back() {
-        for _ in 0..STAND_BACK {
+    /// Pauses after a lost race that is not repeated here, to leave the cache line to the winner for a
+    /// moment.
+    pub(crate) fn after_lost_race() {
+        for _ in 0..LOST_RACE_PAUSES {
             core::hint::spin_loop();
         }
     }
 
-    /// After a lost race that will be run again: lets the winner keep the cache line, longer each
-    /// time.
-    pub(crate) fn yield_line(&mut self) {
+    /// Pauses before a lost race is repeated, longer each time, to leave the cache line to the winner.
+    pub(crate) fn spin(&mut self) {
         for _ in 0..1_u32 << self.round {
             core::hint::spin_loop();
         }
         self.round = LAST_ROUND.min(self.round + 1);
     }
 
-    /// One step of waiting for a thread that is a few instructions from done, unless it is not
-    /// running: then it gets the core.
+    /// Performs one step of waiting for another thread that needs only a few more instructions. If that takes
+    /// long, the other thread is probably not running, and this one yields the processor.
     pub(crate) fn wait(&mut self) {
         if self.round < LAST_ROUND {
-            self.yield_line();
+            self.spin();
         } else {
-            yield_core();
+            yield_processor();
         }
     }
 }
 
 #[cfg(feature = "std")]
-use std::thread::yield_now as yield_core;
+use std::thread::yield_now as yield_processor;
 
-/// Without an operating system there is nobody to ask.
+// Without std there is no operating system to yield to.
 #[cfg(not(feature = "std"))]
-use core::hint::spin_loop as yield_core;
+use core::hint::spin_loop as yield_processor;

@@ -1,13 +1,13 @@
-//! The shuttle checker: random schedules of larger scenarios, sequentially consistent.
+//! The shuttle checker, which runs random schedules of larger scenarios with sequentially consistent memory.
 
 pub(crate) use std::thread::panicking;
 
-pub(crate) use alloc::alloc::{alloc, alloc as alloc_blank, dealloc};
+pub(crate) use alloc::alloc::{alloc, alloc as alloc_maybe_zeroed, dealloc};
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 
-/// As the native cell: shuttle does not look at plain memory.
+/// Like the native cell: shuttle does not track accesses to plain memory.
 #[expect(clippy::disallowed_types, reason = "this is the wrapper that the lint points to")]
 pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -18,25 +18,26 @@ impl<T> UnsafeCell<T> {
         Self(core::cell::UnsafeCell::new(value))
     }
 
-    /// Gives the closure a pointer to read through.
+    /// Calls the closure with a pointer for reading.
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
         f(self.0.get())
     }
 
-    /// Gives the closure a pointer to write through.
+    /// Calls the closure with a pointer for writing.
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
         f(self.0.get())
     }
 }
 
-/// An atomic here is more than its bytes.
-pub(crate) const BLANK_IS_ZERO: bool = false;
+/// The atomics of a model checker are not plain memory, and have to be constructed.
+pub(crate) const ALLOC_IS_ZEROED: bool = false;
 
-/// As the native one.
+/// Returns the ordering. Shuttle cannot show the effect of a weaker one.
 pub const fn site(_name: &str, ordering: Ordering) -> Ordering {
     ordering
 }
 
+/// Waiting is a yield, because shuttle has to schedule another thread.
 pub(crate) struct Backoff;
 
 impl Backoff {
@@ -44,11 +45,11 @@ impl Backoff {
         Self
     }
 
-    /// A lost race is a step of its own; there is nothing to wait for.
-    pub(crate) fn stand_back() {}
+    /// Does nothing: the checker explores what happens after a lost race without a pause.
+    pub(crate) fn after_lost_race() {}
 
-    /// Likewise.
-    pub(crate) fn yield_line(&mut self) {}
+    /// Does nothing, for the same reason.
+    pub(crate) fn spin(&mut self) {}
 
     pub(crate) fn wait(&mut self) {
         shuttle::thread::yield_now();

@@ -1,9 +1,9 @@
-//! Where a batch of stolen items goes.
+//! The destination of a batch steal.
 
-/// A worker's end of a deque, as the destination of a batch steal: the `Worker` of any flavour.
+/// The destination of a batch steal: the `Worker` of a deque of any flavour.
 ///
-/// The trait is sealed: it promises that only the owner's thread can call it, which is what makes
-/// "there is room" stay true until the item is put.
+/// The trait is sealed. Only the owner of a deque fills it, so once `has_room` has returned true it stays
+/// true until the item is put.
 ///
 /// ```
 /// use heist_deque::{Injector, bounded, growable};
@@ -18,16 +18,17 @@
 /// # Ok::<(), heist_deque::CapacityError>(())
 /// ```
 pub trait Destination<T>: sealed::Sealed {
-    /// If there is room for `ahead` items, is there for one more?
+    /// Returns whether there is room for one more item after `ahead` items, for which there is room.
     #[doc(hidden)]
     fn has_room(&self, ahead: usize) -> bool;
 
-    /// Pushes an item for which there is room.
+    /// Pushes an item. The caller has checked that there is room.
     #[doc(hidden)]
     fn put(&self, item: T);
 }
 
-/// A destination that looks at each item on its way. For the other crates of the house.
+/// A destination that calls a function with each item before it passes the item on. An internal of the
+/// crates of this repository.
 #[derive(Debug)]
 pub struct Watched<'d, D, F>(pub &'d D, pub F);
 
@@ -47,6 +48,6 @@ impl<T, D: Destination<T>, F: Fn(&T)> Destination<T> for Watched<'_, D, F> {
 }
 
 pub(crate) mod sealed {
-    #[allow(missing_docs, reason = "sealed")]
+    #[allow(missing_docs, reason = "the trait cannot be named outside of the crate")]
     pub trait Sealed {}
 }
