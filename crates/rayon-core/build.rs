@@ -1,4 +1,4 @@
-//! Cargo asks for a build script where there is a `links`. There is nothing to build.
+//! Does nothing. Cargo requires a build script for a crate with a `links` key.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! The same closure on every thread.
+//! `broadcast`: a closure that runs on every thread of a pool.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -8,11 +8,14 @@ use std::thread;
 
 use heist::engine::Latch;
 
-use crate::registry::{Here, Registry, contain, with_current, with_here};
+use crate::registry::{
+    CurrentThread, Registry, catch_and_report, with_current_registry, with_current_thread,
+};
 use crate::unwind::catch;
 
-/// Calls a closure on every thread of the pool that this thread belongs to, or else of the global one, and returns
-/// what it has returned, in the order of the threads. See [`ThreadPool::broadcast`](crate::ThreadPool::broadcast).
+/// Calls a closure on every thread of the pool that the current thread belongs to, or otherwise of the
+/// global pool, and returns the results in the order of the threads. See
+/// [`ThreadPool::broadcast`](crate::ThreadPool::broadcast).
 ///
 /// ```
 /// let indices = rayon_core::broadcast(|context| context.index());
@@ -21,17 +24,17 @@ use crate::unwind::catch;
 ///
 /// # Panics
 ///
-/// With the panic of one of the calls, after all of them have ended.
+/// Propagates the panic of one of the calls after all of them have ended.
 pub fn broadcast<OP, R>(op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,
     R: Send,
 {
-    with_current(|registry| registry.broadcast(op))
+    with_current_registry(|registry| registry.broadcast(op))
 }
 
-/// Calls a closure some time on every thread of the pool that this thread belongs to, or else of the global one.
-/// A panic is treated as [`spawn`](crate::spawn())'s is.
+/// Calls a closure later on every thread of the pool that the current thread belongs to, or otherwise of
+/// the global pool. Does not wait for the calls. Panics are handled as in [`spawn`](crate::spawn()).
 ///
 /// ```
 /// let (tell, told) = std::sync::mpsc::channel();
@@ -42,10 +45,10 @@ pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 {
-    with_current(|registry| registry.spawn_broadcast(op));
+    with_current_registry(|registry| registry.spawn_broadcast(op));
 }
 
-/// Tells a closure that is broadcast where it runs.
+/// Tells a broadcast closure on which thread it runs.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -54,21 +57,21 @@ where
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 pub struct BroadcastContext<'a> {
-    here: Here<'a>,
-    /// Of one thread, and of one call.
+    thread: CurrentThread<'a>,
+    /// Makes the context `!Send` and `!Sync`, and invariant in the lifetime, as in stock rayon-core.
     _marker: PhantomData<&'a mut dyn Fn()>,
 }
 
 impl BroadcastContext<'_> {
-    /// On a thread of a pool.
+    /// Calls `f` with the context of the current thread, which belongs to a pool.
     pub(crate) fn with<R>(f: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
-        with_here(|here| {
-            let here = here.expect("a broadcast runs on the threads of a pool");
-            f(BroadcastContext { here, _marker: PhantomData })
+        with_current_thread(|thread| {
+            let thread = thread.expect("a broadcast runs on the threads of a pool");
+            f(BroadcastContext { thread, _marker: PhantomData })
         })
     }
 
-    /// The number of this thread in the pool, from zero.
+    /// Returns the index of this thread in the pool, from zero.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -77,10 +80,10 @@ impl BroadcastContext<'_> {
     /// ```
     #[inline]
     pub fn index(&self) -> usize {
-        self.here.index
+        self.thread.index
     }
 
-    /// How many threads are called on.
+    /// Returns the number of threads of the pool, each of which calls the closure.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -89,7 +92,7 @@ impl BroadcastContext<'_> {
     /// ```
     #[inline]
     pub fn num_threads(&self) -> usize {
-        self.here.registry.threads()
+        self.thread.registry.threads()
     }
 }
 
@@ -98,7 +101,7 @@ impl fmt::Debug for BroadcastContext<'_> {
         f.debug_struct("BroadcastContext")
             .field("index", &self.index())
             .field("num_threads", &self.num_threads())
-            .field("pool_id", &self.here.registry.engine.id())
+            .field("pool_id", &self.thread.registry.engine.id())
             .finish()
     }
 }
@@ -116,13 +119,15 @@ impl Registry {
             latch.one_more();
             let call =
                 Call { op: &raw const op, result: &raw mut *result, latch: &raw const latch };
-            // SAFETY: counted; all of it stays in place until the latch has been waited for.
+            // SAFETY: the latch counts the call, and the closure, the result and the latch are alive and in
+            // place until the latch has been waited for.
             move || unsafe { call.run() }
         });
-        // SAFETY: this function goes on to wait for the latch, which counts them, and does not panic before.
+        // SAFETY: this function waits for the latch, which counts the calls, and does not panic before that.
         unsafe { self.engine.broadcast(calls) };
         latch.wait();
-        let results = results.into_iter().map(|result| result.expect("every call is counted"));
+        let results =
+            results.into_iter().map(|result| result.expect("the latch waits for every call"));
         match results.collect() {
             Ok(results) => results,
             Err(payload) => resume_unwind(payload),
@@ -136,38 +141,43 @@ impl Registry {
         let op = Arc::new(op);
         let calls = (0..self.threads()).map(|_| {
             let op = Arc::clone(&op);
-            move || contain(move || BroadcastContext::with(&*op))
+            move || catch_and_report(move || BroadcastContext::with(&*op))
         });
-        // SAFETY: they borrow nothing, and panics are contained.
+        // SAFETY: the calls borrow nothing, and their panics are caught.
         unsafe { self.engine.broadcast(calls) };
     }
 }
 
-/// What one thread does in a broadcast that is waited for. Pointers, as what they point to may be gone when the
-/// latch has been told.
+/// The call of one thread in a broadcast that waits. The fields are pointers, because what they point to
+/// may be freed as soon as the latch has counted this call as done.
 struct Call<OP, R> {
     op: *const OP,
     result: *mut Option<thread::Result<R>>,
     latch: *const Latch,
 }
 
-// SAFETY: the closure is shared, the result moved, and the latch made for it.
+// SAFETY: the closure is shared (`OP: Sync`), the result is sent (`R: Send`), and a latch is made to be
+// used from several threads.
 unsafe impl<OP: Sync, R: Send> Send for Call<OP, R> {}
 
 impl<OP, R> Call<OP, R>
 where
     OP: Fn(BroadcastContext<'_>) -> R,
 {
+    /// Calls the closure, stores the result, and counts the call as done.
+    ///
     /// # Safety
     ///
-    /// The closure and the latch are there, and count this call; the place of the result is its own.
+    /// 1. The closure, the result and the latch are alive until the latch has counted this call as done.
+    /// 2. The latch counts this call.
+    /// 3. No other call accesses the result.
     unsafe fn run(self) {
-        // SAFETY: there, as the caller says.
+        // SAFETY: 1. says that the closure is alive.
         let op = unsafe { &*self.op };
         let result = catch(|| BroadcastContext::with(op));
-        // SAFETY: there, and nobody else's, as the caller says.
+        // SAFETY: 1. says that the result is alive, and 3. that access is exclusive.
         unsafe { *self.result = Some(result) };
-        // SAFETY: counted, as the caller says, and this is consumed.
+        // SAFETY: 1. and 2., and the call is consumed, so it is counted as done once.
         unsafe { Latch::done(self.latch) };
     }
 }

@@ -1,4 +1,4 @@
-//! What a pool is to be like.
+//! `ThreadPoolBuilder`: the settings of a pool.
 
 use std::any::Any;
 use std::env;
@@ -13,8 +13,7 @@ use crate::pool::ThreadPool;
 use crate::registry::{PanicHandler, ThreadHandler};
 use crate::thread::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn, std_builder};
 
-/// Says what a pool should be like, and builds it: [one of one's own](Self::build), or
-/// [the global one](Self::build_global).
+/// Configures and builds a pool: [a separate one](Self::build) or [the global one](Self::build_global).
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new()
@@ -25,7 +24,7 @@ use crate::thread::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn, std_b
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 pub struct ThreadPoolBuilder<S = DefaultSpawn> {
-    /// Zero for as many as the environment or the system says.
+    /// Zero means that the environment or the system decides.
     num_threads: usize,
     pub(crate) use_current_thread: bool,
     get_thread_name: Option<Box<dyn FnMut(usize) -> String>>,
@@ -54,7 +53,7 @@ impl Default for ThreadPoolBuilder {
 }
 
 impl ThreadPoolBuilder {
-    /// Sets out to build a pool.
+    /// Returns a builder with the default settings.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().build()?;
@@ -65,7 +64,8 @@ impl ThreadPoolBuilder {
         Self::default()
     }
 
-    /// Builds a pool whose threads may borrow, calls `with_pool` with it, and waits for the threads' end.
+    /// Builds a pool whose threads may borrow, calls `with_pool` with it, and waits until the threads have
+    /// ended.
     ///
     /// Each thread calls `wrapper`, which should call [`ThreadBuilder::run`].
     ///
@@ -108,14 +108,14 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     ///
     /// # Errors
     ///
-    /// If a thread cannot be started, or the current one is to be used and belongs to a pool. The threads that had
-    /// started end again.
+    /// Returns an error if a thread cannot be started, or if the current thread is to be used and already
+    /// belongs to a pool. Threads that were started end again.
     pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
         ThreadPool::build(self)
     }
 
-    /// Builds the global pool, which otherwise comes into being when it is first used, with the defaults. Returns
-    /// when its threads are up.
+    /// Builds the global pool. Without this call, it is built with the default settings when it is first
+    /// used. Returns when its threads have started.
     ///
     /// ```
     /// rayon_core::ThreadPoolBuilder::new().num_threads(3).build_global()?;
@@ -125,17 +125,18 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     ///
     /// # Errors
     ///
-    /// As for [`build`](Self::build); and if it was tried before, by this or by the first use.
+    /// Returns an error in the same cases as [`build`](Self::build), and if the global pool was built
+    /// before, or could not be built before, by this function or by the first use.
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         global::build(self)
     }
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Who starts the threads. It is called once for each, and sees to it that some thread calls
-    /// [`ThreadBuilder::run`].
+    /// Sets a function that starts the threads. It is called once for each thread, and must make some
+    /// thread call [`ThreadBuilder::run`].
     ///
-    /// Nobody else waits for the end of these threads, which comes after the pool is dropped.
+    /// These threads end after the pool is dropped. Nothing in this crate waits for their end.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new()
@@ -166,7 +167,7 @@ impl<S> ThreadPoolBuilder<S> {
         }
     }
 
-    /// What the threads are called, by their index. By default they have no names.
+    /// Sets a function that names each thread by its index. By default the threads have no names.
     ///
     /// ```
     /// let named = rayon_core::ThreadPoolBuilder::new().num_threads(1).thread_name(|index| format!("audio-{index}"));
@@ -182,9 +183,9 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many threads, and no more; [`max_num_threads`] at most. Zero, the default, leaves it to the
-    /// environment variable `RAYON_NUM_THREADS` (or else to the old `RAYON_RS_NUM_CPUS`), and then to the system:
-    /// one for each core that the process may use.
+    /// Sets the number of threads, at most [`max_num_threads`]. The pool never has more. If it is zero, the
+    /// default, the environment variable `RAYON_NUM_THREADS` (or otherwise the old `RAYON_RS_NUM_CPUS`)
+    /// decides, and then the system: one thread for each processor that the process may use.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -196,10 +197,11 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The thread that builds the pool is one of its threads, for good: the first. No handler is called for it.
+    /// Attaches the thread that builds the pool to it permanently, as its first thread. The spawn, start
+    /// and exit handlers are not called for this thread.
     ///
-    /// It runs something for the pool only when it waits for something there, or [yields](crate::yield_now). The pool's
-    /// memory is never given back.
+    /// The attached thread runs jobs of the pool only while it waits for something in the pool, or when it
+    /// [yields](crate::yield_now). The memory of the pool is never freed.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).use_current_thread().build()?;
@@ -212,9 +214,10 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Who is told of panics that nobody waits for: of what is [spawned](crate::spawn), and of the other handlers.
+    /// Sets a function that is called with panics that cannot be propagated to a caller: those of
+    /// [spawned](crate::spawn()) closures and of the other handlers.
     ///
-    /// Without one, the process is aborted; likewise if it panics itself.
+    /// Without this handler, or if it panics itself, the process is aborted.
     ///
     /// ```
     /// let (tell, told) = std::sync::mpsc::channel();
@@ -234,7 +237,7 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// The size of each thread's stack, in bytes. Otherwise the standard library's.
+    /// Sets the stack size of each thread in bytes. By default the standard library decides.
     ///
     /// ```
     /// let roomy = rayon_core::ThreadPoolBuilder::new().num_threads(1).stack_size(16 << 20).build()?;
@@ -245,10 +248,10 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// A hint: what a thread spawns it runs oldest first.
+    /// Makes each thread run what it has spawned oldest first.
     ///
-    /// Everything that is spawned goes the way of [`spawn_fifo`](crate::spawn_fifo) then: what a thread spawns in
-    /// whatever scope, or in none, stands in one queue of that thread's. Joins are not affected.
+    /// Every spawn then works like [`spawn_fifo`](crate::spawn_fifo): each thread has one queue for
+    /// everything that it spawns, in any scope or in none. Joins are not affected.
     ///
     /// ```
     /// #![allow(deprecated)]
@@ -268,7 +271,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Called by each thread with its index before it works. Its panic goes to the panic handler, and the thread works on.
+    /// Sets a function that each thread calls with its index when it starts. If it panics, the panic
+    /// handler is called, and the thread continues.
     ///
     /// ```
     /// let (tell, started) = std::sync::mpsc::channel();
@@ -287,7 +291,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Called by each thread with its index when it ends. Its panic goes to the panic handler.
+    /// Sets a function that each thread calls with its index when it ends. If it panics, the panic handler
+    /// is called.
     ///
     /// ```
     /// let (tell, ended) = std::sync::mpsc::channel();
@@ -307,18 +312,20 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// How many there will be.
+    /// Returns the number of threads that the pool will have.
     pub(crate) fn threads(&self) -> usize {
         let threads = if self.num_threads > 0 { self.num_threads } else { default_threads() };
         threads.min(max_num_threads())
     }
 
+    /// Returns the name of the thread with this index.
     pub(crate) fn name_of(&mut self, index: usize) -> Option<String> {
         self.get_thread_name.as_mut().map(|name| name(index))
     }
 }
 
-/// As the environment says, or else the system. The old variable counts where the new one is no number.
+/// Returns the number of threads that the environment or otherwise the system gives. The old variable
+/// counts if the new one is not a number.
 fn default_threads() -> usize {
     let variable = |name| env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
     variable("RAYON_NUM_THREADS")
@@ -329,18 +336,18 @@ fn default_threads() -> usize {
 
 impl<S> fmt::Debug for ThreadPoolBuilder<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// What there is to see of a closure.
-        fn seen<F: ?Sized>(closure: &Option<Box<F>>) -> Option<fmt::Arguments<'static>> {
+        /// Returns what is printed for a closure.
+        fn placeholder<F: ?Sized>(closure: &Option<Box<F>>) -> Option<fmt::Arguments<'static>> {
             closure.as_ref().map(|_| format_args!("<closure>"))
         }
         f.debug_struct("ThreadPoolBuilder")
             .field("num_threads", &self.num_threads)
             .field("use_current_thread", &self.use_current_thread)
-            .field("get_thread_name", &seen(&self.get_thread_name))
-            .field("panic_handler", &seen(&self.panic_handler))
+            .field("get_thread_name", &placeholder(&self.get_thread_name))
+            .field("panic_handler", &placeholder(&self.panic_handler))
             .field("stack_size", &self.stack_size)
-            .field("start_handler", &seen(&self.start_handler))
-            .field("exit_handler", &seen(&self.exit_handler))
+            .field("start_handler", &placeholder(&self.start_handler))
+            .field("exit_handler", &placeholder(&self.exit_handler))
             .field("breadth_first", &self.breadth_first)
             .finish()
     }

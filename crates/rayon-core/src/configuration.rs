@@ -1,5 +1,5 @@
-//! The builder's old name, for those who still use it.
-#![allow(deprecated, reason = "it is about what is deprecated")]
+//! The deprecated `Configuration` and `initialize` of rayon-core.
+#![allow(deprecated, reason = "the whole module is deprecated")]
 
 use std::any::Any;
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::fmt;
 use crate::builder::ThreadPoolBuilder;
 use crate::pool::ThreadPool;
 
-/// The old name of [`ThreadPoolBuilder`], whose methods say what these here do.
+/// The deprecated name of [`ThreadPoolBuilder`], which documents the methods.
 ///
 /// ```
 /// #![allow(deprecated)]
@@ -76,7 +76,7 @@ impl Configuration {
     /// ```
     /// # #![allow(deprecated)]
     /// let pool = rayon_core::Configuration::new().num_threads(1).panic_handler(|_| ()).build()?;
-    /// pool.spawn(|| panic!("seen by the handler, which does not care"));
+    /// pool.spawn(|| panic!("the handler ignores this"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn panic_handler<H>(self, panic_handler: H) -> Configuration
@@ -147,7 +147,7 @@ impl fmt::Debug for Configuration {
     }
 }
 
-/// The old name of [`ThreadPoolBuilder::build_global`].
+/// The deprecated name of [`ThreadPoolBuilder::build_global`].
 ///
 /// ```
 /// # #![allow(deprecated)]
@@ -158,7 +158,7 @@ impl fmt::Debug for Configuration {
 ///
 /// # Errors
 ///
-/// As that.
+/// Returns an error in the same cases.
 #[deprecated(note = "use `ThreadPoolBuilder::build_global`")]
 pub fn initialize(config: Configuration) -> Result<(), Box<dyn Error>> {
     config.into_builder().build_global().map_err(Box::from)

@@ -1,10 +1,10 @@
-//! Why there is no pool.
+//! The error of a failed build.
 
 use std::error::Error;
 use std::fmt;
 use std::io;
 
-/// Why a pool could not be built. Threads that had started end again.
+/// The reason why a pool could not be built. Threads that were started end again.
 ///
 /// ```
 /// let build = || rayon_core::ThreadPoolBuilder::new().num_threads(1).build_global();
@@ -26,7 +26,8 @@ pub(crate) enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The text, if it is ours. Word for word what Rayon says: programs compare it.
+    /// Returns the text, or the error of the system that has one. The texts are exactly those of stock
+    /// rayon-core, because programs compare them.
     fn text(&self) -> Result<&'static str, &io::Error> {
         match self {
             Self::GlobalPoolAlreadyInitialized => {
@@ -41,12 +42,13 @@ impl ErrorKind {
 }
 
 impl ThreadPoolBuildError {
-    /// No `From`: a second one would be seen by the type inference of programs.
+    // A constructor instead of `From`, because an additional `From` implementation could change the type
+    // inference of programs.
     pub(crate) fn new(kind: ErrorKind) -> Self {
         Self { kind }
     }
 
-    /// Has this system no threads at all?
+    /// Returns whether the system has no threads at all.
     pub(crate) fn is_unsupported(&self) -> bool {
         matches!(&self.kind, ErrorKind::IOError(error) if error.kind() == io::ErrorKind::Unsupported)
     }
@@ -64,7 +66,7 @@ impl fmt::Display for ThreadPoolBuildError {
 impl Error for ThreadPoolBuildError {
     #[expect(
         deprecated,
-        reason = "the text of an error of the system is found nowhere else as a `&str`"
+        reason = "there is no other way to get the text of an `io::Error` as a `&str`"
     )]
     fn description(&self) -> &str {
         self.kind.text().unwrap_or_else(|error| error.description())

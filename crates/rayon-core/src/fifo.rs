@@ -1,47 +1,49 @@
-//! First in, first out, for those who ask for it: a queue beside the engine's.
+//! FIFO order for what is spawned with the `_fifo` functions: a queue beside the engine's.
 //!
-//! The engine runs the newest first. So for each entry of the queue it is given a stand-in, and whichever of these
-//! comes to run takes the oldest entry. There are as many of the one as of the other.
+//! The engine runs the newest job first. For each job in a FIFO queue the engine therefore gets a
+//! placeholder, and a placeholder that runs takes the oldest job of the queue. There are as many
+//! placeholders as jobs.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A closure that waits for its turn.
+/// A closure that waits in a queue.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
-/// Filled by one thread, emptied by any. Costs nothing before it is used.
+/// A FIFO queue of jobs. One thread pushes, any thread pops. It allocates nothing before it is used.
 #[derive(Default)]
 pub(crate) struct Fifo(Mutex<VecDeque<Job>>);
 
 impl Fifo {
-    /// One for each of so many threads.
+    /// Returns a queue for each of `threads` threads.
     pub(crate) fn for_each(threads: usize) -> Box<[Self]> {
         (0..threads).map(|_| Self::default()).collect()
     }
 
-    /// Called before its stand-in is given to the engine.
+    /// Adds a job. The caller gives the placeholder to the engine afterwards.
     pub(crate) fn push(&self, job: Job) {
         lock(&self.0).push_back(job);
     }
 
-    /// The oldest. Called by a stand-in, so there is one.
+    /// Takes the oldest job. A placeholder calls this, so there is a job.
     pub(crate) fn pop(&self) -> Job {
-        lock(&self.0).pop_front().expect("an entry for every stand-in")
+        lock(&self.0).pop_front().expect("there is a job for every placeholder")
     }
 }
 
-/// No code of the user's runs under any of our locks, so a poisoned one is as good as any.
+/// Locks a mutex, even if it is poisoned: no user code runs under the locks of this crate, so a panic
+/// leaves the data intact.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Forgets for how long a closure borrows.
+/// Boxes a closure and erases the lifetime of what it borrows.
 ///
 /// # Safety
 ///
-/// It is called, or dropped, before what it borrows is gone.
-pub(crate) unsafe fn boxed<'a>(job: impl FnOnce() + Send + 'a) -> Job {
+/// The job is called or dropped while everything that it borrows is alive.
+pub(crate) unsafe fn erase_lifetime<'a>(job: impl FnOnce() + Send + 'a) -> Job {
     let job: Box<dyn FnOnce() + Send + 'a> = Box::new(job);
-    // SAFETY: only the lifetime differs, and the caller sees to that.
+    // SAFETY: the types differ only in the lifetime, and the caller guarantees that it is long enough.
     unsafe { std::mem::transmute::<Box<dyn FnOnce() + Send + 'a>, Job>(job) }
 }

@@ -1,4 +1,4 @@
-//! Two closures, perhaps at once.
+//! `join`: two closures that potentially run in parallel.
 
 use std::marker::PhantomData;
 
@@ -6,11 +6,12 @@ use heist::engine;
 
 use crate::global::global;
 
-/// Calls both closures, perhaps at once, and returns what they return.
+/// Calls both closures, potentially in parallel, and returns their results.
 ///
-/// The calling thread calls the first. If another thread of the pool has nothing to do, it may take the second
-/// meanwhile; otherwise the calling thread calls that one as well, which costs about as much as two calls. On a thread
-/// that belongs to no pool, both run in the global one.
+/// The calling thread calls the first closure. If another thread of the pool is idle, it may take the
+/// second one in the meantime. Otherwise the calling thread calls that one as well, which costs about as
+/// much as two function calls. If the calling thread belongs to no pool, both closures run in the global
+/// pool.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {
@@ -27,11 +28,13 @@ use crate::global::global;
 /// assert_eq!(sum(&[1, 2, 3, 4, 5]), 15);
 /// ```
 ///
-/// They need not run at once: a closure that waits for the other by other means may wait for ever.
+/// The closures do not necessarily run in parallel. A closure that blocks until the other one has done
+/// something may deadlock.
 ///
 /// # Panics
 ///
-/// With the panic of a closure, after both have ended. If both panic, the first closure's is passed on.
+/// Propagates the panic of a closure after both have ended. If both panic, the panic of the first closure is
+/// propagated.
 #[inline]
 pub fn join<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
@@ -43,11 +46,11 @@ where
     join_context(|_| oper_a(), |_| oper_b())
 }
 
-/// [`join`] for closures that want to know whether they have come to another thread.
+/// Like [`join`], but tells each closure whether it has migrated to another thread.
 ///
 /// ```
 /// fn chunks(context: rayon_core::FnContext, splits: u32) -> u32 {
-///     // Whoever takes a half that was stolen has nothing else to do, nor have others, perhaps: split more.
+///     // A thread that took this closure from another one was idle. Others may be idle too: split more.
 ///     let splits = if context.migrated() { 3 } else { splits };
 ///     if splits == 0 {
 ///         return 1;
@@ -61,7 +64,7 @@ where
 ///
 /// # Panics
 ///
-/// As [`join`].
+/// Propagates panics like [`join`].
 #[inline]
 pub fn join_context<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
@@ -77,17 +80,17 @@ where
     )
 }
 
-/// How a closure of [`join_context`] has come to be called.
+/// Tells a closure of [`join_context`] how it came to be called.
 ///
 /// ```
-/// // Called from outside of any pool: both go to the global one.
+/// // Called from a thread outside of any pool: both closures run in the global pool.
 /// let (a, b) = rayon_core::join_context(|context| context.migrated(), |context| context.migrated());
 /// assert!(a && b);
 /// ```
 #[derive(Debug)]
 pub struct FnContext {
     migrated: bool,
-    /// Of one thread.
+    /// Makes the context `!Send` and `!Sync`.
     _marker: PhantomData<*mut ()>,
 }
 
@@ -97,7 +100,7 @@ impl FnContext {
         Self { migrated, _marker: PhantomData }
     }
 
-    /// Is this another thread than the one that has called [`join_context`]?
+    /// Returns whether this thread is another one than the thread that called [`join_context`].
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;

@@ -1,4 +1,4 @@
-//! Shows that it is this crate that runs: a line for each pool, in the file that `HEIST_RAYON_LOG` names.
+//! Shows that this crate is in use: appends a line for each pool to the file that `HEIST_RAYON_LOG` names.
 
 use std::env;
 use std::ffi::OsString;
@@ -6,12 +6,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::process;
 
-/// Where to, if the user wants to know.
+/// Returns the path of the file, if the environment variable is set.
 pub(crate) fn path() -> Option<OsString> {
     env::var_os("HEIST_RAYON_LOG").filter(|path| !path.is_empty())
 }
 
-/// By the first thread of a pool. A line that cannot be written is not missed.
+/// Appends a line. The first thread of a pool calls this. Errors are ignored.
 pub(crate) fn append(path: OsString, threads: usize) {
     let line = format!(
         "rayon-core {} on heist {}: pool of {threads} threads, process {}\n",
@@ -20,7 +20,7 @@ pub(crate) fn append(path: OsString, threads: usize) {
         process::id()
     );
     if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-        // In one piece, so that lines of other processes do not come in between.
+        // One write for the whole line, so that the lines of several processes do not mix.
         let _ = file.write_all(line.as_bytes());
     }
 }

@@ -1,4 +1,4 @@
-//! A pool of one's own.
+//! `ThreadPool`, and functions that tell about the current thread.
 
 use std::error::Error;
 use std::fmt;
@@ -8,12 +8,12 @@ use crate::broadcast::BroadcastContext;
 use crate::builder::ThreadPoolBuilder;
 use crate::error::ThreadPoolBuildError;
 use crate::join::join;
-use crate::registry::{Registry, with_here};
-use crate::scope::{Scope, ScopeFifo, open, open_fifo};
+use crate::registry::{Registry, with_current_thread};
+use crate::scope::{Scope, ScopeFifo, scope_fifo_in, scope_in};
 use crate::thread::ThreadSpawn;
 use crate::yields::Yield;
 
-/// Threads that run what they are given: see [`ThreadPoolBuilder`].
+/// A pool of threads. [`ThreadPoolBuilder`] builds it.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -22,13 +22,14 @@ use crate::yields::Yield;
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 ///
-/// When it is dropped, the threads do what there is left to do, and end. The drop does not wait for that.
+/// When the pool is dropped, its threads run what is left to run, and then end. The drop does not wait for
+/// them.
 pub struct ThreadPool {
     registry: Arc<Registry>,
 }
 
 impl ThreadPool {
-    /// The old name of [`ThreadPoolBuilder::build`].
+    /// The deprecated name of [`ThreadPoolBuilder::build`].
     ///
     /// ```
     /// # #![allow(deprecated)]
@@ -39,9 +40,9 @@ impl ThreadPool {
     ///
     /// # Errors
     ///
-    /// As that.
+    /// Returns an error in the same cases.
     #[deprecated(note = "Use `ThreadPoolBuilder::build`")]
-    #[expect(deprecated, reason = "both are")]
+    #[expect(deprecated, reason = "the function and its argument are both deprecated")]
     pub fn new(configuration: crate::Configuration) -> Result<ThreadPool, Box<dyn Error>> {
         Self::build(configuration.into_builder()).map_err(Box::from)
     }
@@ -52,11 +53,11 @@ impl ThreadPool {
         Registry::build(builder).map(|(registry, _)| Self { registry })
     }
 
-    /// Calls a closure on a thread of the pool, waits for it, and returns what it returns. It may borrow. Whatever it
-    /// calls of this crate happens in this pool.
+    /// Runs a closure on a thread of the pool, waits for it, and returns its result. The closure may
+    /// borrow. Functions of this crate that it calls use this pool.
     ///
-    /// On a thread of the pool it is just called. A thread of another pool runs other things of its own pool while it
-    /// waits.
+    /// On a thread of the pool, the closure is called directly. A thread of another pool runs other jobs of
+    /// its own pool while it waits.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -68,7 +69,7 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// With the panic of the closure.
+    /// Propagates the panic of the closure.
     pub fn install<OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce() -> R + Send,
@@ -77,10 +78,11 @@ impl ThreadPool {
         self.registry.engine.run(|_| op())
     }
 
-    /// Calls a closure on every thread of the pool, waits for all of them, and returns what it has returned, in the
-    /// order of the threads. It may borrow.
+    /// Calls a closure on every thread of the pool, waits for all calls, and returns their results in the
+    /// order of the threads. The closure may borrow.
     ///
-    /// Each thread calls it when it has run what it has spawned itself, and before it looks for work elsewhere.
+    /// Each thread makes the call after it has run what it has spawned itself, and before it looks for work
+    /// elsewhere.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -90,7 +92,7 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// With the panic of one of the calls, after all of them have ended.
+    /// Propagates the panic of one of the calls after all of them have ended.
     pub fn broadcast<OP, R>(&self, op: OP) -> Vec<R>
     where
         OP: Fn(BroadcastContext<'_>) -> R + Sync,
@@ -99,7 +101,7 @@ impl ThreadPool {
         self.registry.broadcast(op)
     }
 
-    /// How many threads it has.
+    /// Returns the number of threads of the pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -111,7 +113,8 @@ impl ThreadPool {
         self.registry.threads()
     }
 
-    /// The number of this thread in the pool, from zero, if it is one of its threads.
+    /// Returns the index of the current thread in the pool, from zero, or `None` if it is not one of its
+    /// threads.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -121,11 +124,11 @@ impl ThreadPool {
     /// ```
     #[inline]
     pub fn current_thread_index(&self) -> Option<usize> {
-        self.registry.index_here()
+        self.registry.current_thread_index()
     }
 
-    /// Has this thread spawned something that nobody has taken yet, if it is one of the pool's? The answer may be
-    /// old when it comes.
+    /// Returns whether the current thread has spawned jobs that no thread has taken yet, or `None` if it is
+    /// not a thread of the pool. The answer may be outdated.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -142,7 +145,7 @@ impl ThreadPool {
         self.registry.engine.has_pending()
     }
 
-    /// [`join`](crate::join()), in this pool.
+    /// Calls [`join`](crate::join()) in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -152,7 +155,7 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// As that.
+    /// Propagates panics like [`join`](crate::join()).
     pub fn join<A, B, RA, RB>(&self, oper_a: A, oper_b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -163,7 +166,7 @@ impl ThreadPool {
         self.install(|| join(oper_a, oper_b))
     }
 
-    /// [`scope`](crate::scope()), in this pool.
+    /// Calls [`scope`](crate::scope()) in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -179,16 +182,16 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// As that.
+    /// Propagates panics like [`scope`](crate::scope()).
     pub fn scope<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&Scope<'scope>) -> R + Send,
         R: Send,
     {
-        self.install(|| open(&self.registry, op))
+        self.install(|| scope_in(&self.registry, op))
     }
 
-    /// [`scope_fifo`](crate::scope_fifo), in this pool.
+    /// Calls [`scope_fifo`](crate::scope_fifo) in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -200,16 +203,16 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// As that.
+    /// Propagates panics like [`scope`](crate::scope()).
     pub fn scope_fifo<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
         R: Send,
     {
-        self.install(|| open_fifo(&self.registry, op))
+        self.install(|| scope_fifo_in(&self.registry, op))
     }
 
-    /// [`in_place_scope`](crate::in_place_scope), with what is spawned in this pool.
+    /// Like [`in_place_scope`](crate::in_place_scope), but spawns go to this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -224,15 +227,15 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// As that.
+    /// Propagates panics like [`scope`](crate::scope()).
     pub fn in_place_scope<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&Scope<'scope>) -> R,
     {
-        open(&self.registry, op)
+        scope_in(&self.registry, op)
     }
 
-    /// [`in_place_scope_fifo`](crate::in_place_scope_fifo), with what is spawned in this pool.
+    /// Like [`in_place_scope_fifo`](crate::in_place_scope_fifo), but spawns go to this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(2).build()?;
@@ -244,15 +247,15 @@ impl ThreadPool {
     ///
     /// # Panics
     ///
-    /// As that.
+    /// Propagates panics like [`scope`](crate::scope()).
     pub fn in_place_scope_fifo<'scope, OP, R>(&self, op: OP) -> R
     where
         OP: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        open_fifo(&self.registry, op)
+        scope_fifo_in(&self.registry, op)
     }
 
-    /// [`spawn`](crate::spawn()), in this pool.
+    /// Like [`spawn`](crate::spawn()), in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -268,7 +271,7 @@ impl ThreadPool {
         self.registry.spawn(op);
     }
 
-    /// [`spawn_fifo`](crate::spawn_fifo), in this pool.
+    /// Like [`spawn_fifo`](crate::spawn_fifo), in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -284,7 +287,7 @@ impl ThreadPool {
         self.registry.spawn_fifo(op);
     }
 
-    /// [`spawn_broadcast`](crate::spawn_broadcast), in this pool.
+    /// Like [`spawn_broadcast`](crate::spawn_broadcast), in this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -300,7 +303,8 @@ impl ThreadPool {
         self.registry.spawn_broadcast(op);
     }
 
-    /// [`yield_now`](crate::yield_now), if this thread is one of the pool's.
+    /// Like [`yield_now`](crate::yield_now), but returns `None` unless the current thread is one of this
+    /// pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -312,7 +316,8 @@ impl ThreadPool {
         self.registry.engine.yield_now().map(Yield::from_found)
     }
 
-    /// [`yield_local`](crate::yield_local), if this thread is one of the pool's.
+    /// Like [`yield_local`](crate::yield_local), but returns `None` unless the current thread is one of
+    /// this pool.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -340,7 +345,7 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
-/// The number of this thread in its pool, from zero, if it belongs to one.
+/// Returns the index of the current thread in its pool, from zero, or `None` if it belongs to no pool.
 ///
 /// ```
 /// assert_eq!(rayon_core::current_thread_index(), None);
@@ -348,11 +353,11 @@ impl fmt::Debug for ThreadPool {
 /// ```
 #[inline]
 pub fn current_thread_index() -> Option<usize> {
-    with_here(|here| Some(here?.index))
+    with_current_thread(|thread| Some(thread?.index))
 }
 
-/// Has this thread spawned something that nobody has taken yet, if it belongs to a pool? The answer may be old when
-/// it comes.
+/// Returns whether the current thread has spawned jobs that no thread has taken yet, or `None` if it
+/// belongs to no pool. The answer may be outdated.
 ///
 /// ```
 /// assert_eq!(rayon_core::current_thread_has_pending_tasks(), None);
@@ -360,5 +365,5 @@ pub fn current_thread_index() -> Option<usize> {
 /// ```
 #[inline]
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    with_here(|here| here?.registry.engine.has_pending())
+    with_current_thread(|thread| thread?.registry.engine.has_pending())
 }

@@ -1,4 +1,4 @@
-//! What the threads of a pool share, and which pool a thread belongs to.
+//! The registry, which the threads of a pool share, and the pool that the current thread belongs to.
 
 use std::cell::Cell;
 use std::mem;
@@ -16,65 +16,65 @@ use crate::log;
 use crate::thread::{ThreadBuilder, ThreadSpawn};
 use crate::unwind::{Payload, abort, catch};
 
-/// Told of a panic that nobody waits for.
+/// Called with the payload of a panic that cannot be propagated to a caller.
 pub(crate) type PanicHandler = dyn Fn(Payload) + Send + Sync;
 
-/// Called by a thread with its index when it starts, or ends.
+/// Called by a thread with its index when it starts or ends.
 pub(crate) type ThreadHandler = dyn Fn(usize) + Send + Sync;
 
-/// An engine, and what Rayon adds to it. There until the last thread has ended.
+/// An engine, and what Rayon adds to it. Alive until the last thread has ended.
 pub(crate) struct Registry {
     pub(crate) engine: Engine,
     panic_handler: Option<Box<PanicHandler>>,
     start_handler: Option<Box<ThreadHandler>>,
     exit_handler: Option<Box<ThreadHandler>>,
-    /// Each thread's, for what it spawns in that order.
+    /// A queue for each thread, for the jobs that it spawns in FIFO order.
     fifos: Box<[Fifo]>,
-    /// Everything that is spawned goes that way.
+    /// Whether all jobs are spawned in FIFO order.
     breadth_first: bool,
 }
 
-/// Which thread of which pool. Only [`enter`] and [`leave`] write it.
+/// The pool and the index of the current thread. Only [`enter_pool`] and [`leave_pool`] write it.
 #[derive(Clone, Copy)]
-struct Place {
+struct Current {
     registry: NonNull<Registry>,
     index: usize,
 }
 
 thread_local! {
-    static PLACE: Cell<Option<Place>> = const { Cell::new(None) };
+    static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
 }
 
-/// The pool that this thread belongs to, and its number there.
+/// The current thread as a thread of a pool.
 #[derive(Clone, Copy)]
-pub(crate) struct Here<'a> {
+pub(crate) struct CurrentThread<'a> {
     pub(crate) registry: &'a Registry,
     pub(crate) index: usize,
 }
 
-/// Calls `f` with the place of this thread, if it belongs to a pool.
+/// Calls `f` with the pool and the index of the current thread, or with `None` if it belongs to no pool.
 #[inline]
-pub(crate) fn with_here<R>(f: impl FnOnce(Option<Here<'_>>) -> R) -> R {
-    let here = PLACE.get().map(|Place { registry, index }| {
-        // SAFETY: a thread that has entered holds the registry until it leaves, and it does not leave within
-        // this call: it does so when it has nothing more to run.
+pub(crate) fn with_current_thread<R>(f: impl FnOnce(Option<CurrentThread<'_>>) -> R) -> R {
+    let thread = CURRENT.get().map(|Current { registry, index }| {
+        // SAFETY: the registry is alive until the thread leaves the pool, and the thread does not leave it
+        // within this call: it does so only when it has nothing more to run.
         let registry = unsafe { registry.as_ref() };
-        Here { registry, index }
+        CurrentThread { registry, index }
     });
-    f(here)
+    f(thread)
 }
 
-/// Calls `f` with the pool that this thread belongs to, or else the global one.
+/// Calls `f` with the pool that the current thread belongs to, or otherwise with the global pool.
 #[inline]
-pub(crate) fn with_current<R>(f: impl FnOnce(&Registry) -> R) -> R {
-    with_here(|here| f(here.map_or_else(|| &**global(), |here| here.registry)))
+pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Registry) -> R) -> R {
+    with_current_thread(|thread| f(thread.map_or_else(|| &**global(), |thread| thread.registry)))
 }
 
-/// Calls `f` on a thread of the pool that this thread belongs to, or else of the global one.
+/// Calls `f` on a thread of the pool that the current thread belongs to, or otherwise of the global pool.
 #[inline]
-pub(crate) fn run_inside<R: Send>(f: impl FnOnce(&Registry) -> R + Send) -> R {
-    with_here(|here| match here {
-        Some(here) => f(here.registry),
+pub(crate) fn run_in_pool<R: Send>(f: impl FnOnce(&Registry) -> R + Send) -> R {
+    with_current_thread(|thread| match thread {
+        Some(thread) => f(thread.registry),
         None => {
             let registry = &**global();
             registry.engine.run(move |_| f(registry))
@@ -82,31 +82,35 @@ pub(crate) fn run_inside<R: Send>(f: impl FnOnce(&Registry) -> R + Send) -> R {
     })
 }
 
-/// Calls the user's code. Its panic goes to the panic handler of the pool that this thread belongs to.
+/// Calls user code. If it panics, calls the panic handler of the pool that the current thread belongs to.
 #[inline]
-pub(crate) fn contain(code: impl FnOnce()) {
+pub(crate) fn catch_and_report(code: impl FnOnce()) {
     if let Err(payload) = catch(code) {
-        with_here(|here| here.expect("on a thread of a pool").registry.report(payload));
+        with_current_thread(|thread| {
+            let thread = thread.expect("jobs and handlers run on the threads of a pool");
+            thread.registry.report(payload);
+        });
     }
 }
 
-/// The calling thread belongs to a pool from now on.
+/// Makes the calling thread belong to a pool.
 ///
 /// # Safety
 ///
-/// The registry is there until it [leaves](leave).
-pub(crate) unsafe fn enter(registry: *const Registry, index: usize) {
-    let registry = NonNull::new(registry.cast_mut()).expect("a registry has an address");
-    PLACE.set(Some(Place { registry, index }));
+/// The registry is alive until the thread [leaves the pool](leave_pool).
+pub(crate) unsafe fn enter_pool(registry: *const Registry, index: usize) {
+    let registry = NonNull::new(registry.cast_mut()).expect("the pointer comes from an `Arc`");
+    CURRENT.set(Some(Current { registry, index }));
 }
 
-/// The calling thread belongs to no pool any more.
-pub(crate) fn leave() {
-    PLACE.set(None);
+/// Makes the calling thread belong to no pool.
+pub(crate) fn leave_pool() {
+    CURRENT.set(None);
 }
 
 impl Registry {
-    /// With its threads under way, or none of them. All of them are up when the receiver is cut off.
+    /// Builds a registry and starts its threads. If it returns an error, the threads that were started end
+    /// again. The channel of the receiver is closed when all threads have started.
     pub(crate) fn build<S: ThreadSpawn>(
         mut builder: ThreadPoolBuilder<S>,
     ) -> Result<(Arc<Self>, Receiver<()>), ThreadPoolBuildError> {
@@ -121,98 +125,104 @@ impl Registry {
             breadth_first: builder.breadth_first,
         });
         let close = CloseOnDrop(&registry);
-        let (up, all_up) = mpsc::channel();
+        let (started, all_started) = mpsc::channel();
         let mut log = log::path();
-        let mut mine = None;
+        let mut current = None;
         for worker in workers {
             let name = builder.name_of(worker.index());
-            let (registry, up) = (Arc::clone(&registry), up.clone());
+            let (registry, started) = (Arc::clone(&registry), started.clone());
             let thread =
-                ThreadBuilder::new(name, builder.stack_size, registry, worker, up, log.take());
+                ThreadBuilder::new(name, builder.stack_size, registry, worker, started, log.take());
             if thread.index() > 0 || !builder.use_current_thread {
                 let spawned = builder.spawn_handler.spawn(thread);
                 spawned.map_err(|error| ThreadPoolBuildError::new(ErrorKind::IOError(error)))?;
             } else if engine::is_inside() {
                 return Err(ThreadPoolBuildError::new(ErrorKind::CurrentThreadAlreadyInPool));
             } else {
-                mine = Some(thread);
+                current = Some(thread);
             }
         }
-        // Last, so that this thread belongs to no pool if there is none.
-        if let Some(thread) = mine {
+        // Last, so that the current thread belongs to no pool if the build fails.
+        if let Some(thread) = current {
             thread.attach();
         }
         mem::forget(close);
-        Ok((registry, all_up))
+        Ok((registry, all_started))
     }
 
+    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> usize {
         self.engine.threads()
     }
 
-    /// Of this thread, if it is one of these.
-    pub(crate) fn index_here(&self) -> Option<usize> {
-        with_here(|here| here.filter(|here| ptr::eq(here.registry, self)).map(|here| here.index))
+    /// Returns the index of the current thread, or `None` if it is not a thread of this pool.
+    pub(crate) fn current_thread_index(&self) -> Option<usize> {
+        with_current_thread(|thread| {
+            thread.filter(|thread| ptr::eq(thread.registry, self)).map(|thread| thread.index)
+        })
     }
 
-    /// Calls `job` on one of the threads: here next, if this is one.
+    /// Runs `job` on a thread of the pool. If the current thread is one, this is the next job that it runs.
     ///
     /// # Safety
     ///
-    /// It does not panic, and what it borrows is there until it has run.
-    pub(crate) unsafe fn submit(&self, job: impl FnOnce() + Send) {
+    /// 1. The job does not panic.
+    /// 2. What it borrows is alive until it has run.
+    pub(crate) unsafe fn spawn_job(&self, job: impl FnOnce() + Send) {
         if self.breadth_first {
-            // SAFETY: as the caller says.
-            unsafe { self.submit_fifo(job) };
+            // SAFETY: the caller guarantees 1. and 2.
+            unsafe { self.spawn_job_fifo(job) };
         } else {
-            // SAFETY: as the caller says.
+            // SAFETY: the caller guarantees 1. and 2.
             unsafe { self.engine.spawn(job) };
         }
     }
 
-    /// Calls `job` on one of the threads: if this is one, after what it has given in this way before.
+    /// Runs `job` on a thread of the pool. If the current thread is one, the job comes after those that it
+    /// has spawned with this function before.
     ///
     /// # Safety
     ///
-    /// As for [`submit`](Self::submit).
-    pub(crate) unsafe fn submit_fifo(&self, job: impl FnOnce() + Send) {
-        let Some(index) = self.index_here() else {
-            // SAFETY: as the caller says.
+    /// The conditions are those of [`spawn_job`](Self::spawn_job).
+    pub(crate) unsafe fn spawn_job_fifo(&self, job: impl FnOnce() + Send) {
+        let Some(index) = self.current_thread_index() else {
+            // SAFETY: the caller guarantees 1. and 2.
             unsafe { self.engine.spawn(job) };
             return;
         };
-        // SAFETY: called when its turn has come, which the caller waits for.
-        let job = unsafe { fifo::boxed(job) };
+        // SAFETY: a placeholder calls the job, and the caller guarantees that what it borrows is alive
+        // until then.
+        let job = unsafe { fifo::erase_lifetime(job) };
         self.fifos[index].push(job);
-        let stand_in = move || {
-            let job = with_here(|here| {
-                let here = here.expect("a job runs on a thread of its pool");
-                here.registry.fifos[index].pop()
+        let placeholder = move || {
+            let job = with_current_thread(|thread| {
+                let thread = thread.expect("a job runs on a thread of its pool");
+                thread.registry.fifos[index].pop()
             });
             job();
         };
-        // SAFETY: it borrows nothing.
-        unsafe { self.engine.spawn(stand_in) };
+        // SAFETY: the placeholder borrows nothing, and the job does not panic.
+        unsafe { self.engine.spawn(placeholder) };
     }
 
     pub(crate) fn call_start_handler(&self, index: usize) {
         if let Some(handler) = &self.start_handler {
-            contain(|| handler(index));
+            catch_and_report(|| handler(index));
         }
     }
 
     pub(crate) fn call_exit_handler(&self, index: usize) {
         if let Some(handler) = &self.exit_handler {
-            contain(|| handler(index));
+            catch_and_report(|| handler(index));
         }
     }
 
-    /// Passes a panic on to whom it may concern, or ends the process: a panic must not pass unseen.
+    /// Calls the panic handler, or aborts the process if there is none: a panic must not go unnoticed.
     #[cold]
     #[inline(never)]
     fn report(&self, payload: Payload) {
         match &self.panic_handler {
-            None => abort("a panic that nobody waits for, and no panic handler"),
+            None => abort("a spawned job or a handler panicked, and the pool has no panic handler"),
             Some(handler) => {
                 if catch(|| handler(payload)).is_err() {
                     abort("the panic handler panicked");
@@ -222,7 +232,7 @@ impl Registry {
     }
 }
 
-/// Ends the threads of a pool that is not to be.
+/// Ends the threads of a pool whose build has failed.
 struct CloseOnDrop<'a>(&'a Registry);
 
 impl Drop for CloseOnDrop<'_> {

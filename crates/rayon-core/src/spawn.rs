@@ -1,14 +1,14 @@
-//! Closures that nobody waits for.
+//! `spawn`: closures that nothing waits for.
 
-use crate::registry::{Registry, contain, with_current};
+use crate::registry::{Registry, catch_and_report, with_current_registry};
 
-/// Runs a closure some time, on the pool that this thread belongs to, or else on the global one.
+/// Runs a closure later, in the pool that this thread belongs to, or otherwise in the global pool.
 ///
-/// A thread of the pool runs what it has spawned newest first; others take the oldest. For another order see
-/// [`spawn_fifo`]; for closures that borrow, [`scope`](crate::scope()).
+/// A thread of the pool runs what it has spawned newest first; other threads take the oldest. See
+/// [`spawn_fifo`] for the opposite order, and [`scope`](crate::scope()) for closures that borrow.
 ///
-/// If it panics, the pool's [panic handler](crate::ThreadPoolBuilder::panic_handler) is told. Without one, the process
-/// is aborted.
+/// If the closure panics, the [panic handler](crate::ThreadPoolBuilder::panic_handler) of the pool is
+/// called. Without a handler the process is aborted.
 ///
 /// ```
 /// let (tell, told) = std::sync::mpsc::channel();
@@ -19,10 +19,10 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    with_current(|registry| registry.spawn(func));
+    with_current_registry(|registry| registry.spawn(func));
 }
 
-/// [`spawn`], but a thread of the pool runs what it has spawned in this way oldest first.
+/// Like [`spawn`], but a thread of the pool runs what it has spawned with this function oldest first.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -41,17 +41,17 @@ pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    with_current(|registry| registry.spawn_fifo(func));
+    with_current_registry(|registry| registry.spawn_fifo(func));
 }
 
 impl Registry {
     pub(crate) fn spawn(&self, f: impl FnOnce() + Send + 'static) {
-        // SAFETY: it borrows nothing, and panics are contained.
-        unsafe { self.submit(move || contain(f)) };
+        // SAFETY: the closure borrows nothing, and its panics are caught.
+        unsafe { self.spawn_job(move || catch_and_report(f)) };
     }
 
     pub(crate) fn spawn_fifo(&self, f: impl FnOnce() + Send + 'static) {
-        // SAFETY: it borrows nothing, and panics are contained.
-        unsafe { self.submit_fifo(move || contain(f)) };
+        // SAFETY: the closure borrows nothing, and its panics are caught.
+        unsafe { self.spawn_job_fifo(move || catch_and_report(f)) };
     }
 }

@@ -1,4 +1,4 @@
-//! A thread that is about to join a pool, and who starts it.
+//! `ThreadBuilder`, a thread of a pool that has not started yet, and the functions that start threads.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,12 +10,12 @@ use std::thread;
 use heist::engine::Worker;
 
 use crate::log;
-use crate::registry::{Registry, enter, leave};
+use crate::registry::{Registry, enter_pool, leave_pool};
 
-/// A thread of a pool that is being built: see
+/// A thread of a pool that is being built. See
 /// [`ThreadPoolBuilder::spawn_handler`](crate::ThreadPoolBuilder::spawn_handler).
 ///
-/// Drop it, and the pool has that thread never; what is [broadcast](crate::broadcast) waits for it in vain.
+/// If it is dropped, this thread never starts, and a [`broadcast`](crate::broadcast()) waits for it forever.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new()
@@ -33,9 +33,9 @@ pub struct ThreadBuilder {
     stack_size: Option<usize>,
     registry: Arc<Registry>,
     worker: Worker,
-    /// Dropped when the thread is up.
-    up: Sender<()>,
-    /// Where to say so, by the first thread.
+    /// Dropped when the thread has started. Nothing is ever sent.
+    started: Sender<()>,
+    /// The file to which the thread appends a line when it starts. Only the first thread of a pool has it.
     log: Option<OsString>,
 }
 
@@ -45,13 +45,13 @@ impl ThreadBuilder {
         stack_size: Option<usize>,
         registry: Arc<Registry>,
         worker: Worker,
-        up: Sender<()>,
+        started: Sender<()>,
         log: Option<OsString>,
     ) -> Self {
-        Self { name, stack_size, registry, worker, up, log }
+        Self { name, stack_size, registry, worker, started, log }
     }
 
-    /// Its number in the pool, from zero.
+    /// Returns the index of the thread in the pool, from zero.
     ///
     /// ```
     /// let mut indices = Vec::new();
@@ -66,7 +66,8 @@ impl ThreadBuilder {
         self.worker.index()
     }
 
-    /// What [`ThreadPoolBuilder::thread_name`](crate::ThreadPoolBuilder::thread_name) has called it.
+    /// Returns the name that [`ThreadPoolBuilder::thread_name`](crate::ThreadPoolBuilder::thread_name) gave
+    /// the thread.
     ///
     /// ```
     /// let mut names = Vec::new();
@@ -82,7 +83,8 @@ impl ThreadBuilder {
         self.name.as_deref()
     }
 
-    /// What [`ThreadPoolBuilder::stack_size`](crate::ThreadPoolBuilder::stack_size) has said.
+    /// Returns the stack size that [`ThreadPoolBuilder::stack_size`](crate::ThreadPoolBuilder::stack_size)
+    /// set.
     ///
     /// ```
     /// let mut size = None;
@@ -98,7 +100,8 @@ impl ThreadBuilder {
         self.stack_size
     }
 
-    /// The calling thread works for the pool, until the pool is dropped and has nothing left to do.
+    /// Makes the calling thread a thread of the pool. Returns when the pool has been dropped and has
+    /// nothing left to run.
     ///
     /// ```
     /// std::thread::scope(|scope| {
@@ -117,25 +120,25 @@ impl ThreadBuilder {
     ///
     /// # Panics
     ///
-    /// If the thread belongs to a pool.
+    /// Panics if the calling thread already belongs to a pool.
     pub fn run(self) {
-        let Self { registry, worker, up, log, .. } = self;
+        let Self { registry, worker, started, log, .. } = self;
         let index = worker.index();
         let start = || {
-            // SAFETY: `registry` is held until the thread has left, below.
-            unsafe { enter(&raw const *registry, index) };
-            drop(up);
+            // SAFETY: `registry` is alive until the thread leaves the pool, below.
+            unsafe { enter_pool(&raw const *registry, index) };
+            drop(started);
             if let Some(path) = log {
                 log::append(path, registry.threads());
             }
             registry.call_start_handler(index);
         };
         worker.run(start, || registry.call_exit_handler(index));
-        // Not before what the exit handler has spawned has run.
-        leave();
+        // Only after the jobs that the exit handler spawned have run.
+        leave_pool();
     }
 
-    /// The calling thread belongs to the pool, for good, and goes on with what it does.
+    /// Attaches the calling thread to the pool permanently, and returns.
     pub(crate) fn attach(self) {
         let Self { registry, worker, log, .. } = self;
         let index = worker.index();
@@ -143,8 +146,8 @@ impl ThreadBuilder {
         if let Some(path) = log {
             log::append(path, registry.threads());
         }
-        // SAFETY: `into_raw` gives up the right to drop it.
-        unsafe { enter(Arc::into_raw(registry), index) };
+        // SAFETY: `into_raw` leaks the reference, so the registry is never dropped.
+        unsafe { enter_pool(Arc::into_raw(registry), index) };
     }
 }
 
@@ -159,26 +162,26 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// Makes a trait that only this crate can implement: nobody else can name it.
+/// Seals [`ThreadSpawn`]: no other crate can name this type.
 #[derive(Debug)]
-pub struct Ours;
+pub struct Private;
 
-/// Starts threads. Public only because it stands in the bounds of public functions.
+/// Starts threads. Public only because it is in the bounds of public functions.
 pub trait ThreadSpawn {
     #[doc(hidden)]
-    fn ours(&self) -> Ours;
+    fn private(&self) -> Private;
 
-    /// Sees to it that a thread calls [`ThreadBuilder::run`].
+    /// Starts a thread that calls [`ThreadBuilder::run`].
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()>;
 }
 
-/// Starts threads of the standard library.
+/// Starts threads with the standard library.
 #[derive(Debug, Default)]
 pub struct DefaultSpawn;
 
 impl ThreadSpawn for DefaultSpawn {
-    fn ours(&self) -> Ours {
-        Ours
+    fn private(&self) -> Private {
+        Private
     }
 
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {
@@ -186,7 +189,7 @@ impl ThreadSpawn for DefaultSpawn {
     }
 }
 
-/// With the name and the stack that are asked for.
+/// Returns a builder with the name and the stack size of the thread.
 pub(crate) fn std_builder(thread: &ThreadBuilder) -> thread::Builder {
     let mut builder = thread::Builder::new();
     if let Some(name) = thread.name() {
@@ -198,7 +201,7 @@ pub(crate) fn std_builder(thread: &ThreadBuilder) -> thread::Builder {
     builder
 }
 
-/// Starts threads as the user wants it.
+/// Starts threads by calling a function of the user.
 #[derive(Debug)]
 pub struct CustomSpawn<F>(pub(crate) F);
 
@@ -206,8 +209,8 @@ impl<F> ThreadSpawn for CustomSpawn<F>
 where
     F: FnMut(ThreadBuilder) -> io::Result<()>,
 {
-    fn ours(&self) -> Ours {
-        Ours
+    fn private(&self) -> Private {
+        Private
     }
 
     fn spawn(&mut self, thread: ThreadBuilder) -> io::Result<()> {

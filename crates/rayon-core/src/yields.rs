@@ -1,12 +1,12 @@
-//! A thread of a pool that has time for others.
+//! `yield_now` and `yield_local`: run one job while waiting for something else.
 
-use crate::registry::with_here;
+use crate::registry::with_current_thread;
 
-/// Runs one thing that the pool of this thread has to do, if there is any: its own first. `None` on a thread that
-/// belongs to no pool.
+/// Runs one job of the pool that the current thread belongs to, if there is one. The jobs of the current
+/// thread come first. Returns `None` on a thread that belongs to no pool.
 ///
-/// For loops that wait for something by looking. Where nothing was found, such a loop should give way to other
-/// threads of the system as well.
+/// This is for loops that poll for something. If there was no job to run, such a loop should also yield to
+/// the other threads of the system.
 ///
 /// ```
 /// use rayon_core::Yield;
@@ -23,10 +23,10 @@ use crate::registry::with_here;
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    with_here(|here| here?.registry.engine.yield_now().map(Yield::from_found))
+    with_current_thread(|thread| thread?.registry.engine.yield_now().map(Yield::from_found))
 }
 
-/// [`yield_now`], but only for what this thread has to do itself.
+/// Like [`yield_now`], but runs only jobs of the current thread.
 ///
 /// ```
 /// use rayon_core::Yield;
@@ -41,10 +41,10 @@ pub fn yield_now() -> Option<Yield> {
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 pub fn yield_local() -> Option<Yield> {
-    with_here(|here| here?.registry.engine.yield_local().map(Yield::from_found))
+    with_current_thread(|thread| thread?.registry.engine.yield_local().map(Yield::from_found))
 }
 
-/// Whether [`yield_now`] or [`yield_local`] has run something.
+/// The outcome of [`yield_now`] or [`yield_local`].
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -53,9 +53,9 @@ pub fn yield_local() -> Option<Yield> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
-    /// It has.
+    /// A job was run.
     Executed,
-    /// There was nothing to run.
+    /// There was no job to run.
     Idle,
 }
 

@@ -1,4 +1,4 @@
-//! What both kinds of scope are made of: a count of what is not done, and the first panic.
+//! What both kinds of scope have in common: a count of the jobs that have not ended, and the first panic.
 
 use std::fmt::DebugStruct;
 use std::marker::PhantomData;
@@ -11,26 +11,28 @@ use crate::fifo::lock;
 use crate::registry::Registry;
 use crate::unwind::{Payload, catch};
 
-pub(super) struct Base<'scope> {
-    /// There as long as the scope is. No count of references: scopes may be small, and many.
-    registry: Pointer<Registry>,
-    /// Counts the closure of the scope, and what was spawned.
+/// The common part of [`Scope`](super::Scope) and [`ScopeFifo`](super::ScopeFifo).
+pub(super) struct ScopeBase<'scope> {
+    /// Alive as long as the scope. Not an `Arc`, because scopes may be small and many, and counting
+    /// references costs.
+    registry: SharedPtr<Registry>,
+    /// Counts the closure of the scope and the spawned jobs.
     latch: Latch,
-    /// The first.
+    /// The first panic.
     panic: Mutex<Option<Payload>>,
-    /// Neither longer nor shorter: what is spawned may borrow for that long.
+    /// Makes the scope invariant in the lifetime for which spawned closures may borrow.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-impl<'scope> Base<'scope> {
-    /// Of a scope that is to be [completed](Self::complete).
+impl<'scope> ScopeBase<'scope> {
+    /// Returns the base of a scope, which must be [completed](Self::complete).
     ///
     /// # Safety
     ///
-    /// The registry outlives it.
+    /// The registry outlives the result.
     pub(super) unsafe fn new(registry: &Registry) -> Self {
         Self {
-            registry: Pointer::new(registry),
+            registry: SharedPtr::new(registry),
             latch: Latch::new(),
             panic: Mutex::new(None),
             lifetime: PhantomData,
@@ -38,33 +40,35 @@ impl<'scope> Base<'scope> {
     }
 
     pub(super) fn registry(&self) -> &Registry {
-        // SAFETY: it outlives this.
+        // SAFETY: the caller of `new` guarantees that the registry outlives `self`.
         unsafe { self.registry.get() }
     }
 
-    /// Makes a closure something that the scope waits for: it must be run. It does not panic.
+    /// Turns a closure into a job that the scope waits for. The job must be run. It does not panic.
     pub(super) fn job<F>(&self, f: F) -> impl FnOnce() + Send + use<'scope, F>
     where
         F: FnOnce() + Send + 'scope,
     {
         self.latch.one_more();
-        let base = Pointer::new(self);
-        // SAFETY: counted just now, and so there until it says that it is done, which it does once.
+        let base = SharedPtr::new(self);
+        // SAFETY: the latch counts the job from now on, so the scope is alive until the job is counted as
+        // done, which happens once.
         move || unsafe { Self::run(base, f) }
     }
 
-    /// Calls what `make` makes on each thread of the pool.
+    /// Calls a closure that `make` returns on each thread of the pool.
     pub(super) fn broadcast<F>(&self, mut make: impl FnMut() -> F)
     where
         F: FnOnce() + Send + 'scope,
     {
         let registry = self.registry();
         let jobs = (0..registry.threads()).map(|_| self.job(make()));
-        // SAFETY: what they borrow outlives the scope, whose end waits for them; panics are caught.
+        // SAFETY: what the jobs borrow outlives the scope, which waits for them before it ends. Panics are
+        // caught.
         unsafe { registry.engine.broadcast(jobs) };
     }
 
-    /// Calls the closure of the scope, and waits for everything that was spawned.
+    /// Calls the closure of the scope, and waits for all spawned jobs.
     pub(super) fn complete<R>(&self, f: impl FnOnce() -> R) -> R {
         let result = self.catch(f);
         self.latch.wait();
@@ -72,22 +76,25 @@ impl<'scope> Base<'scope> {
         match (result, panic) {
             (Some(value), None) => value,
             (_, Some(payload)) => resume_unwind(payload),
-            (None, None) => unreachable!("a closure that does not return has left its panic"),
+            (None, None) => unreachable!("if the closure did not return, its panic was kept"),
         }
     }
 
+    /// Calls `f`, keeps its panic, and counts the job as done. The scope may be freed before this returns.
+    ///
     /// # Safety
     ///
-    /// The caller is counted, and calls this once. The scope may be gone when it returns.
-    unsafe fn run(base: Pointer<Self>, f: impl FnOnce()) {
-        // SAFETY: there while the caller is counted.
+    /// The latch of the scope counts the job, and this is called once for it.
+    unsafe fn run(base: SharedPtr<Self>, f: impl FnOnce()) {
+        // SAFETY: the scope is alive while the latch counts the job.
         unsafe { base.get() }.catch(f);
-        // SAFETY: there while the caller is counted.
+        // SAFETY: the scope is alive while the latch counts the job.
         let latch = unsafe { &raw const (*base.0).latch };
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the latch counts the job, and it is counted as done once.
         unsafe { Latch::done(latch) };
     }
 
+    /// Calls `f`. If it panics, keeps the panic and returns `None`.
     fn catch<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         match catch(f) {
             Ok(value) => Some(value),
@@ -98,7 +105,7 @@ impl<'scope> Base<'scope> {
         }
     }
 
-    /// If it is the first; others are dropped.
+    /// Keeps the first panic, and drops the others.
     #[cold]
     fn keep(&self, payload: Payload) {
         let mut first = lock(&self.panic);
@@ -110,6 +117,7 @@ impl<'scope> Base<'scope> {
         }
     }
 
+    /// Adds the fields to the `Debug` output of a scope.
     pub(super) fn fields<'a, 'b, 'c>(
         &self,
         debug: &'c mut DebugStruct<'a, 'b>,
@@ -121,39 +129,43 @@ impl<'scope> Base<'scope> {
     }
 }
 
-/// If that panics in turn, the rest is leaked: one panic is passed on already.
+/// Drops the payload of a panic. If that panics in turn, the second payload is leaked, because the scope
+/// already propagates a panic.
 fn drop_payload(payload: Payload) {
     if let Err(next) = catch(|| drop(payload)) {
         std::mem::forget(next);
     }
 }
 
-/// To something that is shared, and that is there when it matters.
-pub(super) struct Pointer<T>(*const T);
+/// A pointer to shared data that can be sent to other threads. The code that dereferences it guarantees
+/// that the data is alive.
+pub(super) struct SharedPtr<T>(*const T);
 
-impl<T> Clone for Pointer<T> {
+impl<T> Clone for SharedPtr<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Pointer<T> {}
+impl<T> Copy for SharedPtr<T> {}
 
-// SAFETY: it stands for a `&T`.
-unsafe impl<T: Sync> Send for Pointer<T> {}
-// SAFETY: likewise.
-unsafe impl<T: Sync> Sync for Pointer<T> {}
+// SAFETY: it is used like a `&T`, which is `Send` for `T: Sync`.
+unsafe impl<T: Sync> Send for SharedPtr<T> {}
+// SAFETY: it is used like a `&T`, which is `Sync` for `T: Sync`.
+unsafe impl<T: Sync> Sync for SharedPtr<T> {}
 
-impl<T> Pointer<T> {
+impl<T> SharedPtr<T> {
     pub(super) fn new(target: &T) -> Self {
         Self(&raw const *target)
     }
 
+    /// Returns a reference to the data.
+    ///
     /// # Safety
     ///
-    /// It is there for as long as the result is used.
+    /// The data is alive for as long as the reference is used.
     pub(super) unsafe fn get<'a>(self) -> &'a T {
-        // SAFETY: as the caller says.
+        // SAFETY: the caller guarantees that the data is alive.
         unsafe { &*self.0 }
     }
 }

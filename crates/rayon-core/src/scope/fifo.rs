@@ -1,14 +1,14 @@
-//! Scopes whose closures run in the order in which they were spawned.
+//! `scope_fifo`: scopes whose closures run in the order in which they were spawned.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::base::{Base, Pointer};
+use super::base::{ScopeBase, SharedPtr};
 use crate::broadcast::BroadcastContext;
 use crate::fifo::{self, Fifo};
-use crate::registry::{Registry, run_inside, with_current};
+use crate::registry::{Registry, run_in_pool, with_current_registry};
 
-/// [`scope`](crate::scope()), but a thread runs what it has spawned there oldest first.
+/// Like [`scope`](crate::scope()), but a thread runs what it has spawned in the scope oldest first.
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
@@ -27,17 +27,17 @@ use crate::registry::{Registry, run_inside, with_current};
 ///
 /// # Panics
 ///
-/// As [`scope`](crate::scope()).
+/// Propagates panics like [`scope`](crate::scope()).
 pub fn scope_fifo<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
     R: Send,
 {
-    run_inside(|registry| open_fifo(registry, op))
+    run_in_pool(|registry| scope_fifo_in(registry, op))
 }
 
-/// [`scope_fifo`], but the closure itself runs on the calling thread. What it spawns goes to the pool that this thread
-/// belongs to, or else to the global one.
+/// Like [`scope_fifo`], but the closure itself runs on the calling thread. What it spawns runs in the pool
+/// that this thread belongs to, or otherwise in the global pool.
 ///
 /// ```
 /// let caller = std::thread::current().id();
@@ -51,26 +51,26 @@ where
 ///
 /// # Panics
 ///
-/// As [`scope`](crate::scope()).
+/// Propagates panics like [`scope`](crate::scope()).
 pub fn in_place_scope_fifo<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&ScopeFifo<'scope>) -> R,
 {
-    with_current(|registry| open_fifo(registry, op))
+    with_current_registry(|registry| scope_fifo_in(registry, op))
 }
 
-/// On the calling thread, for spawns to the given pool.
-pub(crate) fn open_fifo<'scope, OP, R>(registry: &Registry, op: OP) -> R
+/// Opens a scope whose closure runs on the calling thread, and whose spawns go to the given pool.
+pub(crate) fn scope_fifo_in<'scope, OP, R>(registry: &Registry, op: OP) -> R
 where
     OP: FnOnce(&ScopeFifo<'scope>) -> R,
 {
-    // SAFETY: it is there during this call, which ends the scope.
-    let base = unsafe { Base::new(registry) };
+    // SAFETY: the registry is borrowed for this call, and the scope ends within it.
+    let base = unsafe { ScopeBase::new(registry) };
     let scope = ScopeFifo { base, fifos: Fifo::for_each(registry.threads()) };
     scope.base.complete(|| op(&scope))
 }
 
-/// Where closures that borrow are spawned, to be run in that order: see [`scope_fifo`].
+/// Spawns closures that borrow, and that run in the order in which they were spawned. See [`scope_fifo`].
 ///
 /// ```
 /// let mut halves = [0; 2];
@@ -82,14 +82,15 @@ where
 /// assert_eq!(halves, [1, 2]);
 /// ```
 pub struct ScopeFifo<'scope> {
-    base: Base<'scope>,
-    /// For each thread of the pool, what it has spawned here. Empty when the scope ends.
+    base: ScopeBase<'scope>,
+    /// A queue for each thread of the pool, with the jobs that it has spawned here. Empty when the scope
+    /// ends.
     fifos: Box<[Fifo]>,
 }
 
 impl<'scope> ScopeFifo<'scope> {
-    /// Runs a closure on the pool of the scope, at the latest before the scope ends, and after those that the calling
-    /// thread has spawned here before, unless other threads take part.
+    /// Runs a closure in the pool of the scope, at the latest before the scope ends. It runs after the
+    /// closures that the calling thread has spawned here before, unless other threads take part.
     ///
     /// ```
     /// let text = String::from("borrowed");
@@ -101,28 +102,30 @@ impl<'scope> ScopeFifo<'scope> {
     where
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,
     {
-        let scope = Pointer::new(self);
-        // SAFETY: the scope's end waits for this.
+        let scope = SharedPtr::new(self);
+        // SAFETY: the scope waits for this job before it ends.
         let job = self.base.job(move || body(unsafe { scope.get() }));
         let registry = self.base.registry();
-        let Some(index) = registry.index_here() else {
-            // SAFETY: what it borrows outlives the scope, whose end waits for it; panics are caught.
+        let Some(index) = registry.current_thread_index() else {
+            // SAFETY: what the job borrows outlives the scope, which waits for it before it ends. Panics
+            // are caught.
             unsafe { registry.engine.spawn(job) };
             return;
         };
-        // SAFETY: what it borrows outlives the scope, whose end waits for it.
-        let job = unsafe { fifo::boxed(job) };
+        // SAFETY: what the job borrows outlives the scope, which waits for it before it ends.
+        let job = unsafe { fifo::erase_lifetime(job) };
         self.fifos[index].push(job);
-        let stand_in = move || {
-            // SAFETY: the end of the scope waits for the job that this is about to take.
+        let placeholder = move || {
+            // SAFETY: the scope does not end before the job that the placeholder takes has run.
             let job = unsafe { scope.get() }.fifos[index].pop();
             job();
         };
-        // SAFETY: the scope, which it borrows, is there until its job has run; panics are caught.
-        unsafe { registry.engine.spawn(stand_in) };
+        // SAFETY: the scope, which the placeholder borrows, is alive until its job has run. Panics are
+        // caught.
+        unsafe { registry.engine.spawn(placeholder) };
     }
 
-    /// Calls a closure on every thread of the scope's pool, at the latest before the scope ends.
+    /// Calls a closure on every thread of the pool of the scope, at the latest before the scope ends.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -141,8 +144,8 @@ impl<'scope> ScopeFifo<'scope> {
     {
         let body = Arc::new(body);
         self.base.broadcast(|| {
-            let (scope, body) = (Pointer::new(self), Arc::clone(&body));
-            // SAFETY: the scope's end waits for this.
+            let (scope, body) = (SharedPtr::new(self), Arc::clone(&body));
+            // SAFETY: the scope waits for this job before it ends.
             move || BroadcastContext::with(|context| body(unsafe { scope.get() }, context))
         });
     }

@@ -1,22 +1,22 @@
-//! Many closures that borrow, and an end that waits for all of them.
+//! `scope`: any number of closures that borrow, and a call that waits for all of them.
 
 mod base;
 mod fifo;
 
-pub(crate) use fifo::open_fifo;
+pub(crate) use fifo::scope_fifo_in;
 pub use fifo::{ScopeFifo, in_place_scope_fifo, scope_fifo};
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::broadcast::BroadcastContext;
-use crate::registry::{Registry, run_inside, with_current};
-use base::{Base, Pointer};
+use crate::registry::{Registry, run_in_pool, with_current_registry};
+use base::{ScopeBase, SharedPtr};
 
-/// Runs a closure that may spawn others which borrow, and waits for all of them.
+/// Calls a closure that can spawn closures which borrow, and waits for all of them.
 ///
-/// It uses the pool that this thread belongs to, or else the global one: the closure runs there too. Where two closures
-/// are enough, [`join`](crate::join()) costs less.
+/// All of them, including the first, run in the pool that the current thread belongs to, or otherwise in
+/// the global pool. If two closures are enough, [`join`](crate::join()) costs less.
 ///
 /// ```
 /// let mut numbers = [1, 2, 3, 4];
@@ -28,22 +28,22 @@ use base::{Base, Pointer};
 /// assert_eq!(numbers, [10, 20, 30, 40]);
 /// ```
 ///
-/// A thread runs what it has spawned newest first, others take the oldest. While it waits for the end of the scope, it
-/// runs whatever there is.
+/// A thread runs what it has spawned newest first; other threads take the oldest. While a thread waits for
+/// the end of the scope, it runs any job of the pool.
 ///
 /// # Panics
 ///
-/// With the panic that came first, of the closure or of one that was spawned, after all of them have ended.
+/// Propagates the first panic of the closure or of a spawned closure, after all of them have ended.
 pub fn scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    run_inside(|registry| open(registry, op))
+    run_in_pool(|registry| scope_in(registry, op))
 }
 
-/// [`scope`], but the closure itself runs on the calling thread. What it spawns goes to the pool that this thread
-/// belongs to, or else to the global one.
+/// Like [`scope`], but the closure itself runs on the calling thread. What it spawns runs in the pool that
+/// this thread belongs to, or otherwise in the global pool.
 ///
 /// ```
 /// let caller = std::thread::current().id();
@@ -57,25 +57,25 @@ where
 ///
 /// # Panics
 ///
-/// As [`scope`].
+/// Propagates panics like [`scope`].
 pub fn in_place_scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R,
 {
-    with_current(|registry| open(registry, op))
+    with_current_registry(|registry| scope_in(registry, op))
 }
 
-/// On the calling thread, for spawns to the given pool.
-pub(crate) fn open<'scope, OP, R>(registry: &Registry, op: OP) -> R
+/// Opens a scope whose closure runs on the calling thread, and whose spawns go to the given pool.
+pub(crate) fn scope_in<'scope, OP, R>(registry: &Registry, op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R,
 {
-    // SAFETY: it is there during this call, which ends the scope.
-    let scope = Scope { base: unsafe { Base::new(registry) } };
+    // SAFETY: the registry is borrowed for this call, and the scope ends within it.
+    let scope = Scope { base: unsafe { ScopeBase::new(registry) } };
     scope.base.complete(|| op(&scope))
 }
 
-/// Where closures that borrow are spawned: see [`scope()`].
+/// Spawns closures that borrow. See [`scope()`].
 ///
 /// ```
 /// let total = std::sync::atomic::AtomicU32::new(0);
@@ -90,12 +90,12 @@ where
 /// assert_eq!(total.into_inner(), 3);
 /// ```
 pub struct Scope<'scope> {
-    base: Base<'scope>,
+    base: ScopeBase<'scope>,
 }
 
 impl<'scope> Scope<'scope> {
-    /// Runs a closure on the pool of the scope, at the latest before the scope ends. It may borrow whatever outlives
-    /// the scope, and may itself spawn.
+    /// Runs a closure in the pool of the scope, at the latest before the scope ends. The closure may borrow
+    /// anything that outlives the scope, and may spawn further closures.
     ///
     /// ```
     /// let text = String::from("borrowed");
@@ -107,14 +107,15 @@ impl<'scope> Scope<'scope> {
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let scope = Pointer::new(self);
-        // SAFETY: the scope's end waits for this.
+        let scope = SharedPtr::new(self);
+        // SAFETY: the scope waits for this job before it ends.
         let job = self.base.job(move || body(unsafe { scope.get() }));
-        // SAFETY: what it borrows outlives the scope, whose end waits for it; panics are caught.
-        unsafe { self.base.registry().submit(job) };
+        // SAFETY: 1. panics are caught. 2. what the job borrows outlives the scope, which waits for it
+        // before it ends.
+        unsafe { self.base.registry().spawn_job(job) };
     }
 
-    /// Calls a closure on every thread of the scope's pool, at the latest before the scope ends.
+    /// Calls a closure on every thread of the pool of the scope, at the latest before the scope ends.
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
@@ -133,8 +134,8 @@ impl<'scope> Scope<'scope> {
     {
         let body = Arc::new(body);
         self.base.broadcast(|| {
-            let (scope, body) = (Pointer::new(self), Arc::clone(&body));
-            // SAFETY: the scope's end waits for this.
+            let (scope, body) = (SharedPtr::new(self), Arc::clone(&body));
+            // SAFETY: the scope waits for this job before it ends.
             move || BroadcastContext::with(|context| body(unsafe { scope.get() }, context))
         });
     }
