@@ -86,9 +86,9 @@ impl<T> Injector<T> {
     /// Claims cells of one segment at the tail: at least one, at most `limit`. The caller writes all of them
     /// without delay, because thieves may be waiting for them.
     ///
-    /// `spare` is the segment that follows. It is allocated before the last cell of a segment is claimed.
-    /// If the claim then does not include the last cell, the segment stays in `spare`, and the caller
-    /// returns it after writing the cells.
+    /// `spare` is the segment that follows. It is taken from the stash before the last cell of a segment is
+    /// claimed. If the claim then does not include the last cell, the segment stays in `spare`, and the
+    /// caller returns it after writing the cells.
     #[inline(always)]
     fn reserve(&self, limit: usize, spare: &mut Option<NonNull<Segment<T>>>) -> Claim<T> {
         let mut backoff = Backoff::new();
@@ -122,7 +122,7 @@ impl<T> Injector<T> {
             let segment = unsafe { NonNull::new_unchecked(segment) };
             let claim = Claim { segment, offset, count };
             if offset + count == CELLS {
-                let next = spare.take().expect("allocated above");
+                let next = spare.take().expect("taken from the stash above");
                 claim.segment().link(next);
                 self.tail.cross_boundary(
                     next,
