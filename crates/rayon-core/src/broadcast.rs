@@ -37,9 +37,9 @@ where
 /// the global pool. Does not wait for the calls. Panics are handled as in [`spawn`](crate::spawn()).
 ///
 /// ```
-/// let (tell, told) = std::sync::mpsc::channel();
-/// rayon_core::spawn_broadcast(move |context| tell.send(context.index()).unwrap());
-/// assert_eq!(told.iter().count(), rayon_core::current_num_threads());
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// rayon_core::spawn_broadcast(move |context| sender.send(context.index()).unwrap());
+/// assert_eq!(receiver.iter().count(), rayon_core::current_num_threads());
 /// ```
 pub fn spawn_broadcast<OP>(op: OP)
 where

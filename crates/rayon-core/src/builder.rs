@@ -220,13 +220,13 @@ impl<S> ThreadPoolBuilder<S> {
     /// Without this handler, or if it panics itself, the process is aborted.
     ///
     /// ```
-    /// let (tell, told) = std::sync::mpsc::channel();
+    /// let (sender, receiver) = std::sync::mpsc::channel();
     /// let pool = rayon_core::ThreadPoolBuilder::new()
     ///     .num_threads(1)
-    ///     .panic_handler(move |payload| tell.send(*payload.downcast::<&str>().unwrap()).unwrap())
+    ///     .panic_handler(move |payload| sender.send(*payload.downcast::<&str>().unwrap()).unwrap())
     ///     .build()?;
     /// pool.spawn(|| panic!("no such file"));
-    /// assert_eq!(told.recv(), Ok("no such file"));
+    /// assert_eq!(receiver.recv(), Ok("no such file"));
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
     pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
@@ -275,10 +275,10 @@ impl<S> ThreadPoolBuilder<S> {
     /// handler is called, and the thread continues.
     ///
     /// ```
-    /// let (tell, started) = std::sync::mpsc::channel();
+    /// let (sender, started) = std::sync::mpsc::channel();
     /// let pool = rayon_core::ThreadPoolBuilder::new()
     ///     .num_threads(1)
-    ///     .start_handler(move |index| tell.send(index).unwrap())
+    ///     .start_handler(move |index| sender.send(index).unwrap())
     ///     .build()?;
     /// assert_eq!(started.recv(), Ok(0));
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
@@ -295,10 +295,10 @@ impl<S> ThreadPoolBuilder<S> {
     /// is called.
     ///
     /// ```
-    /// let (tell, ended) = std::sync::mpsc::channel();
+    /// let (sender, ended) = std::sync::mpsc::channel();
     /// let pool = rayon_core::ThreadPoolBuilder::new()
     ///     .num_threads(1)
-    ///     .exit_handler(move |index| tell.send(index).unwrap())
+    ///     .exit_handler(move |index| sender.send(index).unwrap())
     ///     .build()?;
     /// drop(pool);
     /// assert_eq!(ended.recv(), Ok(0));

@@ -1,4 +1,4 @@
-//! `ThreadPool`, and functions that tell about the current thread.
+//! `ThreadPool`, and functions that describe the current thread.
 
 use std::error::Error;
 use std::fmt;
@@ -259,9 +259,9 @@ impl ThreadPool {
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
-    /// let (tell, told) = std::sync::mpsc::channel();
-    /// pool.spawn(move || tell.send(42).unwrap());
-    /// assert_eq!(told.recv(), Ok(42));
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.spawn(move || sender.send(42).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(42));
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
     pub fn spawn<OP>(&self, op: OP)
@@ -275,9 +275,9 @@ impl ThreadPool {
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
-    /// let (tell, told) = std::sync::mpsc::channel();
-    /// pool.spawn_fifo(move || tell.send(42).unwrap());
-    /// assert_eq!(told.recv(), Ok(42));
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.spawn_fifo(move || sender.send(42).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(42));
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
     pub fn spawn_fifo<OP>(&self, op: OP)
@@ -291,9 +291,9 @@ impl ThreadPool {
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build()?;
-    /// let (tell, told) = std::sync::mpsc::channel();
-    /// pool.spawn_broadcast(move |context| tell.send(context.index()).unwrap());
-    /// assert_eq!(told.iter().sum::<usize>(), 3);
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.spawn_broadcast(move |context| sender.send(context.index()).unwrap());
+    /// assert_eq!(receiver.iter().sum::<usize>(), 3);
     /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
     /// ```
     pub fn spawn_broadcast<OP>(&self, op: OP)

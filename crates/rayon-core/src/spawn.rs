@@ -11,9 +11,9 @@ use crate::registry::{Registry, catch_and_report, with_current_registry};
 /// called. Without a handler the process is aborted.
 ///
 /// ```
-/// let (tell, told) = std::sync::mpsc::channel();
-/// rayon_core::spawn(move || tell.send(6 * 7).unwrap());
-/// assert_eq!(told.recv(), Ok(42));
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// rayon_core::spawn(move || sender.send(6 * 7).unwrap());
+/// assert_eq!(receiver.recv(), Ok(42));
 /// ```
 pub fn spawn<F>(func: F)
 where
@@ -26,15 +26,15 @@ where
 ///
 /// ```
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
-/// let (tell, told) = std::sync::mpsc::channel();
+/// let (sender, receiver) = std::sync::mpsc::channel();
 /// pool.install(|| {
 ///     for n in 0..3 {
-///         let tell = tell.clone();
-///         rayon_core::spawn_fifo(move || tell.send(n).unwrap());
+///         let sender = sender.clone();
+///         rayon_core::spawn_fifo(move || sender.send(n).unwrap());
 ///     }
 /// });
-/// drop(tell);
-/// assert_eq!(told.iter().collect::<Vec<_>>(), [0, 1, 2]);
+/// drop(sender);
+/// assert_eq!(receiver.iter().collect::<Vec<_>>(), [0, 1, 2]);
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
 /// ```
 pub fn spawn_fifo<F>(func: F)

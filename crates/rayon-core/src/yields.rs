@@ -14,10 +14,10 @@ use crate::registry::with_current_thread;
 /// assert_eq!(rayon_core::yield_now(), None);
 /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build()?;
 /// pool.install(|| {
-///     let (tell, told) = std::sync::mpsc::channel();
-///     rayon_core::spawn(move || tell.send(42).unwrap());
+///     let (sender, receiver) = std::sync::mpsc::channel();
+///     rayon_core::spawn(move || sender.send(42).unwrap());
 ///     assert_eq!(rayon_core::yield_now(), Some(Yield::Executed));
-///     assert_eq!(told.try_recv(), Ok(42));
+///     assert_eq!(receiver.try_recv(), Ok(42));
 ///     assert_eq!(rayon_core::yield_now(), Some(Yield::Idle));
 /// });
 /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
