@@ -1,4 +1,5 @@
-//! The desk of a pipeline: who rests, who sleeps, and who is told.
+//! The protocol of a pipeline's run (`../pipeline/README.md`): which workers are active, who sleeps, and who
+//! is notified.
 
 use std::ptr::NonNull;
 
@@ -8,16 +9,18 @@ use loom::thread;
 use super::explore::{Model, models};
 use crate::cancel::Follower;
 use crate::panic::PanicHook;
-use crate::pipeline::models::{After, Catch, Control, Freed, Hire, Rules};
+use crate::pipeline::models::{
+    AfterPull, Control, Delivered, Pulled, Rules, SleepKind, TaskFactory,
+};
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
 use crate::worker::wait;
 
-/// A pool that counts who is hired, and has nobody.
-struct Counted(AtomicUsize);
+/// A pool without threads, which counts the worker tasks that it is given.
+struct CountingPool(AtomicUsize);
 
-impl AnyPool for Counted {
+impl AnyPool for CountingPool {
     fn push_job(&self, _: Task) {
         unreachable!("no forks")
     }
@@ -38,10 +41,10 @@ impl AnyPool for Counted {
     fn follow(&self, _: &Arc<dyn Follower>) {}
 }
 
-/// A worker that does nothing.
-struct Nobody;
+/// A worker task that is never run.
+struct NoTask;
 
-impl DetachedTask for Nobody {
+impl DetachedTask for NoTask {
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         unreachable!("not run")
     }
@@ -53,140 +56,148 @@ impl DetachedTask for Nobody {
     fn finish(self) {}
 }
 
-struct Agency;
+struct NoTasks;
 
-impl Hire for Agency {
-    fn driver(self: Arc<Self>, _: usize) -> Task {
-        Task::detached(Nobody)
+impl TaskFactory for NoTasks {
+    fn worker_task(self: Arc<Self>, _: usize) -> Task {
+        Task::detached(NoTask)
     }
 
-    fn end(&self) {}
+    fn run_ended(&self) {}
 }
 
 struct Scene {
     control: Arc<Control>,
-    pool: Arc<Counted>,
+    pool: Arc<CountingPool>,
 }
 
 impl Scene {
-    /// With one worker, who is at work.
-    fn new(pulls: bool, bound: usize) -> Self {
-        let pool = Arc::new(Counted(AtomicUsize::new(0)));
-        let rules = Rules { bound, weight: None, ordered: false, pulls, steals: true };
+    /// Makes a run with one worker, which is active.
+    fn new(workers_pull: bool, max_batches: usize) -> Self {
+        let pool = Arc::new(CountingPool(AtomicUsize::new(0)));
+        let rules =
+            Rules { max_batches, max_weight: None, ordered: false, workers_pull, steals: true };
         let (control, _) = Control::new(rules, Arc::clone(&pool) as _);
-        control.open(Arc::new(Agency));
-        if pulls {
+        control.open(Arc::new(NoTasks));
+        if workers_pull {
             control.begin();
         } else {
-            control.given(None);
+            control.batch_pushed(None);
         }
-        assert_eq!(pool.0.swap(0, Relaxed), 1, "one was hired");
+        assert_eq!(pool.0.swap(0, Relaxed), 1, "one worker task is started");
         Self { control, pool }
     }
 
-    fn hired(&self) -> usize {
+    /// Returns how many worker tasks were started since.
+    fn started(&self) -> usize {
         self.pool.0.load(Relaxed)
     }
 }
 
-fn caught(batches: u64, after: After) -> Catch {
-    Catch { batches, items: batches, weight: 0, needs: 0, after }
+fn pulled(batches: u64, after: AfterPull) -> Pulled {
+    Pulled { batches, items: batches, weight: 0, next_weight: 0, after }
 }
 
-/// A batch is given while the only worker lies down. The queue is a relaxed counter: the weakest that a lane could be.
+/// A batch is pushed (B1 to B4) while the only worker becomes inactive (W2 to W5). The queue is a relaxed
+/// counter, which is the weakest queue possible.
 fn give_against_rest() {
     let scene = Scene::new(false, 4);
-    let lane = Arc::new(AtomicUsize::new(0));
+    let queue = Arc::new(AtomicUsize::new(0));
     let worker = {
-        let (control, lane) = (Arc::clone(&scene.control), Arc::clone(&lane));
-        thread::spawn(move || control.rest(0, || lane.load(Relaxed) > 0))
+        let (control, queue) = (Arc::clone(&scene.control), Arc::clone(&queue));
+        thread::spawn(move || control.try_deactivate(0, || queue.load(Relaxed) > 0))
     };
-    lane.store(1, Relaxed);
-    scene.control.given(Some(0));
-    let rests = worker.join().unwrap();
-    assert!(!rests || scene.hired() == 1, "a batch that nobody will see");
+    queue.store(1, Relaxed);
+    scene.control.batch_pushed(Some(0));
+    let ends = worker.join().unwrap();
+    assert!(!ends || scene.started() == 1, "no worker will see the batch");
     scene.control.close();
 }
 
-/// Which comes first?
+/// The order of a worker's steps R1 and R2.
 #[derive(Clone, Copy, PartialEq)]
-enum Way {
-    MailFirst,
-    /// Wrong.
-    DeskFirst,
+enum StepOrder {
+    StoreFirst,
+    /// The wrong order.
+    NotifyFirst,
 }
 
-/// Results are put into the mail while whoever wants them falls asleep. If it were not woken, loom would see a deadlock.
-/// The mail is a relaxed counter: the weakest that it could be.
-fn result_against_sleep(way: Way) {
+/// Results are stored (R1 to R4) while the consumer falls asleep (C1 to C5). If the consumer were not woken,
+/// loom would report a deadlock. The outbox is a relaxed counter, which is the weakest outbox possible.
+fn result_against_sleep(order: StepOrder) {
     let scene = Scene::new(false, 4);
-    let mail = Arc::new(AtomicUsize::new(0));
+    let outbox = Arc::new(AtomicUsize::new(0));
     let worker = {
-        let (control, mail) = (Arc::clone(&scene.control), Arc::clone(&mail));
+        let (control, outbox) = (Arc::clone(&scene.control), Arc::clone(&outbox));
         thread::spawn(move || {
-            let mut unsaid = 0;
-            if way == Way::MailFirst {
-                mail.store(1, Relaxed);
-                control.put(0, &mut unsaid);
+            let mut unannounced = 0;
+            if order == StepOrder::StoreFirst {
+                outbox.store(1, Relaxed);
+                control.results_stored(0, &mut unannounced);
             } else {
-                control.put(0, &mut unsaid);
-                mail.store(1, Relaxed);
+                control.results_stored(0, &mut unannounced);
+                outbox.store(1, Relaxed);
             }
         })
     };
-    let came = || mail.load(Relaxed) > 0;
+    let came = || outbox.load(Relaxed) > 0;
     while !came() {
-        let handle = scene.control.sleep(&Freed::default(), 0, true);
+        let handle = scene.control.consumer_sleeps(&Delivered::default(), 0, SleepKind::Deep);
         let handle = handle.expect("the source has not ended");
         if !came() {
             wait::wait(&handle, 0);
         }
-        scene.control.wake_reason();
+        scene.control.consumer_woke();
     }
     worker.join().unwrap();
     scene.control.close();
 }
 
-/// The only batch that may be in flight is delivered while the thread of the source falls asleep.
+/// The only batch that may be in flight is delivered (S5) while the producer thread falls asleep (S4).
 fn room_against_sleep() {
     let scene = Scene::new(false, 1);
     assert_eq!(scene.control.wait_to_pull().map(|grant| grant.batches), Some(1));
-    assert!(scene.control.pulled(caught(1, After::More), true).is_none(), "it is full");
-    let source = {
+    assert!(
+        scene.control.finish_pull(pulled(1, AfterPull::More), true).is_none(),
+        "there is no room"
+    );
+    let producer = {
         let control = Arc::clone(&scene.control);
-        thread::spawn(move || control.wait_to_pull().map(|grant| grant.next))
+        thread::spawn(move || control.wait_to_pull().map(|grant| grant.next_batch))
     };
-    scene.control.freed(Freed { batches: 1, weight: 0, results: 1 });
-    assert_eq!(source.join().unwrap(), Some(1));
+    scene.control.delivered(&Delivered { batches: 1, weight: 0, results: 1 });
+    assert_eq!(producer.join().unwrap(), Some(1));
     scene.control.close();
 }
 
-/// The source says that it has nothing while something is sent to it: somebody must come back.
+/// The source says that it has no items while one is sent to it (S6). A worker must pull again.
 fn ring_against_dry() {
     let scene = Scene::new(true, 4);
-    scene.control.may_pull();
+    scene.control.try_pull();
     let sender = {
         let control = Arc::clone(&scene.control);
-        thread::spawn(move || control.ring())
+        thread::spawn(move || control.source_ready())
     };
-    scene.control.pulled(caught(0, After::Dry), false);
-    let rests = scene.control.rest(0, || false);
+    scene.control.finish_pull(pulled(0, AfterPull::Pending), false);
+    let ends = scene.control.try_deactivate(0, || false);
     sender.join().unwrap();
-    assert!(!rests || scene.hired() == 1, "nobody goes to the source");
+    assert!(!ends || scene.started() == 1, "no worker pulls from the source");
     scene.control.close();
 }
 
-/// The source ends while whoever wants results falls asleep, and there are none.
+/// The source ends while the consumer falls asleep, and there are no results.
 fn end_against_sleep() {
     let scene = Scene::new(true, 4);
-    scene.control.may_pull();
+    scene.control.try_pull();
     let worker = {
         let control = Arc::clone(&scene.control);
-        thread::spawn(move || drop(control.pulled(caught(0, After::End), false)))
+        thread::spawn(move || drop(control.finish_pull(pulled(0, AfterPull::End), false)))
     };
-    while let Some(handle) = scene.control.sleep(&Freed::default(), 0, true) {
+    while let Some(handle) =
+        scene.control.consumer_sleeps(&Delivered::default(), 0, SleepKind::Deep)
+    {
         wait::wait(&handle, 0);
-        scene.control.wake_reason();
+        scene.control.consumer_woke();
     }
     worker.join().unwrap();
     assert!(scene.control.close().is_none());
@@ -194,16 +205,16 @@ fn end_against_sleep() {
 
 models! {
     pipeline_give_against_rest: give_against_rest, None, 30;
-    pipeline_result_against_sleep: || result_against_sleep(Way::MailFirst), None, 1000;
+    pipeline_result_against_sleep: || result_against_sleep(StepOrder::StoreFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;
     pipeline_end_against_sleep: end_against_sleep, None, 250;
 }
 
-/// The same with its steps the other way round: it must fail.
+/// The model with a worker's steps in the wrong order. It must fail.
 pub(crate) const WRONG: &[Model] = &[Model {
     name: "pipeline_desk_before_mail",
-    run: || result_against_sleep(Way::DeskFirst),
+    run: || result_against_sleep(StepOrder::NotifyFirst),
     preemptions: None,
     floor: 0,
 }];

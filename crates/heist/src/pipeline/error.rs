@@ -1,9 +1,9 @@
-//! Why a run has ended before its time.
+//! The errors that end a run early.
 
 use std::error::Error;
 use std::{fmt, io};
 
-use super::stage::Complaint;
+use super::run::BoxError;
 use crate::panic::Panic;
 
 /// A part of a pipeline.
@@ -19,11 +19,11 @@ use crate::panic::Panic;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Where the items come from.
+    /// The source of the items.
     Source,
-    /// What is done on the pool: 1 is the first of the maps.
+    /// A stage that is applied on the pool. The first one has number 1.
     Map(usize),
-    /// Where the results go.
+    /// The closure that receives the results.
     Sink,
 }
 
@@ -37,12 +37,13 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Why a pipeline did not come to the end of its source.
+/// The reason why a pipeline did not reach the end of its source.
 ///
-/// What was running has ended, what was queued has been dropped (of [`Results`](super::Results): when they are dropped as
-/// well), and the pool is as good as before. If the pipeline is
-/// [ordered](super::Pipeline::ordered), the results of all batches before the one that failed have been delivered, and
-/// none after it.
+/// When [`run`](super::Pipeline::run) returns the error, the batches that were being processed are finished,
+/// and the queued ones have been dropped. With [`Results`](super::Results), queued batches are dropped when
+/// the iterator is dropped as well. The pool can be used as before. If the pipeline is
+/// [ordered](super::Pipeline::ordered), the results of all batches before the one that failed have been
+/// delivered, and none after it.
 ///
 /// ```
 /// use heist::pipeline::{Pipeline, PipelineError};
@@ -59,43 +60,43 @@ impl fmt::Display for Stage {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PipelineError {
-    /// A batch of no items would never be full.
+    /// The size of a batch is 0.
     ZeroBatch,
-    /// With no batch in flight nothing would move.
+    /// The number of batches in flight is limited to 0, with which no batch could be processed.
     ZeroInFlight,
-    /// Likewise with no weight.
+    /// The weight in flight is limited to 0, with which no batch could be processed.
     ZeroWeight,
     /// The user's code returned an error.
     Failed {
-        /// Where.
+        /// The part of the pipeline in which it happened.
         stage: Stage,
-        /// In which batch; the first is 0.
+        /// The number of the batch, counted from 0.
         batch: u64,
-        /// What it said.
+        /// The error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The user's code panicked.
     Panicked {
-        /// Where.
+        /// The part of the pipeline in which it happened.
         stage: Stage,
-        /// In which batch; the first is 0.
+        /// The number of the batch, counted from 0.
         batch: u64,
         /// The panic.
         panic: Panic,
     },
-    /// The pipeline's [token](super::Pipeline::cancel) was cancelled.
+    /// The pipeline's [token](super::Pipeline::cancel_on) was cancelled.
     Cancelled,
     /// The pool has stopped.
     Stopped,
-    /// The system refused a thread for the source.
+    /// The system refused to start a thread for the source.
     Thread {
-        /// What it said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl PipelineError {
-    pub(crate) fn failed(stage: Stage, batch: u64, source: Complaint) -> Self {
+    pub(crate) fn failed(stage: Stage, batch: u64, source: BoxError) -> Self {
         Self::Failed { stage, batch, source }
     }
 
@@ -107,7 +108,7 @@ impl PipelineError {
         Self::Panicked { stage, batch, panic: Panic::new(payload) }
     }
 
-    /// Whose code failed, if it was the user's.
+    /// Returns the part of the pipeline that failed, if it was the user's code.
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, Stage};
@@ -124,7 +125,8 @@ impl PipelineError {
         }
     }
 
-    /// The batch that failed, counted from 0: in a source, the one that was being filled.
+    /// Returns the number of the batch that failed, counted from 0. If the source failed, it is the batch
+    /// that was being filled.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -147,13 +149,13 @@ impl fmt::Display for PipelineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ZeroBatch => f.write_str(
-                "a batch of 0 items would never be full: give `batch` at least 1, or leave it out",
+                "the size of a batch is 0: pass at least 1 to `batch`, or leave the call out",
             ),
             Self::ZeroInFlight => f.write_str(
-                "with 0 batches in flight nothing would move: give `in_flight` at least 1, or leave it out",
+                "with 0 batches in flight nothing can be processed: pass at least 1 to `in_flight`, or leave the call out",
             ),
             Self::ZeroWeight => f.write_str(
-                "with a weight of 0 in flight nothing would move: give `weigh` a limit of at least 1, or leave it out",
+                "with a weight limit of 0 nothing can be processed: pass a limit of at least 1 to `weigh`, or leave the call out",
             ),
             Self::Failed { stage, batch, source } => {
                 write!(f, "{stage} failed in batch {batch}: {source}")
@@ -163,11 +165,11 @@ impl fmt::Display for PipelineError {
             }
             Self::Cancelled => f.write_str("the pipeline was cancelled"),
             Self::Stopped => f.write_str(
-                "the pool has stopped: let the pipeline end before the pool, or run it on another",
+                "the pool has stopped: let the pipeline end before the pool is stopped, or run it on another pool",
             ),
             Self::Thread { source } => write!(
                 f,
-                "the system refused a thread for the source ({source}): raise the limit on threads, or use \
+                "the system refused to start a thread for the source ({source}): raise the limit on threads, or use \
                  `Distribution::Pull`, which needs none"
             ),
         }

@@ -1,8 +1,8 @@
-//! Streams of items through the workers of a pool, in batches.
+//! Processes streams of items on the workers of a pool, in batches.
 //!
-//! A [`Pipeline`] takes items from an iterator, a reader or a [`Sender`], cuts them into batches, has the workers of a
-//! pool process them, and gives the results to a closure on the thread that called, or to an iterator: as they come, or
-//! in the order of the items.
+//! A [`Pipeline`] takes items from an iterator, a reader or a [`Sender`], cuts them into batches, and
+//! processes the batches on the workers of a pool. It passes the results to a closure on the calling thread,
+//! or returns them through an iterator. They come in the order of the items, or as soon as they are ready.
 //!
 //! ```
 //! use heist::pipeline::Pipeline;
@@ -20,69 +20,65 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What holds
+//! # Guarantees
 //!
-//! * Each item is processed once. What is [in flight](Pipeline::in_flight), that is to say taken from the source while
-//!   its results are not delivered, never exceeds its bound; so memory does not grow with the length of the input.
-//! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that says
-//!   where. In order, everything before it has been delivered.
-//! * Nothing ticks: while the source blocks, or the sink, the pipeline uses no processor time, and no worker of the
-//!   pool waits for it, but for the one that is inside of a source which blocks.
-//! * A result is delivered at once if the thread that waits for it had to wait for long; under load, after at most
-//!   a millisecond, so that it is not woken for each of them.
+//! * Each item is processed once. An item is [in flight](Pipeline::in_flight) from the moment it is taken
+//!   from the source until its results are delivered. The number of batches in flight never exceeds its
+//!   bound, so that memory use does not grow with the length of the input.
+//! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
+//!   says where it occurred. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
+//!   delivered.
+//! * There is no polling. While the source or the sink blocks, the pipeline uses no processor time. It keeps
+//!   no worker of the pool waiting, except for the one that is inside of a blocking source.
+//! * If the consuming thread has waited for a result for longer than a millisecond, it gets the next one at
+//!   once. Under load, a result is held back for at most a millisecond, so that the thread is not woken for
+//!   each batch.
 //!
-//! # Which distribution
+//! # Choosing a distribution
 //!
-//! [`Distribution::Pull`], unless the source blocks for long: then one of those that give it a thread of its own.
+//! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
+//! on a thread of its own.
 
-// In the order in which an item meets them.
-mod plan;
+// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them, and
+// `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
+// protocol. It is a module of its own because it knows nothing about items and results.
+mod config;
+mod control;
+mod deliver;
+mod dispatch;
 mod error;
 mod report;
-
-mod source;
-mod feed;
-mod cut;
-mod lane;
-mod desk;
-mod control;
-mod asleep;
-mod frame;
-mod producer;
-mod pull;
-mod stage;
-mod driver;
-mod mail;
-mod deliver;
 mod run;
-mod results;
+mod source;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
+pub use deliver::Results;
+pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
-pub use feed::{Feed, SendError, Sender};
-pub use plan::Distribution;
 pub use report::{Report, WorkerReport};
-pub use results::Results;
-pub use source::{Items, Source, Tried, Weighed};
-pub use stage::{Map, MapBatch, Same, Steps, TryMap};
+pub use run::{Map, MapBatch, Same, Steps, TryMap};
+pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
 
-use plan::Plan;
-use stage::Complaint;
+use config::Config;
+use run::BoxError;
 
-/// What the models look at.
+/// The parts of the protocol that the models explore.
 #[cfg(all(test, loom))]
 pub(crate) mod models {
-    pub(crate) use super::control::Control;
-    pub(crate) use super::desk::{After, Catch, Freed, Hire, Rules};
+    pub(crate) use super::control::{
+        AfterPull, Control, Delivered, Pulled, Rules, SleepKind, TaskFactory,
+    };
 }
 
-/// Nobody outside can implement what has this above it.
+/// Keeps traits from being implemented outside of this crate.
 mod sealed {
     pub trait Sealed {}
 }
 
-/// Items on their way through a pool: see the [module](self).
+/// A source of items, the stages that process them on a pool, and the settings. See the [module](self).
+///
+/// Nothing happens until the pipeline is [run](Self::run) or [iterated over](Self::results).
 ///
 /// ```
 /// use heist::pipeline::Pipeline;
@@ -98,13 +94,15 @@ mod sealed {
 pub struct Pipeline<S, G = Same> {
     source: S,
     steps: G,
-    plan: Plan,
+    config: Config,
 }
 
 impl<S: Source, G> Pipeline<S, G> {
-    /// At most so many items in a batch: 64, if you do not say. It should be some microseconds of work.
+    /// Sets the largest number of items in a batch. The default is 64. A batch should be some microseconds of
+    /// work.
     ///
-    /// From an iterator, a batch is only shorter at the end: where items are few and far between, take 1.
+    /// When the items come from an iterator, only the last batch is shorter. If the iterator yields items
+    /// rarely, use 1: a batch is not processed before it is full.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -115,14 +113,15 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn batch(mut self, items: usize) -> Self {
-        self.plan.batch = items;
+        self.config.batch = items;
         self
     }
 
-    /// At most so many batches in flight: 256, if you do not say.
+    /// Sets the largest number of batches in flight. The default is 256.
     ///
-    /// A batch is in flight from before its first item is taken from the source until its last result has been
-    /// delivered. If a batch takes its time in an [ordered](Self::ordered) pipeline, those after it wait, and count.
+    /// A batch is in flight from before its first item is taken from the source until its last result has
+    /// been delivered. If a batch takes long in an [ordered](Self::ordered) pipeline, the batches after it
+    /// wait, and they count as well.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -133,11 +132,11 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn in_flight(mut self, batches: usize) -> Self {
-        self.plan.in_flight = batches;
+        self.config.in_flight = batches;
         self
     }
 
-    /// How batches get to the workers: [`Distribution::Pull`], if you do not say.
+    /// Sets how batches get to the workers. The default is [`Distribution::Pull`].
     ///
     /// ```
     /// use heist::pipeline::{Distribution, Pipeline};
@@ -148,12 +147,13 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn distribute(mut self, distribution: Distribution) -> Self {
-        self.plan.distribution = distribution;
+        self.config.distribution = distribution;
         self
     }
 
-    /// May a worker that has nothing to do take batches from another's queue? Yes, if you do not say. Without it, each
-    /// does what was given to it: for comparison.
+    /// Sets whether a worker that has nothing to do takes batches from the queue of another worker. The
+    /// default is `true`. With `false`, each worker processes only its own batches. This is meant for
+    /// comparisons.
     ///
     /// ```
     /// use heist::pipeline::{Distribution, Pipeline};
@@ -165,11 +165,12 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn steal(mut self, steals: bool) -> Self {
-        self.plan.steals = steals;
+        self.config.steals = steals;
         self
     }
 
-    /// Results come in the order of the items. If not, they come when they are there.
+    /// Delivers the results in the order of the items. By default, they are delivered as soon as they are
+    /// ready.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -181,11 +182,12 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn ordered(mut self) -> Self {
-        self.plan.ordered = true;
+        self.config.ordered = true;
         self
     }
 
-    /// Ends the run when the token is cancelled: batches that are running end, and those that are not are dropped.
+    /// Ends the run when the token is cancelled. Batches that are being processed are finished, and the other
+    /// ones are dropped.
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, PipelineError};
@@ -198,98 +200,8 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {
-        self.plan.token = Some(token.clone());
+        self.config.token = Some(token.clone());
         self
-    }
-
-    /// Bounds the weight in flight as well: bytes, for example. A batch ends where the next item would go beyond the
-    /// limit. An item that is heavier than the limit goes alone. One item more than that may be out of the source: the one
-    /// that has been weighed, and for which there is no room yet.
-    ///
-    /// Where results are not [ordered](Self::ordered), heavy batches are processed before light ones, so that none of
-    /// them is left for the end.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let pages = (1..100).map(|n| vec![0_u8; n * 100]);
-    /// let report = Pipeline::new(pages).weigh(|page| page.len(), 20_000).run(&pool, |_| ())?;
-    /// assert!(report.largest_weight <= 20_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn weigh<W>(self, weigh: W, limit: usize) -> Pipeline<Weighed<S, W>, G>
-    where
-        W: Fn(&S::Item) -> usize,
-    {
-        let Self { source, steps, mut plan } = self;
-        plan.weight = Some(limit);
-        Pipeline { source: Weighed { source, weigh }, steps, plan }
-    }
-
-    /// Does something with each item, on the pool. It may be called again, for what is to be done with the results: on
-    /// the same worker, right away.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let mut results = Vec::new();
-    /// let words = Pipeline::new(1..=3).map(|n| n * 10).map(|n| n.to_string());
-    /// words.ordered().run(&pool, |word| results.push(word))?;
-    /// assert_eq!(results, ["10", "20", "30"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map<F, U>(self, f: F) -> Pipeline<S, Map<G, F>>
-    where
-        G: Steps<S::Item>,
-        F: Fn(G::Out) -> U + Send + Sync,
-    {
-        let Self { source, steps, plan } = self;
-        Pipeline { source, steps: Map { before: steps, f }, plan }
-    }
-
-    /// Does something with each item that may fail. An error ends the run, and says in which batch.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let parsed = Pipeline::new(["1", "two", "3"]).batch(1).try_map(|text| text.parse::<u32>());
-    /// let error = parsed.ordered().run(&pool, |_| ()).unwrap_err();
-    /// assert_eq!(error.to_string(), "map 1 failed in batch 1: invalid digit found in string");
-    /// # Ok::<(), heist::BuildError>(())
-    /// ```
-    pub fn try_map<F, U, E>(self, f: F) -> Pipeline<S, TryMap<G, F>>
-    where
-        G: Steps<S::Item>,
-        F: Fn(G::Out) -> Result<U, E> + Send + Sync,
-        E: Into<Complaint>,
-    {
-        let Self { source, steps, plan } = self;
-        Pipeline { source, steps: TryMap { before: steps, f }, plan }
-    }
-}
-
-impl<S: Source> Pipeline<S> {
-    /// Does something with each batch as a whole: one result for each. What it leaves in the batch is dropped.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let sums = Pipeline::new(1..=100).batch(25).map_batch(|batch| batch.iter().sum::<u32>());
-    /// let mut results = Vec::new();
-    /// sums.ordered().run(&pool, |sum| results.push(sum))?;
-    /// assert_eq!(results, [325, 950, 1575, 2200]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn map_batch<F, U>(self, f: F) -> Pipeline<S, MapBatch<F>>
-    where
-        F: Fn(&mut Vec<S::Item>) -> U + Send + Sync,
-    {
-        let Self { source, plan, .. } = self;
-        Pipeline { source, steps: MapBatch { f }, plan }
     }
 }
 
@@ -300,9 +212,9 @@ where
     G: Steps<S::Item>,
     G::Out: Send,
 {
-    /// Runs it to its end, and gives each result to the sink, on this thread.
+    /// Runs the pipeline to its end, and passes each result to the sink on the calling thread.
     ///
-    /// On a thread of the pool, that worker's other tasks go on meanwhile, on another thread.
+    /// If a worker of a pool calls it, that worker's other tasks run on another thread meanwhile.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -316,15 +228,16 @@ where
     ///
     /// # Errors
     ///
-    /// See [`PipelineError`].
+    /// Returns a [`PipelineError`] if the settings are invalid, if the source, a stage or the sink fails or
+    /// panics, or if the run is cancelled.
     pub fn run(self, pool: &Pool, mut sink: impl FnMut(G::Out)) -> Result<Report, PipelineError> {
         self.try_run(pool, move |result| {
             sink(result);
-            Ok::<(), Complaint>(())
+            Ok::<(), BoxError>(())
         })
     }
 
-    /// [`run`](Self::run), with a sink that may fail: its error ends the run.
+    /// Like [`run`](Self::run), with a sink that may fail. Its error ends the run.
     ///
     /// ```
     /// use std::io::Write;
@@ -341,23 +254,25 @@ where
     ///
     /// # Errors
     ///
-    /// See [`PipelineError`].
+    /// Returns a [`PipelineError`] if the settings are invalid, if the source, a stage or the sink fails or
+    /// panics, or if the run is cancelled.
     pub fn try_run<E>(
         self,
         pool: &Pool,
         sink: impl FnMut(G::Out) -> Result<(), E>,
     ) -> Result<Report, PipelineError>
     where
-        E: Into<Complaint>,
+        E: Into<BoxError>,
     {
-        self.plan.check()?;
-        run::run(self, pool, sink)
+        self.config.check()?;
+        run::run_to_end(self, pool, sink)
     }
 
-    /// The results, to be pulled when they are wanted. Meanwhile the pool goes on until the bound of what may be
-    /// [in flight](Self::in_flight) is reached.
+    /// Starts the pipeline, and returns an iterator over its results. The pool processes batches ahead of the
+    /// iterator, until the bound of what may be [in flight](Self::in_flight) is reached.
     ///
-    /// Dropping it ends the run: batches that are running end on their own, and those that are not are dropped.
+    /// Dropping the iterator ends the run, without waiting for it. Batches that are being processed are
+    /// finished, and the other ones are dropped.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -371,7 +286,7 @@ where
     ///
     /// # Errors
     ///
-    /// If the pipeline is not well built; see [`PipelineError`].
+    /// Returns a [`PipelineError`] if the settings are invalid.
     pub fn results(self, pool: &Pool) -> Result<Results<G::Out>, PipelineError>
     where
         S: 'static,
@@ -379,13 +294,13 @@ where
         G: 'static,
         G::Out: 'static,
     {
-        self.plan.check()?;
+        self.config.check()?;
         Ok(Results::start(self, pool.any_pool()))
     }
 }
 
-/// On the pool that this thread belongs to, or else the [global](Pool::global) one. If the pipeline is not well built,
-/// the first item says so.
+/// Runs the pipeline on the pool that this thread belongs to, or else on the [global](Pool::global) one. If
+/// the settings are invalid, the first item is the error.
 ///
 /// ```
 /// use heist::pipeline::Pipeline;

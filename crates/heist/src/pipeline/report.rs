@@ -1,9 +1,9 @@
-//! What a run was like.
+//! The counts and times of a run.
 
 use std::fmt;
 use std::time::Duration;
 
-/// What a pipeline has done.
+/// The counts and times of a run.
 ///
 /// ```
 /// use heist::pipeline::Pipeline;
@@ -20,25 +20,26 @@ use std::time::Duration;
 pub struct Report {
     /// Items that came from the source.
     pub items: u64,
-    /// Batches that they were cut into.
+    /// Batches that the items were cut into.
     pub batches: u64,
     /// Results that were delivered.
     pub results: u64,
-    /// Batches that a worker took from the queue of another.
+    /// Batches that a worker took from the queue of another worker.
     pub steals: u64,
-    /// Most batches that were in flight at once: taken from the source, and their results not yet delivered.
+    /// The largest number of batches that were in flight at once: taken from the source, with results that
+    /// were not yet delivered.
     pub largest_in_flight: usize,
-    /// Most weight that was in flight at once; zero without [`weigh`](super::Pipeline::weigh).
+    /// The largest weight that was in flight at once. It is zero without [`weigh`](super::Pipeline::weigh).
     pub largest_weight: u64,
-    /// How long there was no room for what the source had to give.
+    /// How long the source had to wait, because the bound of what may be in flight was reached.
     pub source_waited: Duration,
-    /// From the start to the end, or until now.
+    /// The time from the start to the end of the run, or until now.
     pub elapsed: Duration,
-    /// What each worker did.
+    /// The counts and times of each worker.
     pub per_worker: Vec<WorkerReport>,
 }
 
-/// What one worker of a pipeline has done.
+/// The counts and times of one worker in a run.
 ///
 /// ```
 /// use heist::pipeline::Pipeline;
@@ -51,18 +52,20 @@ pub struct Report {
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct WorkerReport {
-    /// Batches that it processed.
+    /// Batches that the worker processed.
     pub batches: u64,
-    /// Batches that it took from the queues of others, to process them or to be taken from in turn.
+    /// Batches that the worker took from the queues of others. It processed them, or another worker took them
+    /// from it.
     pub steals: u64,
-    /// How long it processed batches.
+    /// How long the worker processed batches.
     pub busy: Duration,
-    /// How long it had none to process.
+    /// How long the worker did not process batches.
     pub waited: Duration,
 }
 
 impl Report {
-    /// How evenly the work was spread: the mean time that a worker was busy to the longest. 1 is even.
+    /// Returns how evenly the work was spread: the mean of the workers' busy times divided by the longest
+    /// one. A value of 1 is perfectly even.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -1,24 +1,24 @@
-//! Results that are pulled when they are wanted.
+//! The iterator over the results of a run.
 
 use std::fmt;
 use std::iter::FusedIterator;
 
-use super::Pipeline;
-use super::control::Control;
-use super::deliver::Counter;
-use super::error::PipelineError;
-use super::frame::Frame;
-use super::mail::Piece;
-use super::report::Report;
-use super::run::start;
-use super::source::Source;
-use super::stage::Steps;
+use super::delivery::Delivery;
+use super::outbox::BatchEntry;
 use crate::api::pool::Pool;
 use crate::panic::contain;
+use crate::pipeline::Pipeline;
+use crate::pipeline::control::Control;
+use crate::pipeline::error::PipelineError;
+use crate::pipeline::report::Report;
+use crate::pipeline::run::{Run, Steps, start};
+use crate::pipeline::source::Source;
 use crate::sync::Arc;
 use crate::worker::current::{AnyPool, with_worker};
 
-/// The results of a pipeline, or the error that ended it, as the last item.
+/// An iterator over the results of a pipeline. If an error ends the run, it is the last item.
+///
+/// It is made by [`Pipeline::results`], and by iterating over a [`Pipeline`]. Dropping it ends the run.
 ///
 /// ```
 /// use heist::pipeline::Pipeline;
@@ -34,29 +34,29 @@ use crate::worker::current::{AnyPool, with_worker};
 /// assert!(halves.next().is_none());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Results<R>(State<R>);
+pub struct Results<R>(Inner<R>);
 
-enum State<R> {
+enum Inner<R> {
     Running(Box<Running<R>>),
-    /// It could not even start.
+    /// The pipeline could not be started, and this error has not been returned yet.
     Failed(Option<PipelineError>),
 }
 
 struct Running<R> {
-    counter: Counter<R>,
-    /// The batch that is being handed out, and what is left of it.
-    piece: Option<(Piece, usize)>,
+    delivery: Delivery<R>,
+    /// The batch that is being delivered, and how many of its results are left.
+    batch: Option<(BatchEntry, usize)>,
     control: Arc<Control>,
-    frame: Arc<dyn Reports>,
+    run: Arc<dyn Reports>,
     over: bool,
 }
 
-/// A frame, whatever goes through it.
+/// A run with any types of items and results.
 trait Reports: Send + Sync {
     fn report(&self) -> Report;
 }
 
-impl<S, G> Reports for Frame<S, G>
+impl<S, G> Reports for Run<S, G>
 where
     S: Source + Send,
     S::Item: Send,
@@ -69,35 +69,31 @@ where
 }
 
 impl<R: Send + 'static> Results<R> {
-    pub(super) fn start<S, G>(pipeline: Pipeline<S, G>, pool: Arc<dyn AnyPool>) -> Self
+    /// Starts a run on this pool. The settings of the pipeline have been checked.
+    pub(crate) fn start<S, G>(pipeline: Pipeline<S, G>, pool: Arc<dyn AnyPool>) -> Self
     where
         S: Source + Send + 'static,
         S::Item: Send + 'static,
         G: Steps<S::Item, Out = R> + 'static,
     {
-        let (frame, _) = Frame::new(pipeline, pool);
-        // SAFETY: it borrows nothing. The thread of the source ends with the run, or when the source lets it.
-        drop(unsafe { start(&frame) });
-        let control = Arc::clone(&frame.control);
-        let counter = Counter::new(&control, &frame.mail, frame.plan.ordered);
-        Self(State::Running(Box::new(Running {
-            counter,
-            piece: None,
-            control,
-            frame,
-            over: false,
-        })))
+        let (run, _) = Run::new(pipeline, pool);
+        // SAFETY: the pipeline is `'static` and borrows nothing. The producer thread is detached: it ends
+        // with the run, or when the source stops blocking.
+        drop(unsafe { start(&run) });
+        let control = Arc::clone(&run.control);
+        let delivery = Delivery::new(&control, &run.outboxes, run.config.ordered);
+        Self(Inner::Running(Box::new(Running { delivery, batch: None, control, run, over: false })))
     }
 
-    /// On the pool of this thread.
-    pub(super) fn start_here<S, G>(pipeline: Pipeline<S, G>) -> Self
+    /// Starts a run on the pool that this thread belongs to, or on the global one.
+    pub(crate) fn start_here<S, G>(pipeline: Pipeline<S, G>) -> Self
     where
         S: Source + Send + 'static,
         S::Item: Send + 'static,
         G: Steps<S::Item, Out = R> + 'static,
     {
-        if let Err(error) = pipeline.plan.check() {
-            return Self(State::Failed(Some(error)));
+        if let Err(error) = pipeline.config.check() {
+            return Self(Inner::Failed(Some(error)));
         }
         let here = with_worker(|worker| worker.owned_pool());
         Self::start(pipeline, here.unwrap_or_else(|| Pool::global().any_pool()))
@@ -105,7 +101,7 @@ impl<R: Send + 'static> Results<R> {
 }
 
 impl<R> Results<R> {
-    /// What the pipeline has done so far.
+    /// Returns what the pipeline has done so far.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
@@ -118,8 +114,8 @@ impl<R> Results<R> {
     /// ```
     pub fn report(&self) -> Report {
         match &self.0 {
-            State::Running(running) => running.frame.report(),
-            State::Failed(_) => Report::default(),
+            Inner::Running(running) => running.run.report(),
+            Inner::Failed(_) => Report::default(),
         }
     }
 }
@@ -129,8 +125,8 @@ impl<R> Iterator for Results<R> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            State::Running(running) => running.next(),
-            State::Failed(error) => error.take().map(Err),
+            Inner::Running(running) => running.next(),
+            Inner::Failed(error) => error.take().map(Err),
         }
     }
 }
@@ -143,21 +139,22 @@ impl<R> Running<R> {
             return None;
         }
         loop {
-            let Some((piece, left)) = self.piece.take() else {
-                let Some(piece) = self.counter.next_batch() else {
+            let Some((batch, left)) = self.batch.take() else {
+                let Some(batch) = self.delivery.next_batch() else {
                     self.over = true;
                     return self.control.close().map(Err);
                 };
-                self.piece = Some((piece, piece.results));
+                self.batch = Some((batch, batch.results));
                 continue;
             };
-            let result = (left > 0).then(|| self.counter.result());
+            let result = (left > 0).then(|| self.delivery.next_result());
             if left > 1 {
-                self.piece = Some((piece, left - 1));
+                self.batch = Some((batch, left - 1));
             } else {
-                // Before it is given out: whoever has it may wait for what there is room for now.
-                self.counter.delivered(piece);
-                self.counter.flush();
+                // The delivery is reported before the last result is returned: the caller may then wait for
+                // something that depends on the room that this makes.
+                self.delivery.finish_batch(batch);
+                self.delivery.report_delivered();
             }
             if let Some(result) = result {
                 return Some(Ok(result));
@@ -170,7 +167,7 @@ impl<R> Drop for Running<R> {
     fn drop(&mut self) {
         let error = self.control.close();
         contain(|| drop(error));
-        // SAFETY: for the run.
+        // SAFETY: the run itself leaves here, once.
         unsafe { self.control.leave() };
     }
 }

@@ -1,22 +1,24 @@
-//! Items that are sent by hand.
+//! The source whose items are sent by other threads.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
 use std::{fmt, mem};
 
-use super::Pipeline;
-use super::control::Control;
-use super::plan::Plan;
-use super::sealed::Sealed;
-use super::source::{Filled, Source};
-use super::stage::Same;
+use super::{Filled, Source};
 use crate::panic::contain;
+use crate::pipeline::Pipeline;
+use crate::pipeline::config::Config;
+use crate::pipeline::control::Control;
+use crate::pipeline::run::Same;
+use crate::pipeline::sealed::Sealed;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Promise;
 use crate::worker::wait;
 
-/// Feeds a [fed](super::Pipeline::fed) pipeline. Clones feed the same one; when the last of them is gone, the run comes
-/// to its end.
+/// Sends items to a pipeline that was made by [`Pipeline::fed`].
+///
+/// All clones send to the same pipeline. The run ends when the last of them has been dropped and every item
+/// has been processed.
 ///
 /// ```
 /// use std::num::NonZero;
@@ -35,25 +37,27 @@ use crate::worker::wait;
 /// ```
 pub struct Sender<T>(Arc<Mutex<Queue<T>>>);
 
-/// Where what a [`Sender`] sends comes out.
+/// The source of the items that a [`Sender`] sends.
 pub struct Feed<T>(Arc<Mutex<Queue<T>>>);
 
-/// Between the two.
+/// The queue between the [senders](Sender) and the [`Feed`].
 pub struct Queue<T> {
     items: VecDeque<T>,
     capacity: usize,
+    /// The number of senders that have not been dropped.
     senders: usize,
-    /// Is nobody there to take anything any more?
+    /// Whether the pipeline is gone, or its run has ended: no item will be taken any more.
     closed: bool,
-    /// Those who wait for room.
+    /// The senders that wait for room.
     waiting: Vec<Promise<()>>,
-    /// Does the pipeline wait to be told that there is something?
-    dry: bool,
+    /// Whether the run has found the queue empty and waits for a notification.
+    pending: bool,
+    /// The run to notify, once there is one.
     control: Option<Arc<Control>>,
 }
 
 impl<T> Queue<T> {
-    /// Nobody will take anything any more.
+    /// Drops the items, and has all senders fail from now on.
     fn close(queue: &Mutex<Self>) {
         let mut queue = lock(queue);
         queue.closed = true;
@@ -64,13 +68,16 @@ impl<T> Queue<T> {
         contain(|| drop(items));
     }
 
-    /// Somebody has said that there was nothing: whom to tell otherwise.
-    fn ring(&mut self) -> Option<Arc<Control>> {
-        if mem::take(&mut self.dry) { self.control.clone() } else { None }
+    /// Returns the run that waits for a notification, if one does. The caller notifies it after it has
+    /// released the lock of the queue.
+    fn take_pending(&mut self) -> Option<Arc<Control>> {
+        if mem::take(&mut self.pending) { self.control.clone() } else { None }
     }
 }
 
-/// The run has ended, or the pipeline was dropped: nobody will take it. It is given back.
+/// An item could not be sent, because the run has ended or the pipeline was dropped.
+///
+/// The error returns the item.
 ///
 /// ```
 /// use std::num::NonZero;
@@ -82,15 +89,18 @@ impl<T> Queue<T> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(
-    /// What was not taken.
+    /// The item that was not sent.
     pub T,
 );
 
 impl<T> Pipeline<Feed<T>> {
-    /// Fed by hand. At most `capacity` items wait to be taken; then [`Sender::send`] waits. The run ends when the last
-    /// sender is gone.
+    /// Makes a pipeline whose items are sent by a [`Sender`].
     ///
-    /// A batch is what is there, at most [as much as a batch can have](Self::batch): nothing waits for it to be full.
+    /// At most `capacity` items wait for the pipeline to take them. [`Sender::send`] waits while there are
+    /// that many. The run ends when the last sender has been dropped and every item has been processed.
+    ///
+    /// A batch consists of the items that are there, up to the [size of a batch](Self::batch). The pipeline
+    /// does not wait for a batch to be full.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -112,17 +122,18 @@ impl<T> Pipeline<Feed<T>> {
             senders: 1,
             closed: false,
             waiting: Vec::new(),
-            dry: false,
+            pending: false,
             control: None,
         }));
         let feed = Feed(Arc::clone(&queue));
-        (Sender(queue), Self { source: feed, steps: Same, plan: Plan::new() })
+        (Sender(queue), Self { source: feed, steps: Same, config: Config::new() })
     }
 }
 
 impl<T> Sender<T> {
-    /// Gives an item to the pipeline, and waits if there is no room for it. On a thread of a pool, that worker's other
-    /// tasks go on meanwhile, on another thread.
+    /// Sends an item to the pipeline, and waits while there is no room for it.
+    ///
+    /// If a worker of a pool calls it, that worker's other tasks run on another thread meanwhile.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -143,7 +154,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// If the run has ended, with the item.
+    /// Returns the item if the run has ended or the pipeline was dropped.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
         loop {
             let mut queue = lock(&self.0);
@@ -152,10 +163,10 @@ impl<T> Sender<T> {
             }
             if queue.items.len() < queue.capacity {
                 queue.items.push_back(item);
-                let control = queue.ring();
+                let control = queue.take_pending();
                 drop(queue);
                 if let Some(control) = control {
-                    control.ring();
+                    control.source_ready();
                 }
                 return Ok(());
             }
@@ -167,7 +178,7 @@ impl<T> Sender<T> {
     }
 }
 
-/// Nobody's, for who waits for something that no pool runs.
+/// The id of no pool: a sender waits for something that no pool runs.
 const NO_POOL: usize = 0;
 
 impl<T> Clone for Sender<T> {
@@ -181,10 +192,10 @@ impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         let mut queue = lock(&self.0);
         queue.senders -= 1;
-        let control = if queue.senders == 0 { queue.ring() } else { None };
+        let control = if queue.senders == 0 { queue.take_pending() } else { None };
         drop(queue);
         if let Some(control) = control {
-            control.ring();
+            control.source_ready();
         }
     }
 }
@@ -203,8 +214,8 @@ impl<T: Send> Source for Feed<T> {
         let filled = match (count, queue.senders) {
             (0, 0) => Filled::End,
             (0, _) => {
-                queue.dry = true;
-                Filled::Dry
+                queue.pending = true;
+                Filled::Pending
             }
             _ => Filled::More,
         };

@@ -1,0 +1,251 @@
+//! What the threads of a run agree on: what is in flight, which thread pulls from the source, which workers
+//! are active, who sleeps, and how the run ends.
+//!
+//! The module has no type parameters: items and results never pass through it. That is why the models
+//! (`../../models/pipeline.rs`) can explore it alone, and why it is separate from `run`.
+//!
+//! All of it is under one lock, the lock of [`RunState`], which a thread takes once for many batches. A
+//! thread that changes something decides under the lock who must be notified, and notifies them after it has
+//! released it. No notification is lost, because a thread that finds nothing to do says so under the same
+//! lock under which it looked.
+//!
+//! Two pairs of steps bypass the lock: pushing a batch against a worker that becomes inactive (`workers`),
+//! and storing results against a consumer that falls asleep (`consumer`). `../README.md` has every step and
+//! the argument.
+
+mod consumer;
+mod source;
+mod state;
+mod workers;
+
+use std::fmt;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use super::error::PipelineError;
+use super::report::Report;
+use crate::api::scope::CountLatch;
+use crate::cancel::Follower;
+use crate::panic::contain;
+use crate::sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, has_heavy_fence, lock,
+};
+use crate::task::TaskHandle;
+use crate::worker::current::AnyPool;
+use consumer::AWAKE;
+pub(crate) use state::{
+    AfterPull, Delivered, Grant, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
+};
+use state::{Failure, Notifications, RunState, SourceState};
+
+/// The shared control of one run. See the [module](self).
+pub struct Control {
+    rules: Rules,
+    pool: Arc<dyn AnyPool>,
+    /// Whether the system has a fence that also covers other threads. Then the consumer passes that one
+    /// before it sleeps, and the workers' fence costs nothing.
+    has_heavy_fence: bool,
+    hints: Padded<Hints>,
+    state: Padded<Mutex<RunState>>,
+    /// Counts the run itself, its producer thread and its worker tasks. The run may only release what it
+    /// borrows when all of them have left.
+    participants: CountLatch,
+}
+
+/// Copies of parts of the state, for threads that only look. They are written under the lock, and not often.
+///
+/// Ordering: relaxed throughout. They carry no data: data is handed over by the lock of the state, of an
+/// outbox or of a queue, or by a deque. With a stale `cutoff`, a worker processes a batch whose results are
+/// discarded later. A stale `pulling` costs one more look under the lock. A thread that reads `inactive` or
+/// `consumer` passes one of the fences first.
+struct Hints {
+    /// Batches from this number on are to be discarded.
+    cutoff: AtomicU64,
+    /// The number of inactive workers.
+    inactive: AtomicUsize,
+    /// Whether a thread is pulling from the source. It changes often, and has cache lines of its own.
+    pulling: Padded<AtomicBool>,
+    /// Whether the consumer of the results is awake, dozing or asleep. It changes often, and has cache lines
+    /// of its own.
+    consumer: Padded<AtomicUsize>,
+}
+
+impl Control {
+    /// Makes the control of a run with no active worker. The handle becomes ready when every participant has
+    /// left.
+    pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
+        let (participants, all_left) = CountLatch::new();
+        let state = RunState::new(pool.workers());
+        let control = Self {
+            rules,
+            pool,
+            has_heavy_fence: has_heavy_fence(),
+            hints: Padded(Hints {
+                cutoff: AtomicU64::new(u64::MAX),
+                inactive: AtomicUsize::new(state.inactive.len()),
+                pulling: Padded(AtomicBool::new(false)),
+                consumer: Padded(AtomicUsize::new(AWAKE)),
+            }),
+            state: Padded(Mutex::new(state)),
+            participants,
+        };
+        (Arc::new(control), all_left)
+    }
+
+    /// Returns the pool that the run is on.
+    pub(crate) fn pool(&self) -> &Arc<dyn AnyPool> {
+        &self.pool
+    }
+
+    /// Returns the number from which on batches can be discarded. It is a hint.
+    #[inline]
+    pub(crate) fn cutoff(&self) -> u64 {
+        // Ordering: relaxed. It carries no data, and the thread that ends the run waits for those that have
+        // not seen it.
+        self.hints.0.cutoff.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether every batch that is still queued can be discarded. It is a hint.
+    #[inline]
+    pub(crate) fn discards_all(&self) -> bool {
+        self.cutoff() == 0
+    }
+
+    /// Returns whether a thread is pulling from the source. It is a hint.
+    pub(crate) fn is_pulling(&self) -> bool {
+        // Ordering: relaxed. A thread that acts on it asks again under the lock.
+        self.hints.0.pulling.0.load(Ordering::Relaxed)
+    }
+
+    /// Opens the run: from now on, worker tasks can be started.
+    pub(crate) fn open(&self, factory: Arc<dyn TaskFactory>) {
+        lock(&self.state.0).factory = Some(factory);
+    }
+
+    /// Has a worker begin to pull from the source, unless the run has failed already.
+    pub(crate) fn begin(&self) {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        self.request_pull(&mut state, &mut notifications);
+        drop(state);
+        self.send(notifications);
+    }
+
+    /// Closes the run (E3): no worker task is started from now on, and those that are running end soon.
+    /// Returns the error that ended the run, if there was one.
+    pub(crate) fn close(&self) -> Option<PipelineError> {
+        let mut state = lock(&self.state.0);
+        self.hints.0.cutoff.store(0, Ordering::Relaxed);
+        let factory = state.factory.take();
+        let failure = state.failure.take();
+        state.closed.get_or_insert_with(Instant::now);
+        let notifications = Notifications { wake: [state.producer.take(), None], task: None };
+        drop(state);
+        self.send(notifications);
+        if let Some(factory) = &factory {
+            factory.run_ended();
+        }
+        // The factory may own the last reference to the user's closures, whose drop may panic.
+        contain(|| drop(factory));
+        failure.map(|failure| failure.error)
+    }
+
+    /// Counts one more participant, which calls [`leave`](Self::leave) at its end. The caller is a
+    /// participant itself.
+    pub(crate) fn enter(&self) {
+        self.participants.one_more();
+    }
+
+    /// Counts one participant less (E4).
+    ///
+    /// # Safety
+    ///
+    /// It must be called once for each `enter`, once for each worker task, and once for the run itself.
+    pub(crate) unsafe fn leave(&self) {
+        // SAFETY: the caller is a participant that has not left before.
+        unsafe { CountLatch::done(NonNull::from(&self.participants)) };
+    }
+
+    /// Records that the run cannot go on (E1), because of this batch if there is one.
+    pub(crate) fn fail(&self, batch: Option<u64>, error: PipelineError) {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        let discarded = self.note_failure(&mut state, batch, error, &mut notifications);
+        drop(state);
+        self.send(notifications);
+        contain(|| drop(discarded));
+    }
+
+    /// Records a failure, unless one that takes precedence is known.
+    ///
+    /// A failure without a batch takes precedence over one with a batch, and an earlier batch over a later
+    /// one. Returns the error that is not going to be reported. The caller drops it after it has released the
+    /// lock, because its drop is the user's code.
+    fn note_failure(
+        &self,
+        state: &mut RunState,
+        batch: Option<u64>,
+        error: PipelineError,
+        notifications: &mut Notifications,
+    ) -> Option<PipelineError> {
+        let batch = if self.rules.ordered { batch } else { None };
+        let takes_precedence = match (&state.failure, batch) {
+            (None, _) => true,
+            (Some(old), None) => old.batch.is_some(),
+            (Some(old), Some(batch)) => old.batch.is_some_and(|old| batch < old),
+        };
+        if !takes_precedence || state.factory.is_none() {
+            return Some(error);
+        }
+        self.hints.0.cutoff.store(batch.unwrap_or(0), Ordering::Relaxed);
+        if !matches!(state.source, SourceState::Pulling { .. }) {
+            state.source = SourceState::Ended;
+        }
+        notifications.wake = [self.take_consumer(state), state.producer.take()];
+        state.failure.replace(Failure { batch, error }).map(|old| old.error)
+    }
+
+    /// Wakes the threads, and starts the task, that were decided on under the lock. The caller has released
+    /// the lock.
+    fn send(&self, notifications: Notifications) {
+        for promise in notifications.wake.into_iter().flatten() {
+            promise.fulfil(Ok(Vec::new()), None);
+        }
+        if let Some(task) = notifications.task {
+            self.pool.push_remote(task);
+        }
+    }
+
+    /// Returns the counts that are kept under the lock.
+    pub(crate) fn report(&self, started: Instant) -> Report {
+        let state = lock(&self.state.0);
+        let now = state.closed.unwrap_or_else(Instant::now);
+        let mut report = state.report.clone();
+        report.batches = state.pulled;
+        report.elapsed = now - started;
+        report.source_waited += state.full_since.map_or(Duration::ZERO, |since| now - since);
+        report
+    }
+}
+
+/// Fails a run when its pool stops.
+pub(crate) struct StopFollower(pub(crate) Arc<Control>);
+
+impl Follower for StopFollower {
+    fn cancel(&self) {
+        self.0.fail(None, PipelineError::Stopped);
+    }
+}
+
+/// Fails the run when its cancel token is cancelled.
+impl Follower for Control {
+    fn cancel(&self) {
+        self.fail(None, PipelineError::Cancelled);
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Control").field("cutoff", &self.cutoff()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,186 @@
+//! Which thread may pull from the source, and how much (steps S1 to S6 of `../README.md`).
+
+use std::time::Instant;
+
+use super::Control;
+use super::state::{
+    AfterPull, Delivered, Grant, Notifications, PullPermission, Pulled, RunState, SourceState,
+};
+use crate::panic::contain;
+use crate::sync::{Ordering, lock};
+use crate::task::Promise;
+use crate::worker::wait;
+
+impl Control {
+    /// Lets a worker pull from the source, if no other thread does and there is room (S1).
+    ///
+    /// A worker that is granted a pull must call [`finish_pull`](Self::finish_pull).
+    pub(crate) fn try_pull(&self) -> PullPermission {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        let permission = match state.source {
+            SourceState::Idle => self
+                .start_pull(&mut state, &mut notifications)
+                .map_or(PullPermission::Denied, PullPermission::Granted),
+            SourceState::Pulling { .. } => PullPermission::Busy,
+            SourceState::Pending | SourceState::Ended => PullPermission::Denied,
+        };
+        drop(state);
+        self.send(notifications);
+        permission
+    }
+
+    /// Lets the producer thread pull from the source, and waits until there is room (S1). Returns `None` when
+    /// the source or the run has ended.
+    pub(crate) fn wait_to_pull(&self) -> Option<Grant> {
+        loop {
+            let mut notifications = Notifications::default();
+            let mut state = lock(&self.state.0);
+            let grant = match state.source {
+                SourceState::Ended => return None,
+                _ if state.factory.is_none() => return None,
+                SourceState::Idle => self.start_pull(&mut state, &mut notifications),
+                SourceState::Pulling { .. } | SourceState::Pending => None,
+            };
+            if grant.is_some() {
+                return grant;
+            }
+            let (promise, handle) = Promise::new();
+            state.producer = Some(promise);
+            drop(state);
+            self.send(notifications);
+            wait::wait(&handle, self.pool.id());
+        }
+    }
+
+    /// Marks the idle source as being pulled from by this thread, if there is room (S1, S4).
+    fn start_pull(&self, state: &mut RunState, notifications: &mut Notifications) -> Option<Grant> {
+        let batches = state.room(&self.rules);
+        if batches == 0 {
+            if state.failure.is_none() {
+                state.full_since.get_or_insert_with(Instant::now);
+            }
+            // A worker that wants to pull has nothing else to do.
+            if self.rules.workers_pull || !state.inactive.is_empty() {
+                self.wake_if_dozing(state, notifications);
+            }
+            return None;
+        }
+        state.source = SourceState::Pulling { notified: false };
+        self.hints.0.pulling.0.store(true, Ordering::Relaxed);
+        let (in_flight, weight) = (state.in_flight(), state.weight_in_flight());
+        state.before_pull = (in_flight as u64, weight);
+        let limit = self.rules.max_weight.unwrap_or(u64::MAX);
+        Some(Grant {
+            batches,
+            weight: limit.saturating_sub(weight),
+            taken: 0,
+            nothing_in_flight: in_flight == 0,
+            next_batch: state.pulled,
+        })
+    }
+
+    /// Records what this thread has taken from the source (S3).
+    ///
+    /// If the thread wants to pull `again` and may, the next pull begins at once, and its grant is returned.
+    pub(crate) fn finish_pull(&self, pulled: Pulled, again: bool) -> Option<Grant> {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        state.pulled += pulled.batches;
+        state.weight += i128::from(pulled.weight);
+        state.next_weight = pulled.next_weight;
+        state.report.items += pulled.items;
+        state.note_largest(&pulled);
+        let notified = state.source == SourceState::Pulling { notified: true };
+        state.source = match pulled.after {
+            AfterPull::End | AfterPull::Failed(_) => SourceState::Ended,
+            AfterPull::Pending if !notified => SourceState::Pending,
+            AfterPull::Pending | AfterPull::More => SourceState::Idle,
+        };
+        self.hints.0.pulling.0.store(false, Ordering::Relaxed);
+        let mut discarded = None;
+        if let AfterPull::Failed(error) = pulled.after {
+            let batch = state.pulled;
+            discarded = self.note_failure(&mut state, Some(batch), error, &mut notifications);
+        } else if state.is_over(&self.rules, state.pulled) {
+            notifications.wake[0] = self.take_consumer(&mut state);
+        }
+        let idle = state.source == SourceState::Idle;
+        if self.rules.workers_pull && idle && state.room(&self.rules) > 0 {
+            self.activate(&mut state, None, &mut notifications);
+        }
+        let grant =
+            if again && idle { self.start_pull(&mut state, &mut notifications) } else { None };
+        drop(state);
+        self.send(notifications);
+        contain(|| drop(discarded));
+        grant
+    }
+
+    /// Records that the source, which had no items, has some again or has ended (S6).
+    pub(crate) fn source_ready(&self) {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        match &mut state.source {
+            SourceState::Pulling { notified } => *notified = true,
+            source @ SourceState::Pending => {
+                *source = SourceState::Idle;
+                self.request_pull(&mut state, &mut notifications);
+            }
+            SourceState::Idle | SourceState::Ended => {}
+        }
+        drop(state);
+        self.send(notifications);
+    }
+
+    /// Has a thread pull from the source, if no thread does and there is room (S5).
+    pub(super) fn request_pull(&self, state: &mut RunState, notifications: &mut Notifications) {
+        if state.source != SourceState::Idle || state.room(&self.rules) == 0 {
+            return;
+        }
+        if let Some(since) = state.full_since.take() {
+            state.report.source_waited += since.elapsed();
+        }
+        if self.rules.workers_pull {
+            self.activate(state, None, notifications);
+        } else {
+            notifications.wake[1] = state.producer.take();
+        }
+    }
+
+    /// Returns a quarter of the batches that may be in flight.
+    ///
+    /// This many batches are worth telling the other side of: the consumer about results, or the source about
+    /// room.
+    pub(crate) fn quarter_of_batches(&self) -> usize {
+        (self.rules.max_batches / 4).max(1)
+    }
+
+    /// Returns a quarter of the weight that may be in flight. This much delivered weight is worth reporting.
+    pub(crate) fn quarter_of_weight(&self) -> i128 {
+        self.rules.max_weight.map_or(i128::MAX, |limit| i128::from(limit / 4).max(1))
+    }
+
+    /// Records what the consumer has delivered, and has a thread pull if that makes room (S5).
+    pub(crate) fn delivered(&self, delivered: &Delivered) {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        self.note_delivered(&mut state, delivered, &mut notifications);
+        drop(state);
+        self.send(notifications);
+    }
+
+    pub(super) fn note_delivered(
+        &self,
+        state: &mut RunState,
+        delivered: &Delivered,
+        notifications: &mut Notifications,
+    ) {
+        if delivered.batches > 0 {
+            state.delivered += delivered.batches;
+            state.weight -= delivered.weight;
+            state.report.results += delivered.results;
+            self.request_pull(state, notifications);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! When worker tasks start and end (steps B1 to B4 and W1 to W5 of `../README.md`).
+
+use super::Control;
+use super::state::{Notifications, RunState, SourceState};
+use crate::order;
+use crate::sync::{Arc, Ordering, full_fence, lock};
+
+impl Control {
+    /// Starts a worker task if one is needed for a batch that was just pushed (B2 to B4).
+    ///
+    /// `queue` is the index of the worker in whose queue the batch is, or `None` if any worker may take it.
+    pub(crate) fn batch_pushed(&self, queue: Option<usize>) {
+        // B2. Pairs with `REST` in `try_deactivate`.
+        full_fence(order::GIVE);
+        // B3. Ordering: relaxed, after the fence. A worker whose deactivation this load misses has seen the
+        // batch at its last look (W4).
+        if self.hints.0.inactive.load(Ordering::Relaxed) > 0 {
+            // B4.
+            let mut notifications = Notifications::default();
+            self.activate(&mut lock(&self.state.0), queue, &mut notifications);
+            self.send(notifications);
+        }
+    }
+
+    /// Makes a worker without work inactive, unless there is work for it after all (W2 to W5). Returns
+    /// whether its task must end.
+    ///
+    /// `has_batches` returns whether there is a batch in the queues for this worker.
+    pub(crate) fn try_deactivate(&self, worker: usize, has_batches: impl FnOnce() -> bool) -> bool {
+        let mut notifications = Notifications::default();
+        let mut state = lock(&self.state.0);
+        // W2.
+        let room = state.room(&self.rules) > 0;
+        let can_pull = self.rules.workers_pull && state.source == SourceState::Idle && room;
+        state.inactive.push(worker);
+        self.note_inactive(&state);
+        // W3. Pairs with `GIVE` in `batch_pushed`.
+        full_fence(order::REST);
+        // W4. If every batch is to be discarded, it does not matter what is queued.
+        let ends = self.discards_all() || !(can_pull || has_batches());
+        if !ends {
+            state.inactive.pop();
+            self.note_inactive(&state);
+        } else if !room || matches!(state.source, SourceState::Pending | SourceState::Ended) {
+            // W5. No batch comes before results are delivered, or no batch comes at all.
+            self.wake_if_dozing(&mut state, &mut notifications);
+        }
+        drop(state);
+        self.send(notifications);
+        ends
+    }
+
+    fn note_inactive(&self, state: &RunState) {
+        self.hints.0.inactive.store(state.inactive.len(), Ordering::Relaxed);
+    }
+
+    /// Chooses an inactive worker and makes its task, which the caller starts after it has released the lock.
+    ///
+    /// Prefers the worker of this queue. If that one is active already, chooses another one only where any
+    /// worker may take the batch.
+    pub(super) fn activate(
+        &self,
+        state: &mut RunState,
+        queue: Option<usize>,
+        notifications: &mut Notifications,
+    ) {
+        let Some(factory) = &state.factory else { return };
+        let at = queue.and_then(|queue| state.inactive.iter().position(|worker| *worker == queue));
+        let chosen = match at {
+            Some(at) => Some(state.inactive.swap_remove(at)),
+            None if queue.is_none() || self.rules.steals => state.inactive.pop(),
+            None => None,
+        };
+        if let Some(worker) = chosen {
+            self.participants.one_more();
+            notifications.task = Some(Arc::clone(factory).worker_task(worker));
+            self.note_inactive(state);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! How results get from the workers to the consumer: the workers store them in outboxes (`outbox`), and the
+//! consumer takes them from there (`delivery`), in a call of `run` or through an iterator (`results`).
+//!
+//! Results are fetched, not sent. How the consumer sleeps when there are none is a part of the protocol in
+//! `control::consumer`.
+
+mod delivery;
+mod outbox;
+mod results;
+
+pub(super) use delivery::Delivery;
+pub(super) use outbox::{BatchEntry, Outboxes};
+pub use results::Results;

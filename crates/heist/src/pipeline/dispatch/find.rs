@@ -1,0 +1,93 @@
+//! Where a worker looks for its next batch: in its own queues, in the queue that all workers share, then in
+//! the queues of the other workers.
+
+use std::ptr;
+
+use super::batch::BoxedBatch;
+use super::queue::{PushEnd, WorkerQueue};
+use crate::pipeline::run::{Run, Steps, WorkerState};
+use crate::pipeline::source::Source;
+use crate::sync::Padded;
+use crate::worker::core::victims;
+
+impl<S, G> Run<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    /// Takes the next batch for a worker. If `steal` is set, it looks in the queues of other workers as well.
+    pub(crate) fn find_batch(
+        &self,
+        worker: usize,
+        state: &WorkerState<S::Item, G::Out>,
+        steal: bool,
+    ) -> Option<BoxedBatch<S::Item>> {
+        let Some(push_end) = &state.push_end else { return self.find_heaviest(worker) };
+        let (queue, shared) = (&self.queues[worker].0, &self.shared_queue.0);
+        let own = match self.local_queues.get(worker) {
+            // The newest batch is still in the cache, and the oldest one is not urgent without an order.
+            None if !self.config.ordered => push_end.pop(),
+            None => queue.take(),
+            Some(local) => local.0.take().or_else(|| {
+                self.announce_moved(queue.move_some(push_end, 1));
+                local.0.take()
+            }),
+        };
+        let own = own.or_else(|| shared.take());
+        if steal { own.or_else(|| self.steal(worker, push_end)) } else { own }
+    }
+
+    /// Announces batches that this worker has moved to its own queue. They were in no queue for a moment, and
+    /// another worker may have become inactive because it did not see them.
+    fn announce_moved(&self, batches: usize) {
+        if batches > 1 && self.config.steals {
+            self.control.batch_pushed(None);
+        }
+    }
+
+    /// Moves half of the batches of the first other worker that has some, and takes one of them.
+    fn steal(&self, worker: usize, push_end: &PushEnd<S::Item>) -> Option<BoxedBatch<S::Item>> {
+        if !self.config.steals {
+            return None;
+        }
+        let steal_from = |queues: &[Padded<WorkerQueue<S::Item>>]| {
+            let move_from = |victim: usize| queues[victim].0.move_some(push_end, 2);
+            let first = worker.min(queues.len());
+            victims(worker, first, queues.len()).map(move_from).find(|&moved| moved > 0)
+        };
+        let moved = steal_from(&self.local_queues).or_else(|| steal_from(&self.queues))?;
+        self.queues[worker].0.count_stolen(moved);
+        self.announce_moved(moved);
+        self.local_queues.get(worker).unwrap_or(&self.queues[worker]).0.take()
+    }
+
+    /// Takes the heaviest batch of all queues that this worker may take from. Of equally heavy ones, it
+    /// prefers its own.
+    fn find_heaviest(&self, worker: usize) -> Option<BoxedBatch<S::Item>> {
+        let (own, shared) = (&self.queues[worker].0, &self.shared_queue.0);
+        loop {
+            let others = self.queues.iter().map(|queue| &queue.0).filter(|_| self.config.steals);
+            // `max_by_key` returns the last of several maxima: `own` comes last.
+            let all = others.chain([shared, own]);
+            let weighed = all.filter_map(|queue| Some((queue.first_weight()?, queue)));
+            let (_, queue) = weighed.max_by_key(|(weight, _)| *weight)?;
+            // Another worker may have taken the batch since.
+            if let Some(batch) = queue.take() {
+                if !ptr::eq(queue, own) && !ptr::eq(queue, shared) {
+                    own.count_stolen(1);
+                }
+                return Some(batch);
+            }
+        }
+    }
+
+    /// Returns whether there is a batch in the queues that this worker may take.
+    pub(crate) fn has_batches_for(&self, worker: usize) -> bool {
+        let mut others = (0..self.queues.len()).filter(|_| self.config.steals);
+        self.queued(worker) > 0
+            || !self.shared_queue.0.is_empty()
+            || others.any(|other| self.queued(other) > 0)
+    }
+}

@@ -1,0 +1,151 @@
+//! A run of a pipeline: what its threads share (`shared`), how it starts and ends (this file), what a worker
+//! does (`worker_task`), and the stages that are applied to each batch (`stage`).
+
+mod shared;
+mod stage;
+mod worker_task;
+
+use std::cell::Cell;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Pipeline;
+use super::control::TaskFactory;
+use super::deliver::Delivery;
+use super::error::{PipelineError, Stage};
+use super::report::Report;
+use super::source::Source;
+use crate::api::pool::Pool;
+use crate::cancel::Follower;
+use crate::panic::{AbortOnUnwind, contain};
+use crate::sync::{Arc, ThreadBuilder, ThreadHandle};
+use crate::worker::wait;
+pub(super) use shared::{Run, WorkerState};
+pub(super) use stage::BoxError;
+pub use stage::{Map, MapBatch, Same, Steps, TryMap};
+
+/// Runs a pipeline to its end, with the calling thread as the consumer, and passes each result to the sink.
+pub(super) fn run_to_end<S, G, E>(
+    pipeline: Pipeline<S, G>,
+    pool: &Pool,
+    mut sink: impl FnMut(G::Out) -> Result<(), E>,
+) -> Result<Report, PipelineError>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+    E: Into<BoxError>,
+{
+    // Other threads may use what the pipeline borrows until every participant has left. Unwinding before that
+    // would free it too early.
+    let guard = AbortOnUnwind;
+    let (run, all_left) = Run::new(pipeline, pool.any_pool());
+    let control = Arc::clone(&run.control);
+    // SAFETY: this function closes the run and waits until every participant has left before it returns, and
+    // it does not unwind before.
+    let producer = unsafe { start(&run) };
+    let failed = deliver(&run, &mut sink);
+    if let Some(error) = failed {
+        control.fail(None, error);
+    }
+    let error = control.close();
+    // SAFETY: the run itself leaves here, once.
+    unsafe { control.leave() };
+    wait::wait(&all_left, control.pool().id());
+    if let Some(producer) = producer {
+        // The thread has left the participants, and ends without using the run again.
+        let _ = producer.join();
+    }
+    let report = run.report();
+    contain(|| drop(run));
+    mem::forget(guard);
+    // If this panics, the panic goes to the caller, and nothing is lost.
+    drop(sink);
+    match error {
+        None => Ok(report),
+        Some(error) => Err(error),
+    }
+}
+
+/// Starts the workers, or the producer thread if the distribution has one. Returns the handle of that thread.
+///
+/// # Safety
+///
+/// What the pipeline borrows must outlive the run: until it is closed and every participant has left.
+pub(super) unsafe fn start<S, G>(run: &Arc<Run<S, G>>) -> Option<ThreadHandle<()>>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    let control = &run.control;
+    let factory: Arc<dyn TaskFactory + '_> = Arc::clone(run) as _;
+    // SAFETY: only the lifetime changes. The reference is dropped when the run is closed, or with the last
+    // participant at the latest, and the caller guarantees that what it borrows exists until then.
+    let factory =
+        unsafe { mem::transmute::<Arc<dyn TaskFactory + '_>, Arc<dyn TaskFactory>>(factory) };
+    control.open(factory);
+    if let Some(token) = &run.config.token {
+        let follower: Arc<dyn Follower> = Arc::clone(control) as _;
+        token.follow(&follower);
+    }
+    control.pool().follow(&run.on_stop);
+    if run.workers_pull() {
+        control.begin();
+        return None;
+    }
+    let (shared, participants) = (Arc::clone(run), Arc::clone(control));
+    let work: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
+        shared.produce();
+        // The thread drops its reference before it leaves, as a worker task does.
+        contain(|| drop(shared));
+        // SAFETY: the thread was counted by `enter` below, before it was started, and leaves once.
+        unsafe { participants.leave() };
+    });
+    // SAFETY: only the lifetime changes. The thread leaves after its last use of what is borrowed, and the
+    // caller guarantees that this exists until the last participant has left.
+    let work =
+        unsafe { mem::transmute::<Box<dyn FnOnce() + Send + '_>, Box<dyn FnOnce() + Send>>(work) };
+    control.enter();
+    match ThreadBuilder::new().name("heist-source".into()).spawn(work) {
+        Ok(thread) => Some(thread),
+        Err(source) => {
+            control.fail(None, PipelineError::Thread { source });
+            // SAFETY: there is no thread that could leave. This call takes its place.
+            unsafe { control.leave() };
+            None
+        }
+    }
+}
+
+/// Passes the results to the sink until there are no more. Returns an error if the sink failed or panicked.
+fn deliver<S, G, E>(
+    run: &Run<S, G>,
+    mut sink: impl FnMut(G::Out) -> Result<(), E>,
+) -> Option<PipelineError>
+where
+    S: Source,
+    G: Steps<S::Item>,
+    E: Into<BoxError>,
+{
+    let mut delivery = Delivery::new(&run.control, &run.outboxes, run.config.ordered);
+    let number = Cell::new(0);
+    let delivered = catch_unwind(AssertUnwindSafe(|| {
+        while let Some(batch) = delivery.next_batch() {
+            number.set(batch.number);
+            for _ in 0..batch.results {
+                sink(delivery.next_result()).map_err(Into::into)?;
+            }
+            delivery.finish_batch(batch);
+        }
+        Ok(())
+    }));
+    contain(|| drop(delivery));
+    match delivered {
+        Ok(Ok(())) => None,
+        Ok(Err(error)) => Some(PipelineError::failed(Stage::Sink, number.get(), error)),
+        Err(payload) => Some(PipelineError::panicked(Stage::Sink, number.get(), payload)),
+    }
+}

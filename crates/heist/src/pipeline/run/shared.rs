@@ -1,0 +1,267 @@
+//! What the threads of a run share.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use super::stage::Steps;
+use super::worker_task::WorkerTask;
+use crate::cancel::Follower;
+use crate::panic::contain;
+use crate::pipeline::Pipeline;
+use crate::pipeline::config::Config;
+use crate::pipeline::control::{Control, Rules, StopFollower, TaskFactory};
+use crate::pipeline::deliver::Outboxes;
+use crate::pipeline::dispatch::{
+    Batch, BoxedBatch, CACHE_LINE, Distribution, PREFETCH_LINES, PushEnd, WorkerQueue,
+};
+use crate::pipeline::report::Report;
+use crate::pipeline::source::{Batcher, Source};
+use crate::sync::{Arc, Mutex, Padded, elapsed, lock, prefetch_for_write};
+use crate::task::{Task, TaskHandle};
+use crate::worker::current::AnyPool;
+
+/// One run of a pipeline, as its worker tasks, its producer thread and its consumer share it.
+pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
+    pub(crate) control: Arc<Control>,
+    pub(crate) outboxes: Arc<Outboxes<G::Out>>,
+    pub(crate) config: Config,
+    pub(crate) steps: G,
+    /// The source. `None` while a thread pulls from it; `control` grants that to one thread at a time.
+    batcher: Padded<Mutex<Option<Batcher<S>>>>,
+    /// The batches that were pushed for each worker.
+    pub(crate) queues: Box<[Padded<WorkerQueue<S::Item>>]>,
+    /// The batches that each worker has moved over from its entry in `queues`, where the producer thread
+    /// pushes. It moves several at once, because they come from the cache of another processor. Other workers
+    /// may steal them until they are processed. Empty if the workers pull.
+    pub(crate) local_queues: Box<[Padded<WorkerQueue<S::Item>>]>,
+    /// The queue that all workers share.
+    pub(crate) shared_queue: Padded<WorkerQueue<S::Item>>,
+    /// The private state of each worker. `None` while a worker task has it.
+    worker_states: Box<[WorkerSlot<S::Item, G::Out>]>,
+    /// The push ends of `queues`, until the producer thread takes them. Empty if the workers pull.
+    push_ends: Mutex<Vec<Option<PushEnd<S::Item>>>>,
+    /// Empty batches on their way from the workers back to the producer thread.
+    spares: Mutex<Vec<BoxedBatch<S::Item>>>,
+    /// Reaches the senders of the source while the source itself is with another thread.
+    source_handle: S::Handle,
+    /// Fails the run if the pool stops.
+    pub(super) on_stop: Arc<dyn Follower>,
+    started: Instant,
+}
+
+/// Keeps the state of a worker while no worker task has it.
+type WorkerSlot<T, R> = Mutex<Option<WorkerState<T, R>>>;
+
+/// The private state of a worker. Its worker task takes it out of the run while it is active.
+pub(crate) struct WorkerState<T, R> {
+    /// The push end of the worker's local queue, or of its own queue if the workers pull. `None` where the
+    /// queues are locked ones.
+    pub(crate) push_end: Option<PushEnd<T>>,
+    /// Empty batches.
+    pub(crate) spares: Vec<BoxedBatch<T>>,
+    /// The results of the batch that is being processed.
+    pub(crate) results: VecDeque<R>,
+    /// The number of batches whose results the worker has stored while the consumer dozed.
+    pub(crate) unannounced: usize,
+    /// How long it has taken lately to cut a batch, in nanoseconds.
+    pub(crate) cut_time: u64,
+    /// When the worker has last read the clock, in nanoseconds since the start of the run.
+    pub(crate) now: u64,
+}
+
+impl<T, R> WorkerState<T, R> {
+    fn new(push_end: Option<PushEnd<T>>) -> Self {
+        Self {
+            push_end,
+            spares: Vec::new(),
+            results: VecDeque::new(),
+            unannounced: 0,
+            cut_time: 0,
+            now: 0,
+        }
+    }
+}
+
+/// The largest number of empty batches that a worker keeps. A guess.
+const MAX_SPARES: usize = 512;
+/// An empty batch is prefetched this many batches before it is needed. A guess.
+const PREFETCH_AHEAD: usize = 4;
+
+impl<S: Source, G: Steps<S::Item>> Run<S, G> {
+    /// Makes a run with no active worker. The handle becomes ready when every participant has left.
+    pub(crate) fn new(
+        pipeline: Pipeline<S, G>,
+        pool: Arc<dyn AnyPool>,
+    ) -> (Arc<Self>, TaskHandle<Vec<()>>) {
+        let Pipeline { mut source, steps, config } = pipeline;
+        let workers = pool.workers();
+        let workers_pull = config.distribution == Distribution::Pull;
+        let rules = Rules {
+            max_batches: config.in_flight,
+            max_weight: config.weight.map(|weight| weight as u64),
+            ordered: config.ordered,
+            workers_pull,
+            steals: config.steals,
+        };
+        let (control, all_left) = Control::new(rules, pool);
+        let source_handle = source.attach(&control);
+        let on_stop: Arc<dyn Follower> = Arc::new(StopFollower(Arc::clone(&control)));
+        let heaviest_first = S::WEIGHED && !config.ordered;
+        let queue = |_| match heaviest_first {
+            true => (Padded(WorkerQueue::locked(true)), None),
+            false => {
+                let (queue, push_end) = WorkerQueue::new();
+                (Padded(queue), Some(push_end))
+            }
+        };
+        let (queues, mut push_ends): (Vec<_>, Vec<_>) = (0..workers).map(queue).unzip();
+        let (mut local_queues, mut own_ends) = (Vec::new(), Vec::new());
+        if workers_pull {
+            // Each worker pushes to its own queue. No other thread does.
+            std::mem::swap(&mut push_ends, &mut own_ends);
+        } else {
+            (local_queues, own_ends) = (0..workers).map(queue).unzip();
+        }
+        let state = |push_end| Mutex::new(Some(WorkerState::new(push_end)));
+        let run = Self {
+            control,
+            outboxes: Arc::new(Outboxes::new(workers, config.ordered)),
+            steps,
+            batcher: Padded(Mutex::new(Some(Batcher::new(source, config.batch)))),
+            config,
+            queues: queues.into(),
+            shared_queue: Padded(WorkerQueue::locked(heaviest_first)),
+            local_queues: local_queues.into(),
+            worker_states: own_ends.into_iter().map(state).collect(),
+            push_ends: Mutex::new(push_ends),
+            spares: Mutex::new(Vec::new()),
+            source_handle,
+            on_stop,
+            started: Instant::now(),
+        };
+        (Arc::new(run), all_left)
+    }
+
+    /// Returns the nanoseconds since the start of the run.
+    pub(crate) fn now(&self) -> u64 {
+        elapsed(self.started)
+    }
+
+    /// Takes the source. The calling thread has been granted a pull.
+    pub(crate) fn take_batcher(&self) -> Batcher<S> {
+        lock(&self.batcher.0).take().expect("one thread at a time is granted a pull")
+    }
+
+    /// Puts the source back.
+    pub(crate) fn put_batcher(&self, batcher: Batcher<S>) {
+        *lock(&self.batcher.0) = Some(batcher);
+    }
+
+    /// Takes the push ends of all workers' queues. The producer thread calls this once.
+    pub(crate) fn take_push_ends(&self) -> Vec<Option<PushEnd<S::Item>>> {
+        std::mem::take(&mut *lock(&self.push_ends))
+    }
+
+    /// Takes the state of a worker, for its worker task.
+    pub(super) fn take_worker_state(&self, worker: usize) -> WorkerState<S::Item, G::Out> {
+        lock(&self.worker_states[worker]).take().expect("a worker has one worker task")
+    }
+
+    /// Puts the state of a worker back.
+    pub(super) fn put_worker_state(&self, worker: usize, state: WorkerState<S::Item, G::Out>) {
+        *lock(&self.worker_states[worker]) = Some(state);
+    }
+
+    /// Returns whether the workers pull from the source themselves.
+    pub(super) fn workers_pull(&self) -> bool {
+        self.config.distribution == Distribution::Pull
+    }
+
+    /// Returns how many batches are queued for a worker.
+    pub(crate) fn queued(&self, worker: usize) -> usize {
+        let local = self.local_queues.get(worker).map_or(0, |queue| queue.0.len());
+        self.queues[worker].0.len() + local
+    }
+
+    /// Returns an empty batch: one of those that this thread has, or one that the workers have returned, or a
+    /// new one.
+    pub(crate) fn empty_batch(&self, spares: &mut Vec<BoxedBatch<S::Item>>) -> BoxedBatch<S::Item> {
+        if !self.workers_pull() {
+            if spares.is_empty() {
+                std::mem::swap(&mut *lock(&self.spares), spares);
+            }
+            // These batches were last used on another processor. They should be in this one's cache when they
+            // are needed.
+            if let Some(soon) = spares.len().checked_sub(PREFETCH_AHEAD).map(|at| &spares[at]) {
+                let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
+                let lines = bytes.div_ceil(CACHE_LINE).min(PREFETCH_LINES);
+                let first = soon.items.as_ptr().cast::<u8>();
+                (0..lines)
+                    .for_each(|line| prefetch_for_write(first.wrapping_add(CACHE_LINE * line)));
+            }
+            if let Some(later) = spares.len().checked_sub(2 * PREFETCH_AHEAD).map(|at| &spares[at])
+            {
+                prefetch_for_write(&raw const **later);
+            }
+        }
+        spares.pop().unwrap_or_else(Batch::boxed)
+    }
+
+    /// Keeps an empty batch for later, with the worker or for the producer thread.
+    pub(super) fn recycle(
+        &self,
+        batch: BoxedBatch<S::Item>,
+        spares: &mut Vec<BoxedBatch<S::Item>>,
+    ) {
+        let few = (self.config.in_flight / (2 * self.queues.len())).clamp(1, MAX_SPARES);
+        if !self.workers_pull() {
+            spares.push(batch);
+            if spares.len() >= few {
+                lock(&self.spares).append(spares);
+            }
+        } else if spares.len() < few {
+            spares.push(batch);
+        }
+    }
+
+    /// Returns what the run has done so far.
+    pub(crate) fn report(&self) -> Report {
+        let mut report = self.control.report(self.started);
+        report.per_worker = self.queues.iter().map(|queue| queue.report()).collect();
+        for worker in &mut report.per_worker {
+            worker.waited = report.elapsed.saturating_sub(worker.busy);
+            report.steals += worker.steals;
+        }
+        report
+    }
+}
+
+impl<S: Source, G: Steps<S::Item>> Drop for Run<S, G> {
+    /// Drops the batches that were not processed, one by one: the drop of an item is the user's code and may
+    /// panic.
+    fn drop(&mut self) {
+        for queue in self.queues.iter().chain(&self.local_queues).chain([&self.shared_queue]) {
+            while let Some(batch) = queue.0.take() {
+                contain(|| drop(batch));
+            }
+        }
+    }
+}
+
+impl<S, G> TaskFactory for Run<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    fn worker_task(self: Arc<Self>, worker: usize) -> Task {
+        // SAFETY: `start` requires that what the pipeline borrows outlives the last participant. The task was
+        // counted as a participant before this call, and it leaves after its last use of the run.
+        unsafe { Task::detached_borrowing(WorkerTask::new(self, worker)) }
+    }
+
+    fn run_ended(&self) {
+        S::close(&self.source_handle);
+    }
+}

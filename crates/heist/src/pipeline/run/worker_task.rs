@@ -1,0 +1,192 @@
+//! The worker task: a task of the pool that finds batches of one run, processes them and stores the results.
+//!
+//! It ends when it finds nothing to do, and a new one is started when there is something. So no worker of the
+//! pool is kept waiting for a pipeline.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::shared::{Run, WorkerState};
+use super::stage::{FailedStage, Steps};
+use crate::panic::{PanicHook, contain};
+use crate::pipeline::deliver::BatchEntry;
+use crate::pipeline::dispatch::{Batch, BoxedBatch};
+use crate::pipeline::error::{PipelineError, Stage};
+use crate::pipeline::source::Source;
+use crate::sync::{Arc, pause};
+use crate::task::{DetachedTask, End, Refusal, Task};
+
+/// A worker reads the clock after about this many nanoseconds, if batches take as long as they have lately. A
+/// guess: several times the cost of reading it.
+const CLOCK_INTERVAL: u64 = 20_000;
+/// A worker reads the clock after this many batches at the latest.
+const MAX_BETWEEN_CLOCKS: u64 = 256;
+/// After this many nanoseconds, a worker task lets other tasks of the pool run. A guess.
+const TIME_SLICE: u64 = 1_000_000;
+/// Before it ends, a worker task looks this often whether there is a batch in the queues for it: for some
+/// microseconds.
+const SPINS_BEFORE_END: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
+
+/// The worker task of one worker.
+pub(super) struct WorkerTask<S: Source, G: Steps<S::Item>> {
+    run: Arc<Run<S, G>>,
+    worker: usize,
+    /// Whether there is more to do after other tasks have had their turn.
+    again: bool,
+}
+
+impl<S: Source, G: Steps<S::Item>> WorkerTask<S, G> {
+    pub(super) fn new(run: Arc<Run<S, G>>, worker: usize) -> Self {
+        Self { run, worker, again: false }
+    }
+}
+
+impl<S, G> DetachedTask for WorkerTask<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    fn run(&mut self, _: &Arc<PanicHook>) -> End {
+        self.again = self.run.work(self.worker);
+        End::Completed
+    }
+
+    fn refuse(&mut self, _: Refusal) -> u64 {
+        self.run.control.fail(None, PipelineError::Stopped);
+        1
+    }
+
+    fn finish(self) {
+        let control = Arc::clone(&self.run.control);
+        if self.again {
+            let next = Self::new(self.run, self.worker);
+            // SAFETY: the new task takes this one's place among the participants, and leaves instead of it.
+            return control.pool().push_remote(unsafe { Task::detached_borrowing(next) });
+        }
+        // The task drops its reference before it leaves: if that is the last one, this drops the user's
+        // closures, which may borrow what is only guaranteed to exist until the last participant has left.
+        let run = self.run;
+        contain(|| drop(run));
+        // SAFETY: `activate` has counted the task as a participant, and it leaves once.
+        unsafe { control.leave() };
+    }
+}
+
+impl<S, G> Run<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    /// Processes batches as this worker, until there are none or the time slice ends. Returns whether there
+    /// is more to do.
+    fn work(&self, worker: usize) -> bool {
+        let mut state = self.take_worker_state(worker);
+        state.now = self.now();
+        let slice_ends = state.now.saturating_add(TIME_SLICE);
+        loop {
+            if self.control.discards_all() || state.now > slice_ends {
+                self.put_worker_state(worker, state);
+                return !self.control.discards_all();
+            }
+            // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
+            let found_work = if self.workers_pull() {
+                self.process_some(worker, &mut state, false)
+                    || self.pull(worker, &mut state)
+                    || self.process_some(worker, &mut state, true)
+            } else {
+                self.process_some(worker, &mut state, true) || self.spin_for_batches(worker)
+            };
+            if !found_work {
+                // W1. The state is put back first: once the worker is inactive, a new task may be started for
+                // it.
+                self.put_worker_state(worker, state);
+                if self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
+                    return false;
+                }
+                state = self.take_worker_state(worker);
+                state.now = self.now();
+            }
+        }
+    }
+
+    /// Processes batches until there are none, or until it is time to read the clock. Returns whether there
+    /// were any.
+    fn process_some(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        steal: bool,
+    ) -> bool {
+        let queue = &self.queues[worker].0;
+        let most = CLOCK_INTERVAL
+            .checked_div(queue.batch_time())
+            .unwrap_or(1)
+            .clamp(1, MAX_BETWEEN_CLOCKS);
+        let mut done = 0;
+        while done < most {
+            let Some(batch) = self.find_batch(worker, state, steal) else { break };
+            if done == 0 {
+                queue.begin_work(state.now);
+            }
+            done += 1;
+            self.process(worker, batch, state);
+        }
+        if done > 0 {
+            state.now = self.now();
+            queue.end_work(state.now, done);
+        }
+        done > 0
+    }
+
+    /// Waits for a moment, and returns whether a batch has come. To end and to be started again costs more,
+    /// above all for the thread that starts the task.
+    fn spin_for_batches(&self, worker: usize) -> bool {
+        (0..SPINS_BEFORE_END).any(|_| {
+            pause();
+            self.has_batches_for(worker)
+        })
+    }
+
+    /// Applies the stages to a batch, and stores the results in the worker's outbox.
+    fn process(
+        &self,
+        worker: usize,
+        mut batch: BoxedBatch<S::Item>,
+        state: &mut WorkerState<S::Item, G::Out>,
+    ) {
+        let Batch { number, weight, items } = &mut *batch;
+        let (number, weight) = (*number, *weight);
+        if number >= self.control.cutoff() {
+            return contain(|| drop(batch));
+        }
+        let results = &mut state.results;
+        let failed_stage = FailedStage::default();
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let applied = self.steps.apply(items, &failed_stage, &mut |result| {
+                results.push_back(result);
+                Ok(())
+            });
+            items.clear();
+            applied
+        }));
+        let stage = Stage::Map(failed_stage.get().max(1));
+        let error = match outcome {
+            Ok(Ok(())) => {
+                let entry = BatchEntry { number, weight, results: results.len() };
+                self.queues[worker].0.count_processed();
+                // R1.
+                self.outboxes.store(worker, entry, results);
+                self.control.results_stored(number, &mut state.unannounced);
+                return self.recycle(batch, &mut state.spares);
+            }
+            Ok(Err(error)) => PipelineError::failed(stage, number, error),
+            Err(payload) => PipelineError::panicked(stage, number, payload),
+        };
+        contain(|| results.clear());
+        contain(|| drop(batch));
+        self.control.fail(Some(number), error);
+    }
+}

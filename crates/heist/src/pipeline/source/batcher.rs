@@ -1,0 +1,118 @@
+//! Cuts the items of the source into batches.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::{Filled, Source};
+use crate::panic::contain;
+use crate::pipeline::control::{AfterPull, Grant};
+use crate::pipeline::error::{PipelineError, Stage};
+use crate::pipeline::run::BoxError;
+
+/// The source, with what is kept between two batches.
+pub(crate) struct Batcher<S: Source> {
+    source: S,
+    /// Items in a batch, at most.
+    size: usize,
+    /// An item that did not fit within the weight limit, and its weight.
+    held: Option<(S::Item, u64)>,
+    /// Holds one item while the user's code weighs it. It is empty otherwise.
+    weighing: Vec<S::Item>,
+}
+
+/// What the batcher says after a batch.
+pub(super) enum Outcome {
+    /// The source may have more items.
+    More,
+    /// The source has no items at the moment, and will announce new ones.
+    Pending,
+    /// The source has no more items.
+    End,
+    /// The next item, of this weight, does not fit.
+    TooHeavy(u64),
+    /// The source returned an error.
+    Failed(BoxError),
+    /// The source, or the user's weight function, panicked.
+    Panicked(Box<dyn Any + Send>),
+}
+
+impl Outcome {
+    /// Converts it to what `control` is told, with the weight of the next item if that did not fit. `batch`
+    /// is the number of the batch that was being cut.
+    pub(super) fn into_after_pull(self, batch: u64) -> (AfterPull, u64) {
+        match self {
+            Self::More => (AfterPull::More, 0),
+            Self::Pending => (AfterPull::Pending, 0),
+            Self::End => (AfterPull::End, 0),
+            Self::TooHeavy(weight) => (AfterPull::More, weight),
+            Self::Failed(error) => {
+                (AfterPull::Failed(PipelineError::failed(Stage::Source, batch, error)), 0)
+            }
+            Self::Panicked(payload) => {
+                (AfterPull::Failed(PipelineError::panicked(Stage::Source, batch, payload)), 0)
+            }
+        }
+    }
+}
+
+impl<S: Source> Batcher<S> {
+    pub(crate) fn new(source: S, size: usize) -> Self {
+        Self { source, size, held: None, weighing: Vec::new() }
+    }
+
+    /// Fills a batch within what the grant leaves, and notes the weight in the grant. Whatever the outcome
+    /// is, the items that are in the batch are to be processed.
+    pub(super) fn cut(&mut self, batch: &mut Vec<S::Item>, grant: &mut Grant) -> Outcome {
+        let filled = catch_unwind(AssertUnwindSafe(|| {
+            if S::WEIGHED { self.fill_by_weight(batch, grant) } else { self.fill(batch) }
+        }));
+        filled.unwrap_or_else(|payload| {
+            contain(|| self.weighing.clear());
+            Outcome::Panicked(payload)
+        })
+    }
+
+    fn fill(&mut self, batch: &mut Vec<S::Item>) -> Outcome {
+        match self.source.fill(batch, self.size) {
+            Filled::More => Outcome::More,
+            Filled::Pending => Outcome::Pending,
+            Filled::End => Outcome::End,
+            Filled::Failed(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn fill_by_weight(&mut self, batch: &mut Vec<S::Item>, grant: &mut Grant) -> Outcome {
+        while batch.len() < self.size {
+            let (item, weight) = match self.held.take() {
+                Some(held) => held,
+                None => match self.weigh_next() {
+                    Ok(weighed) => weighed,
+                    Err(outcome) => return outcome,
+                },
+            };
+            if weight > grant.weight && !grant.nothing_in_flight {
+                self.held = Some((item, weight));
+                return Outcome::TooHeavy(weight);
+            }
+            batch.push(item);
+            grant.weight = grant.weight.saturating_sub(weight);
+            grant.taken = grant.taken.saturating_add(weight);
+            grant.nothing_in_flight = false;
+        }
+        Outcome::More
+    }
+
+    fn weigh_next(&mut self) -> Result<(S::Item, u64), Outcome> {
+        let filled = self.source.fill(&mut self.weighing, 1);
+        if let Filled::Failed(error) = filled {
+            return Err(Outcome::Failed(error));
+        }
+        // The item stays in `weighing` meanwhile: the user's code may panic, and then `cut` drops it.
+        let weight = self.weighing.first().map(|item| self.source.weight(item));
+        match (self.weighing.pop().zip(weight), filled) {
+            (Some(weighed), _) => Ok(weighed),
+            (None, Filled::Pending) => Err(Outcome::Pending),
+            (None, _) => Err(Outcome::End),
+        }
+    }
+}

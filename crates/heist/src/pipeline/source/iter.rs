@@ -1,0 +1,119 @@
+//! Sources that iterate.
+
+use std::io::{self, BufRead};
+
+use super::{Filled, Source};
+use crate::pipeline::Pipeline;
+use crate::pipeline::config::Config;
+use crate::pipeline::control::Control;
+use crate::pipeline::run::{BoxError, Same};
+use crate::pipeline::sealed::Sealed;
+use crate::sync::Arc;
+
+/// The items of an iterator. See [`Pipeline::new`].
+#[derive(Debug)]
+pub struct Items<I>(I);
+
+impl<I> Sealed for Items<I> {}
+
+impl<I: Iterator> Source for Items<I> {
+    type Item = I::Item;
+    type Handle = ();
+
+    fn attach(&mut self, _: &Arc<Control>) {}
+
+    #[inline]
+    fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize) -> Filled {
+        let before = batch.len();
+        // For an iterator whose length can be trusted, `extend` compiles to a loop without capacity checks.
+        batch.extend(self.0.by_ref().take(most));
+        if batch.len() - before < most { Filled::End } else { Filled::More }
+    }
+}
+
+/// The items of an iterator over results. See [`Pipeline::try_new`].
+#[derive(Debug)]
+pub struct Tried<I>(I);
+
+impl<I> Sealed for Tried<I> {}
+
+impl<I, T, E> Source for Tried<I>
+where
+    I: Iterator<Item = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    type Item = T;
+    type Handle = ();
+
+    fn attach(&mut self, _: &Arc<Control>) {}
+
+    fn fill(&mut self, batch: &mut Vec<T>, most: usize) -> Filled {
+        for _ in 0..most {
+            match self.0.next() {
+                Some(Ok(item)) => batch.push(item),
+                Some(Err(error)) => return Filled::Failed(error.into()),
+                None => return Filled::End,
+            }
+        }
+        Filled::More
+    }
+}
+
+impl<I: Iterator> Pipeline<Items<I>> {
+    /// Makes a pipeline from anything that can be iterated over. The iterator may block, and it may panic.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let report = Pipeline::new(vec!["a", "b"]).run(&pool, |item| println!("{item}"))?;
+    /// assert_eq!(report.items, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(items: impl IntoIterator<IntoIter = I>) -> Self {
+        Self { source: Items(items.into_iter()), steps: Same, config: Config::new() }
+    }
+}
+
+impl<I, T, E> Pipeline<Tried<I>>
+where
+    I: Iterator<Item = Result<T, E>>,
+    E: Into<BoxError>,
+{
+    /// Makes a pipeline from an iterator over results. The first error ends the run, after the items that
+    /// came before it.
+    ///
+    /// ```
+    /// use heist::pipeline::{Pipeline, Stage};
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let mut seen = Vec::new();
+    /// let source = [Ok(1), Ok(2), Err("the line is dead"), Ok(4)];
+    /// let error = Pipeline::try_new(source).ordered().run(&pool, |n| seen.push(n)).unwrap_err();
+    /// assert_eq!(error.stage(), Some(Stage::Source));
+    /// assert_eq!(seen, [1, 2]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn try_new(items: impl IntoIterator<IntoIter = I>) -> Self {
+        Self { source: Tried(items.into_iter()), steps: Same, config: Config::new() }
+    }
+}
+
+impl<B: BufRead> Pipeline<Tried<io::Lines<B>>> {
+    /// Makes a pipeline from the lines of a reader, without their line endings. An error of the reader ends
+    /// the run.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let numbers = Pipeline::lines("1\n2\n3\n".as_bytes()).try_map(|line| line.parse::<u32>());
+    /// let mut sum = 0;
+    /// numbers.run(&pool, |n| sum += n)?;
+    /// assert_eq!(sum, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lines(reader: B) -> Self {
+        Self::try_new(reader.lines())
+    }
+}

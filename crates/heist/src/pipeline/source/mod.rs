@@ -1,0 +1,67 @@
+//! Where the items of a pipeline come from: iterators (`iter`) and senders (`feed`), each with weights or
+//! without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so.
+
+mod batcher;
+mod feed;
+mod iter;
+mod pull;
+mod weighed;
+
+use super::control::Control;
+use super::run::BoxError;
+use super::sealed::Sealed;
+use crate::sync::Arc;
+pub(super) use batcher::Batcher;
+pub use feed::{Feed, SendError, Sender};
+pub use iter::{Items, Tried};
+pub use weighed::Weighed;
+
+/// The source of a pipeline's items.
+///
+/// Sources are made by [`Pipeline::new`](super::Pipeline::new) and the other constructors of
+/// [`Pipeline`](super::Pipeline). The trait cannot be implemented outside of this crate.
+pub trait Source: Sealed {
+    /// The type of the items.
+    type Item;
+
+    /// Whether each item has a weight.
+    #[doc(hidden)]
+    const WEIGHED: bool = false;
+
+    /// Adds at least one item and at most `most` items to a batch, unless there are none. It may block,
+    /// panic, and run the user's code.
+    #[doc(hidden)]
+    fn fill(&mut self, batch: &mut Vec<Self::Item>, most: usize) -> Filled;
+
+    /// Returns the weight of an item.
+    #[doc(hidden)]
+    fn weight(&self, _: &Self::Item) -> u64 {
+        0
+    }
+
+    /// Reaches the senders of the source when the run has ended, whichever thread has the source.
+    #[doc(hidden)]
+    type Handle: Send + Sync;
+
+    /// Tells the source which run to notify of new items after a [`Filled::Pending`].
+    #[doc(hidden)]
+    fn attach(&mut self, control: &Arc<Control>) -> Self::Handle;
+
+    /// Tells the senders of the source that the run has ended.
+    #[doc(hidden)]
+    fn close(_: &Self::Handle) {}
+}
+
+/// What a source says after it has added items to a batch.
+#[derive(Debug)]
+pub enum Filled {
+    /// There may be more items.
+    More,
+    /// There are no items at the moment. The source will notify the run when there are some, or when it has
+    /// ended.
+    Pending,
+    /// There are no more items.
+    End,
+    /// The source failed, and there are no more items.
+    Failed(BoxError),
+}

@@ -1,0 +1,124 @@
+//! How a thread takes batches from the source (steps S1 to S3 of `../README.md`), and how many a worker takes
+//! at once.
+
+use super::Source;
+use super::batcher::{Batcher, Outcome};
+use crate::pipeline::control::{Grant, PullPermission, Pulled};
+use crate::pipeline::dispatch::BoxedBatch;
+use crate::pipeline::run::{Run, Steps, WorkerState};
+use crate::sync::pause;
+
+/// A worker takes batches for about this many nanoseconds of work from the source at once, if the source
+/// gives them as fast. That is long enough that the cost of getting access to the source does not count, and
+/// short enough that the other workers need not wait for long. A guess.
+const PULL_TIME: u64 = 60_000;
+/// A worker takes at most this many bytes of items at once. With more, the first items would no longer be in
+/// the processor's own caches when the last ones are cut. A guess.
+const PULL_BYTES: usize = 128 << 10;
+/// A worker that finds another one pulling looks this often whether that one has finished, before it gives
+/// up: for some tens of microseconds.
+const SPINS_AT_SOURCE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
+
+impl<S, G> Run<S, G>
+where
+    S: Source + Send,
+    S::Item: Send,
+    G: Steps<S::Item>,
+    G::Out: Send,
+{
+    /// Takes batches from the source to the worker's queue. Returns `false` if the worker has nothing to do
+    /// here.
+    pub(crate) fn pull(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
+        // S1.
+        let mut grant = match self.control.try_pull() {
+            PullPermission::Granted(grant) => grant,
+            PullPermission::Busy => {
+                let free = self.wait_for_source();
+                state.now = self.now();
+                return free;
+            }
+            PullPermission::Denied => return false,
+        };
+        let most = self.batches_per_pull(worker, state, grant.batches);
+        let (queue, push_end) = (&self.queues[worker].0, state.push_end.as_ref());
+        let mut batcher = self.take_batcher();
+        // S2.
+        let push = |batch, last: bool| {
+            queue.push(push_end, batch);
+            // The last batch is for this worker. Any other one is announced, because it may take long to cut
+            // the next.
+            if !last {
+                self.control.batch_pushed(None);
+            }
+        };
+        let pulled = self.cut_batches(&mut batcher, &mut grant, most, &mut state.spares, push);
+        // S3.
+        self.put_batcher(batcher);
+        let began = std::mem::replace(&mut state.now, self.now());
+        state.cut_time = (state.now - began) / pulled.batches.max(1);
+        self.control.finish_pull(pulled, false);
+        true
+    }
+
+    /// Cuts at most `most` batches, and pushes each of them before it cuts the next (S2). `push` gets the
+    /// batch, and whether it is the last one.
+    pub(crate) fn cut_batches(
+        &self,
+        batcher: &mut Batcher<S>,
+        grant: &mut Grant,
+        most: usize,
+        spares: &mut Vec<BoxedBatch<S::Item>>,
+        push: impl Fn(BoxedBatch<S::Item>, bool),
+    ) -> Pulled {
+        let (mut batches, mut items) = (0, 0);
+        let (after, next_weight) = loop {
+            let mut batch = self.empty_batch(spares);
+            let before = grant.taken;
+            let outcome = batcher.cut(&mut batch.items, grant);
+            let number = grant.next_batch + batches;
+            if batch.items.is_empty() {
+                spares.push(batch);
+                break outcome.into_after_pull(number);
+            }
+            batch.number = number;
+            batch.weight = grant.taken - before;
+            items += batch.items.len() as u64;
+            batches += 1;
+            let enough = batches == most as u64 || self.control.discards_all();
+            let last = enough || !matches!(outcome, Outcome::More);
+            push(batch, last);
+            if last {
+                break outcome.into_after_pull(number);
+            }
+        };
+        Pulled { batches, items, weight: grant.taken, next_weight, after }
+    }
+
+    /// Returns how many batches a worker takes from the source at once: the other workers should not wait for
+    /// the source any longer than this worker needs to process the batches.
+    fn batches_per_pull(
+        &self,
+        worker: usize,
+        state: &WorkerState<S::Item, G::Out>,
+        room: usize,
+    ) -> usize {
+        let workers = self.queues.len();
+        let batch_time = self.queues[worker].0.batch_time();
+        // Without stealing, batches that are queued while the source takes long would be this worker's alone.
+        if workers == 1 || !self.config.steals || batch_time == 0 {
+            return 1;
+        }
+        let in_time = PULL_TIME / batch_time.max(state.cut_time);
+        let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
+        let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
+        in_time.min(room / (2 * workers)).min(PULL_BYTES / bytes.max(1)).max(1)
+    }
+
+    /// Waits for a moment while another thread pulls, and returns whether that one has finished.
+    fn wait_for_source(&self) -> bool {
+        (0..SPINS_AT_SOURCE).any(|_| {
+            pause();
+            !self.control.is_pulling()
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Sources whose items have weights.
+
+use super::{Filled, Source};
+use crate::pipeline::Pipeline;
+use crate::pipeline::control::Control;
+use crate::pipeline::sealed::Sealed;
+use crate::sync::Arc;
+
+/// A source with a function that weighs its items. See [`Pipeline::weigh`].
+#[derive(Debug)]
+pub struct Weighed<S, W> {
+    source: S,
+    weigh: W,
+}
+
+impl<S, W> Sealed for Weighed<S, W> {}
+
+impl<S, W> Source for Weighed<S, W>
+where
+    S: Source,
+    W: Fn(&S::Item) -> usize,
+{
+    type Item = S::Item;
+    type Handle = S::Handle;
+
+    const WEIGHED: bool = true;
+
+    fn fill(&mut self, batch: &mut Vec<S::Item>, most: usize) -> Filled {
+        self.source.fill(batch, most)
+    }
+
+    fn weight(&self, item: &S::Item) -> u64 {
+        (self.weigh)(item) as u64
+    }
+
+    fn attach(&mut self, control: &Arc<Control>) -> S::Handle {
+        self.source.attach(control)
+    }
+
+    fn close(handle: &S::Handle) {
+        S::close(handle);
+    }
+}
+
+impl<S: Source, G> Pipeline<S, G> {
+    /// Also bounds the weight in flight, for example in bytes.
+    ///
+    /// A batch ends where the next item would exceed the limit. An item that is heavier than the limit is in
+    /// flight alone. One item beyond the limit may have been taken from the source: the one that has been
+    /// weighed, and for which there is no room yet.
+    ///
+    /// Unless results are [ordered](Self::ordered), heavy batches are processed before light ones, so that no
+    /// heavy batch is left for the end.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let pages = (1..100).map(|n| vec![0_u8; n * 100]);
+    /// let report = Pipeline::new(pages).weigh(|page| page.len(), 20_000).run(&pool, |_| ())?;
+    /// assert!(report.largest_weight <= 20_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn weigh<W>(self, weigh: W, limit: usize) -> Pipeline<Weighed<S, W>, G>
+    where
+        W: Fn(&S::Item) -> usize,
+    {
+        let Self { source, steps, mut config } = self;
+        config.weight = Some(limit);
+        Pipeline { source: Weighed { source, weigh }, steps, config }
+    }
+}
