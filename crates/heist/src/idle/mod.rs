@@ -1,26 +1,28 @@
-//! What a worker does with nothing to do, and who wakes it. `README.md` has the protocol with its
-//! argument; the comments here name its steps.
+//! Which workers search and sleep, which of them is woken for new work, and when the pool ends.
+//!
+//! `README.md` has the protocol with its argument. The comments here name its steps.
 
 use crate::order;
 use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Padded, full_fence, lock};
 use crate::task::listener::Listener;
 
-/// One sleeping worker. The lowest 16 bits count them.
+/// One sleeping worker. The lowest 16 bits of the word count the sleepers.
 const SLEEPER: u64 = 1;
-/// One worker that looks for work: the next 16 bits.
+/// One worker that searches for work. The next 16 bits count the searchers.
 const SEARCHER: u64 = 1 << 16;
-/// One thread with unfinished tasks on its stack that sleeps, or has given its core away: the next
-/// 30 bits. While there is one, the pool has not come to its end.
+/// One thread that is away: it has unfinished tasks on its stack, and sleeps or has handed its core to another
+/// thread. A task in a broadcast queue counts as one as well. The next 30 bits count them. The pool does not end
+/// while the count is not zero.
 const AWAY: u64 = 1 << 32;
-/// The pool takes in nothing more from outside.
+/// The pool accepts no more tasks from outside.
 const STOPPING: u64 = 1 << 62;
-/// The pool has come to its end.
+/// The pool has ended: all workers sleep, and there is no more work.
 const ENDED: u64 = 1 << 63;
 
-/// The most workers: what the counts above can count.
+/// The largest number of workers: the counts above have 16 bits.
 pub(crate) const MAX_WORKERS: usize = 0xFFFF;
 
-/// The counts and flags of a moment.
+/// One value of the word: the counts and flags at some moment.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
@@ -37,122 +39,127 @@ impl Word {
         (self.0 & (STOPPING - 1)) / AWAY
     }
 
-    fn is(self, flag: u64) -> bool {
+    fn has(self, flag: u64) -> bool {
         self.0 & flag != 0
     }
 }
 
-/// Who sleeps, who searches, and whether the pool is coming to its end.
+/// The idle state of a pool: which workers sleep, how many search, and whether the pool is stopping or has ended.
 pub(crate) struct Idle {
-    /// Sleepers change under the lock of `asleep`, and so do the flags; searchers come and go, and
-    /// threads step aside, without it.
+    /// The counts and flags. The number of sleepers and the flags change only under the lock of `asleep`. The number
+    /// of searchers and the number of threads that are away also change without it.
     ///
-    /// Ordering: relaxed, everywhere. What must be ordered is, by the fences and by that lock.
+    /// Ordering: relaxed, everywhere. The fences and that lock order what must be ordered.
     word: Padded<AtomicU64>,
-    /// The sleepers, the latest last: it is called first, its cache is the warmest.
+    /// The sleepers. The one that fell asleep last is at the end and is woken first, because its cache is the warmest.
     asleep: Mutex<Vec<Arc<Listener>>>,
+    /// The number of workers that must sleep before the pool ends: all but attached threads.
     workers: u64,
-    /// So many may search at once: half of the workers, and always one, unless it is said otherwise.
-    most: u64,
-    /// Do searchers count? If not, every submission calls a sleeper.
-    patient: bool,
+    /// The largest number of workers that may start to search: half of the workers and at least one, or no limit.
+    max_searchers: u64,
+    /// Does a push rely on a searcher that finds the task? If not, every push wakes a sleeper, and workers do not
+    /// search.
+    relies_on_searchers: bool,
 }
 
-/// Why a worker is up again.
+/// Why a worker does not sleep any more.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeReason {
-    /// There was something to do after all. It is a searcher.
+    /// The worker itself found work, or what it waits for is done. It is now a searcher.
     Early,
-    /// Somebody has called it. It is a searcher.
+    /// Another thread has woken it to search for work. It is now a searcher.
     Called,
-    /// The pool has come to its end.
+    /// The pool has ended.
     Ended,
-    /// The pool has come to its end, and this worker was the one to find out. It must sweep.
+    /// The pool has ended, and this worker has detected it. It must sweep (step E4).
     EndedHere,
 }
 
-/// What a submitter has found.
+/// What a thread that has pushed a task learns from the idle state.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Announced {
-    /// Somebody will look, or all are busy.
+    /// No sleeper had to be woken: a searcher will find the task, or all workers are busy.
     Quiet,
-    /// A sleeper has been called.
+    /// A sleeper was woken.
     Called,
-    /// The pool has come to its end. Whoever submitted from outside must sweep.
+    /// The pool has ended. A thread that pushed from outside must sweep (step E4).
     Ended,
 }
 
 impl Idle {
-    pub(crate) fn new(workers: usize, patient: bool) -> Self {
-        debug_assert!(workers <= MAX_WORKERS, "counted in 16 bits");
+    /// Returns the state of a pool in which no worker sleeps. `relies_on_searchers` is `Queues::PATIENT`.
+    pub(crate) fn new(workers: usize, relies_on_searchers: bool) -> Self {
+        debug_assert!(workers <= MAX_WORKERS, "sleepers and searchers are counted in 16 bits");
         Self {
             word: Padded(AtomicU64::new(0)),
             asleep: Mutex::new(Vec::with_capacity(workers)),
             workers: workers as u64,
-            most: (workers as u64 / 2).max(1),
-            patient,
+            max_searchers: (workers as u64 / 2).max(1),
+            relies_on_searchers,
         }
     }
 
-    /// Likewise, where all may search.
+    /// Lets all workers search at once.
     pub(crate) fn where_all_search(self) -> Self {
-        Self { most: u64::MAX, ..self }
+        Self { max_searchers: u64::MAX, ..self }
     }
 
     fn word(&self) -> Word {
         Word(self.word.load(Ordering::Relaxed))
     }
 
-    /// Something was put into a queue (steps P2 to P4).
+    /// Wakes a sleeper if needed, after a task was pushed to a queue (steps P2 to P4).
     #[inline]
     pub(crate) fn work_added(&self) -> Announced {
         full_fence(order::SUBMIT);
         let now = self.word();
-        if now.is(ENDED) {
+        if now.has(ENDED) {
             return Announced::Ended;
         }
-        if !self.wants_call(now) {
+        if !self.should_wake(now) {
             return Announced::Quiet;
         }
-        if self.call_one() { Announced::Called } else { Announced::Quiet }
+        if self.wake_one() { Announced::Called } else { Announced::Quiet }
     }
 
-    /// Is somebody looking for work?
+    /// Returns whether a worker searches for work.
     pub(crate) fn has_searcher(&self) -> bool {
         self.word().searchers() > 0
     }
 
-    /// Does somebody sleep?
+    /// Returns whether a worker sleeps.
     pub(crate) fn has_sleeper(&self) -> bool {
         self.word().sleepers() > 0
     }
 
-    /// Of so many threads, is there one that neither sleeps nor searches? Whoever ceases to search later sees what the
-    /// caller has written before.
-    pub(crate) fn is_anybody_busy(&self, threads: usize) -> bool {
+    /// Returns whether at least one of that many workers neither sleeps nor searches. A worker that stops searching
+    /// after this call sees what the caller has written before it (step D6).
+    pub(crate) fn is_anybody_busy(&self, workers: usize) -> bool {
         full_fence(order::SLEEP);
         let now = self.word();
-        now.sleepers() + now.searchers() < threads as u64
+        now.sleepers() + now.searchers() < workers as u64
     }
 
-    /// Does nobody sleep or search?
+    /// Returns whether no worker sleeps or searches.
     pub(crate) fn all_busy(&self) -> bool {
         let now = self.word();
         now.sleepers() == 0 && now.searchers() == 0
     }
 
-    fn wants_call(&self, now: Word) -> bool {
-        now.sleepers() > 0 && (now.searchers() == 0 || !self.patient)
+    /// Returns whether a new task requires that a sleeper is woken.
+    fn should_wake(&self, now: Word) -> bool {
+        now.sleepers() > 0 && (now.searchers() == 0 || !self.relies_on_searchers)
     }
 
-    /// Wakes one sleeper as a searcher, unless somebody is searching by now (step P4).
+    /// Wakes one sleeper and counts it as a searcher, unless a worker searches by now (step P4). Returns whether it
+    /// did.
     #[cold]
     #[inline(never)]
-    fn call_one(&self) -> bool {
+    fn wake_one(&self) -> bool {
         let mut asleep = lock(&self.asleep);
-        if !self.wants_call(self.word()) {
+        if !self.should_wake(self.word()) {
             return false;
         }
         let Some(listener) = asleep.pop() else { return false };
@@ -163,68 +170,69 @@ impl Idle {
         true
     }
 
-    /// Something was put into everybody's mailbox, after which this is called (step P5). How many sleepers has it
-    /// woken?
+    /// Wakes all sleepers, after a task was pushed to each worker's broadcast queue (step P5). Returns how many it
+    /// has woken.
     pub(crate) fn broadcast_added(&self) -> u64 {
         full_fence(order::SUBMIT);
         if self.word().sleepers() == 0 {
             return 0;
         }
         let mut asleep = lock(&self.asleep);
-        let called = asleep.len() as u64;
-        self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER).wrapping_mul(called), Ordering::Relaxed);
+        let count = asleep.len() as u64;
+        self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER).wrapping_mul(count), Ordering::Relaxed);
         for listener in asleep.drain(..) {
             listener.sleeper().mark_called();
             listener.notify();
         }
-        called
+        count
     }
 
-    /// May one more search?
+    /// Counts the calling worker as a searcher, if one more may search. Returns whether it did.
     pub(crate) fn start_search(&self) -> bool {
         let mut now = self.word();
         loop {
-            if !self.patient || now.searchers() >= self.most {
+            if !self.relies_on_searchers || now.searchers() >= self.max_searchers {
                 return false;
             }
-            let more = self.word.compare_exchange_weak(
+            let exchanged = self.word.compare_exchange_weak(
                 now.0,
                 now.0 + SEARCHER,
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             );
-            match more {
+            match exchanged {
                 Ok(_) => return true,
                 Err(found) => now = Word(found),
             }
         }
     }
 
-    /// A searcher has found something, or has better things to do (steps F1 to F3). Has it called
-    /// another one?
-    pub(crate) fn leave_search(&self, any: impl FnOnce() -> bool) -> bool {
+    /// Ends the search of the calling worker, which has found a task or has what it waited for (steps F1 to F3).
+    /// `has_work` says whether there is a task in a queue. Returns whether this has woken another worker.
+    pub(crate) fn leave_search(&self, has_work: impl FnOnce() -> bool) -> bool {
         let before = Word(self.word.fetch_sub(SEARCHER, Ordering::Relaxed));
         full_fence(order::FOUND);
         if before.searchers() > 1 || before.sleepers() == 0 {
             return false;
         }
-        any() && self.call_one()
+        has_work() && self.wake_one()
     }
 
-    /// Sleeps until called, until the end, or until `done` (of which `me` is told by others), unless
-    /// there is `any` work. A searcher is none any more (steps S1 to S5).
+    /// Sleeps until the worker is called, the pool ends, or `done` returns `true` (steps S1 to S5). Does not sleep if
+    /// `has_work` finds work. With `searching`, the caller was a searcher, and is none while it sleeps. The thread
+    /// that makes `done` true notifies `me`. `parking` is called before the thread parks for the first time.
     pub(crate) fn sleep(
         &self,
         me: &Arc<Listener>,
         searching: bool,
-        any: impl Fn() -> bool,
+        has_work: impl Fn() -> bool,
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
     ) -> WakeReason {
         let sleeper = me.sleeper();
         {
             let mut asleep = lock(&self.asleep);
-            if self.word().is(ENDED) {
+            if self.word().has(ENDED) {
                 return WakeReason::Ended;
             }
             sleeper.prepare_sleep();
@@ -233,25 +241,25 @@ impl Idle {
             self.word.fetch_add(change, Ordering::Relaxed);
         }
         full_fence(order::SLEEP);
-        if any() || done() {
-            return self.wake_reason(me);
+        if has_work() || done() {
+            return self.leave_sleep(me);
         }
-        if self.word().is(STOPPING) && self.end_if_all_sleep(&any) {
+        if self.word().has(STOPPING) && self.end_if_all_sleep(&has_work) {
             return WakeReason::EndedHere;
         }
         parking();
         while !sleeper.is_called() {
             if done() {
-                return self.wake_reason(me);
+                return self.leave_sleep(me);
             }
             sleeper.park();
         }
-        self.wake_reason(me)
+        self.leave_sleep(me)
     }
 
-    /// Gets up, called or not (step S4). As a searcher either way: somebody may have relied on the
-    /// searcher that it was before.
-    fn wake_reason(&self, me: &Arc<Listener>) -> WakeReason {
+    /// Ends the sleep of the calling worker, whether it was called or not (step S4). It is a searcher in both cases,
+    /// because a thread that pushed a task may have relied on the searcher that it was before.
+    fn leave_sleep(&self, me: &Arc<Listener>) -> WakeReason {
         let mut asleep = lock(&self.asleep);
         match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
             Some(place) => {
@@ -259,59 +267,62 @@ impl Idle {
                 self.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
                 WakeReason::Early
             }
-            None if self.word().is(ENDED) => WakeReason::Ended,
+            None if self.word().has(ENDED) => WakeReason::Ended,
             None => WakeReason::Called,
         }
     }
 
-    /// A thread with unfinished tasks on its stack is going to sleep, or to give its core away.
+    /// Counts a thread as away: it has unfinished tasks on its stack, and is about to sleep or to hand its core to
+    /// another thread. A task that is pushed to a broadcast queue is counted as well.
     pub(crate) fn enter_away(&self) {
         self.word.fetch_add(AWAY, Ordering::Relaxed);
     }
 
-    /// The opposite, for a thread that has its core.
+    /// Ends what [`enter_away`](Self::enter_away) began, for a thread that has its core, or for a task that was taken
+    /// from a broadcast queue.
     pub(crate) fn leave_away(&self) {
         self.word.fetch_sub(AWAY, Ordering::Relaxed);
     }
 
-    /// The opposite, for a thread that has finished its tasks and has no core (step E2). `true`: the
-    /// pool has come to its end, and the caller must sweep.
-    pub(crate) fn retire(&self, any: impl FnOnce() -> bool) -> bool {
+    /// Ends what [`enter_away`](Self::enter_away) began, for a thread that has finished its tasks and has no core
+    /// (step E2). Returns `true` if the pool has ended, in which case the caller must sweep.
+    pub(crate) fn retire(&self, has_work: impl FnOnce() -> bool) -> bool {
         let mut asleep = lock(&self.asleep);
         self.word.fetch_sub(AWAY, Ordering::Relaxed);
-        self.end(&mut asleep, any)
+        self.try_end(&mut asleep, has_work)
     }
 
-    /// So many workers have not come yet, or never will: for the end they count as asleep.
+    /// Counts that many workers as sleepers, because no thread is these workers yet, or ever will be.
     pub(crate) fn add_missing(&self, workers: usize) {
         let _asleep = lock(&self.asleep);
         self.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);
     }
 
-    /// One of those has come.
+    /// Notes that a thread has become one of the workers that [`add_missing`](Self::add_missing) has counted.
     pub(crate) fn arrive(&self) {
         let _asleep = lock(&self.asleep);
         self.word.fetch_sub(SLEEPER, Ordering::Relaxed);
     }
 
-    /// From now on nothing is taken in from outside (step E1). `true`: the pool has come to its
-    /// end, and the caller must sweep.
-    pub(crate) fn stop(&self, any: impl FnOnce() -> bool) -> bool {
+    /// Begins shutdown: from now on the pool accepts no tasks from outside (step E1). Returns `true` if the pool has
+    /// ended, in which case the caller must sweep.
+    pub(crate) fn stop(&self, has_work: impl FnOnce() -> bool) -> bool {
         let mut asleep = lock(&self.asleep);
         self.word.fetch_or(STOPPING, Ordering::Relaxed);
-        self.end(&mut asleep, any)
+        self.try_end(&mut asleep, has_work)
     }
 
-    fn end_if_all_sleep(&self, any: impl FnOnce() -> bool) -> bool {
+    fn end_if_all_sleep(&self, has_work: impl FnOnce() -> bool) -> bool {
         let mut asleep = lock(&self.asleep);
-        self.end(&mut asleep, any)
+        self.try_end(&mut asleep, has_work)
     }
 
-    /// Under the lock: is this the end? Then everybody is called (step E3).
-    fn end(&self, asleep: &mut Vec<Arc<Listener>>, any: impl FnOnce() -> bool) -> bool {
+    /// Ends the pool and wakes all sleepers, if the pool is stopping and there is nothing left to do (step E3). The
+    /// caller holds the lock. Returns whether the pool has ended by this call.
+    fn try_end(&self, asleep: &mut Vec<Arc<Listener>>, has_work: impl FnOnce() -> bool) -> bool {
         let now = self.word();
         let all_sleep = now.sleepers() == self.workers && now.away() == 0;
-        if !now.is(STOPPING) || now.is(ENDED) || !all_sleep || any() {
+        if !now.has(STOPPING) || now.has(ENDED) || !all_sleep || has_work() {
             return false;
         }
         self.word.fetch_or(ENDED, Ordering::Relaxed);
@@ -323,8 +334,9 @@ impl Idle {
         true
     }
 
+    /// Returns whether shutdown has begun.
     #[inline]
     pub(crate) fn is_stopping(&self) -> bool {
-        self.word().is(STOPPING)
+        self.word().has(STOPPING)
     }
 }
