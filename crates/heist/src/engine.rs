@@ -57,7 +57,7 @@ impl Engine {
     /// the order of their numbers. With `attached`, the first one is for a thread that continues with its own work
     /// ([`Worker::attach`]), and that shutdown does not wait for.
     pub fn new(threads: usize, attached: bool) -> (Self, Vec<Worker>) {
-        assert!((1..=MAX_THREADS).contains(&threads), "an engine for {threads} threads");
+        assert!((1..=MAX_THREADS).contains(&threads), "an engine cannot have {threads} threads");
         let config = Config {
             workers: threads,
             attached: usize::from(attached),
@@ -66,7 +66,7 @@ impl Engine {
             on_thread_start: Box::new(|_| ()),
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
-            trace: trace::of_pool("rayon-shared", threads, None),
+            trace: trace::of_pool("rayon-core", threads, None),
         };
         let (shared, own) = Shared::new(config);
         let engine = Self(Arc::new(shared));
@@ -216,8 +216,8 @@ impl Worker {
     ///
     /// Panics if the thread belongs to a pool.
     pub fn run(mut self, start: impl FnOnce(), stop: impl FnOnce()) {
-        assert!(!is_inside(), "a thread of a pool serves in another");
-        assert!(!self.attached, "a attached does not serve");
+        assert!(!is_inside(), "the thread already belongs to a pool");
+        assert!(!self.attached, "an attached worker must use `attach`");
         let (thread, core) = self.take();
         let shared = &*thread.shared;
         // A thread that is lost keeps the engine from shutting down, and tasks from running.
@@ -251,8 +251,8 @@ impl Worker {
     pub fn attach(mut self) {
         // The first thread-local of this module that the thread initializes, so that it is the first to be destroyed.
         DEPARTURE.with(|_| ());
-        assert!(!is_inside(), "a thread of a pool is no attached in another");
-        assert!(self.attached, "made for a attached");
+        assert!(!is_inside(), "the thread already belongs to a pool");
+        assert!(self.attached, "only an attached worker can use `attach`");
         let (thread, core) = self.take();
         let place = NonNull::from(Box::leak(thread));
         // SAFETY: valid until the thread's end, when `Departure` frees it.

@@ -138,7 +138,10 @@ impl<'scope> Scope<'scope> {
         if current_pool() == self.pool {
             let mut job = Some(job);
             with_worker(|worker| worker.push_job(job.take().expect("once")));
-            debug_assert!(job.is_none(), "a thread of the pool that runs something has a worker");
+            debug_assert!(
+                job.is_none(),
+                "a thread of the pool that runs something is a worker thread"
+            );
         } else {
             // SAFETY: the scope lies in the frame of a task of that pool, which is therefore alive.
             unsafe { self.any_pool.as_ref() }.push_job(job);

@@ -158,7 +158,7 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// broadcasts, all workers get them in the same order. `sent` is called with the number of the worker before that
     /// worker can take its task. Tasks for workers that were abandoned are returned.
     fn broadcast(&self, _tasks: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
-        unreachable!("only an engine has left")
+        unreachable!("only an engine broadcasts")
     }
 
     /// Notes that no thread will ever be this worker, and returns the tasks in its broadcast queue.

@@ -220,7 +220,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
 /// A promise is never in a queue and never claimed: it counts as started from the beginning. A detached task has
 /// no handle that could claim it.
 unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
-    unreachable!("a promise is kept, an detached is run alone")
+    unreachable!("a promise is never run, and a detached task runs alone")
 }
 
 /// A promise is never in a queue.
