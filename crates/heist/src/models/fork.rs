@@ -384,7 +384,7 @@ models! {
     fork_publish_against_pop: publish_against_pop, None, 2_000;
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
-    fork_settle_against_sleep: settle_against_sleep, Some(4), 900;
+    fork_take_back_against_sleep: settle_against_sleep, Some(4), 900;
     fork_offer_against_steal: offer_against_steal, None, 9;
     fork_scope_end: scope_end, Some(4), 1_500;
 }

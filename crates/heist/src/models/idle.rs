@@ -216,7 +216,7 @@ models! {
     idle_searcher_against_submit: searcher_against_submit, None, 250;
     idle_last_searcher_against_submit: last_searcher_against_submit, Some(4), 15_000;
     idle_wake_chain: wake_chain, Some(3), 100_000;
-    idle_post_against_park: post_against_park, Some(3), 8_000;
+    idle_broadcast_against_park: post_against_park, Some(3), 8_000;
     idle_stop_against_park: stop_against_park, None, 60;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;

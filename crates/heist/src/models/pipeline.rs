@@ -213,7 +213,7 @@ models! {
 
 /// The model with a worker's steps in the wrong order. It must fail.
 pub(crate) const WRONG: &[Model] = &[Model {
-    name: "pipeline_desk_before_mail",
+    name: "pipeline_state_before_outbox",
     run: || result_against_sleep(StepOrder::NotifyFirst),
     preemptions: None,
     floor: 0,

@@ -92,7 +92,7 @@ fn a_job_is_handed_over_by_the_deque() {
 /// A demand that is raised while its owner answers another would be lost.
 #[test]
 fn demand_relies_on_the_fences() {
-    for name in ["fork_demand_against_sleep", "fork_settle_against_sleep"] {
+    for name in ["fork_demand_against_sleep", "fork_take_back_against_sleep"] {
         let model = fork::MODELS.iter().find(|model| model.name == name);
         each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
     }
@@ -125,7 +125,7 @@ fn sleep_relies_on_the_fences_of_a_raid() {
 /// No other worker looks into a worker's broadcast queue.
 #[test]
 fn broadcasts_rely_on_the_fences() {
-    let model = idle::MODELS.iter().find(|model| model.name == "idle_post_against_park");
+    let model = idle::MODELS.iter().find(|model| model.name == "idle_broadcast_against_park");
     each_is_noticed(&[model.expect("listed")], &[SUBMIT, SLEEP]);
 }
 
