@@ -66,6 +66,7 @@ mod api;
 pub mod engine;
 pub mod parallel;
 pub mod pipeline;
+pub mod topology;
 
 /// The example of the README, so that it is run.
 #[cfg(doctest)]

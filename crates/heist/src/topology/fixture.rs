@@ -1,0 +1,85 @@
+//! Imaginary machines for tests: directories with the files that [`Topology::from_root`] reads.
+//!
+//! The tests of the command-line tool include this file as well.
+
+use std::path::PathBuf;
+use std::{env, fs, process};
+
+use super::Topology;
+
+/// A directory that stands for `/`. It is removed on drop.
+pub(crate) struct Root(PathBuf);
+
+impl Root {
+    /// Creates an empty directory. No two tests of one process may use the same name.
+    pub(crate) fn new(name: &str) -> Self {
+        let path = env::temp_dir().join(format!("heist-topology-{}-{name}", process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// Writes a file.
+    pub(crate) fn file(self, path: &str, text: &str) -> Self {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// Reads the directory. `available` is what the standard library would report on this machine.
+    pub(crate) fn topology(&self, available: Option<usize>) -> Topology {
+        let mut topology = Topology::from_root(&self.0);
+        topology.available_parallelism = available;
+        topology
+    }
+}
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Returns a machine of two NUMA nodes with one package each. A package has two cores of two processors:
+/// 0, 4 | 1, 5 in the first and 2, 6 | 3, 7 in the second.
+pub(crate) fn two_nodes(name: &str) -> Root {
+    let mut root = Root::new(name)
+        .file("proc/cpuinfo", "processor\t: 0\nmodel name\t: Imaginary  EPYC 9\n")
+        .file("proc/self/status", "Name:\theist\nCpus_allowed_list:\t0-7\n")
+        .file("proc/self/cgroup", "0::/\n")
+        .file("sys/devices/system/cpu/online", "0-7\n")
+        .file("sys/devices/system/node/online", "0-1\n");
+    for (node, cpus, distances) in [(0, "0-1,4-5", "10 32\n"), (1, "2-3,6-7", "32 10\n")] {
+        let at = |name: &str| format!("sys/devices/system/node/node{node}/{name}");
+        root = root
+            .file(&at("cpulist"), cpus)
+            .file(&at("meminfo"), &format!("Node {node} MemTotal:   67108864 kB\n"))
+            .file(&at("distance"), distances);
+    }
+    (0..8).fold(root, with_cpu)
+}
+
+fn with_cpu(mut root: Root, cpu: usize) -> Root {
+    let (core, package) = (cpu % 4, cpu % 4 / 2);
+    let node = if package == 0 { "0-1,4-5" } else { "2-3,6-7" };
+    let at = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/{name}");
+    let siblings = format!("{core},{}\n", core + 4);
+    root = root
+        .file(&at("topology/physical_package_id"), &format!("{package}\n"))
+        .file(&at("topology/core_id"), &format!("{}\n", core % 2))
+        .file(&at("topology/thread_siblings_list"), &siblings);
+    let caches = [
+        ("1", "Data", "32K", &*siblings),
+        ("1", "Instruction", "32K", &*siblings),
+        ("3", "Unified", "16M", node),
+    ];
+    for (index, (level, kind, size, shared)) in caches.into_iter().enumerate() {
+        let at = |name: &str| at(&format!("cache/index{index}/{name}"));
+        root = root
+            .file(&at("level"), level)
+            .file(&at("type"), kind)
+            .file(&at("size"), size)
+            .file(&at("shared_cpu_list"), shared);
+    }
+    root
+}
