@@ -32,7 +32,7 @@ use self::live::Live;
 use self::results::{FAMILY, Results};
 use self::text::STEALING;
 use self::watch::{Stop, Watch};
-use super::topo::{self, Topology};
+use super::topo::{self, Overview};
 use crate::args::{Common, Duel};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::{interrupt, out, style, units};
@@ -47,14 +47,14 @@ const WIDEST: usize = 100;
 pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let start = Instant::now();
     let budget = Budget::new(Duration::from_secs_f64(asked.seconds.unwrap_or(SECONDS)));
-    let topology = topo::detect();
-    // No pool of the duel asks the environment, but one that says nonsense is better told so than ignored.
-    topology.workers.as_ref().map_err(|why| exit::refused(why))?;
+    let overview = topo::detect();
+    // The pools of the duel ignore `HEIST_WORKERS`, but a malformed value is reported rather than ignored.
+    overview.workers.as_ref().map_err(|why| exit::refused(why))?;
     let _folder = files::prepare()?;
     let selection = Selection { cases: vec![format!("{FAMILY}/")], ..Selection::default() };
     let mut bench = Bench::new(&selection).expect("the benchmarks have a duel");
     let cases = bench.cases();
-    let head = head(&topology, &cases)?;
+    let head = head(&overview, &cases)?;
     let watch = measure(&mut bench, budget, start, common.quiet);
     let mut record = bench.record();
     if Results::of(&record).cases.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let circumstances = Circumstances {
         stop: if interrupt::seen() { Stop::Interrupted } else { Stop::Enough },
         cases: cases.len(),
-        cores: topology.granted.unwrap_or_default(),
+        cores: overview.topology.available_parallelism.unwrap_or_default(),
         debug: cfg!(debug_assertions),
     };
     let paint = style::out();
@@ -84,8 +84,8 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
 
 /// Says where it runs: at once on a terminal. What goes through a pipe may come to the terminal while something is drawn there; it is
 /// returned, to be printed with the rest.
-fn head(topology: &Topology, cases: &[Case]) -> Result<String, Failure> {
-    let machine = format!("heist on {}; {}", topology.place(), workers_of(cases));
+fn head(overview: &Overview, cases: &[Case]) -> Result<String, Failure> {
+    let machine = format!("heist on {}; {}", overview.machine(), workers_of(cases));
     let head = text::lines(&machine, width()).join("\n") + "\n\n";
     if io::stdout().is_terminal() {
         out::print(&head)?;

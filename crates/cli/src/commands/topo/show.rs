@@ -1,25 +1,25 @@
-//! The machine in words.
+//! The text of `heist topo`.
 
-use super::cpus::Cpus;
-use super::machine::Cache;
-use super::{Bound, Topology, tree};
+use heist::topology::{Cache, CpuSet, ParallelismLimit, Topology};
+
+use super::{Overview, tree};
 use crate::style::Paint;
 use crate::units;
 
-/// The column where values begin.
-const COLUMN: usize = 17;
-/// More caches than these are only counted.
-const NAMED: usize = 8;
+/// The width of the column of names.
+const NAME_WIDTH: usize = 17;
+/// If there are more caches of one kind, the rest is only counted.
+const MAX_CACHES: usize = 8;
 
-/// What `heist topo` prints.
-pub(super) fn text(topology: &Topology, paint: Paint) -> String {
+/// Returns what `heist topo` prints.
+pub(super) fn text(overview: &Overview, paint: Paint) -> String {
     let mut page = Page { text: String::new(), paint };
-    page.heading("the machine");
-    machine(topology, &mut page);
-    page.heading("what this process may use");
-    limits(topology, &mut page);
-    page.heading("what heist makes of it");
-    scheduler(topology, &mut page);
+    page.heading("machine");
+    machine(&overview.topology, &mut page);
+    page.heading("limits of this process");
+    limits(&overview.topology, &mut page);
+    page.heading("scheduler");
+    scheduler(overview, &mut page);
     page.text
 }
 
@@ -35,33 +35,14 @@ impl Page {
     }
 
     fn row(&mut self, name: &str, value: &str) {
-        self.text += &format!("  {:<COLUMN$} {value}\n", self.paint.dim(name));
+        self.text += &format!("  {:<NAME_WIDTH$} {value}\n", self.paint.dim(name));
     }
 }
 
 fn machine(topology: &Topology, page: &mut Page) {
     page.row("model", topology.model.as_deref().unwrap_or("unknown"));
     page.row("processors", &counted(topology.online.as_ref(), "online"));
-    let cores: usize = topology.packages.iter().map(|package| package.cores.len()).sum();
-    let packages = match cores {
-        0 => "unknown".to_owned(),
-        _ => {
-            let threads = topology
-                .packages
-                .iter()
-                .flat_map(|package| &package.cores)
-                .map(|core| core.cpus.count())
-                .max();
-            let siblings =
-                if threads > Some(1) { ", with siblings (SMT)" } else { ", no siblings (SMT)" };
-            format!(
-                "{} with {}{siblings}",
-                units::of(topology.packages.len() as u64, "package"),
-                units::of(cores as u64, "core")
-            )
-        }
-    };
-    page.row("packages", &packages);
+    page.row("packages", &packages(topology));
     caches(topology, page);
     page.row(
         "NUMA",
@@ -75,39 +56,54 @@ fn machine(topology: &Topology, page: &mut Page) {
         for node in &topology.nodes {
             let distances: Vec<_> =
                 node.distances.iter().map(|distance| format!("{distance:>3}")).collect();
-            page.row(
-                "",
-                &format!("node {:<3} is at {} from the others", node.id, distances.join(" ")),
-            );
+            page.row("", &format!("distances from node {:<3} {}", node.id, distances.join(" ")));
         }
     }
-    for (place, line) in tree::lines(topology).iter().enumerate() {
-        page.row(if place == 0 { "picture" } else { "" }, line);
+    for (index, line) in tree::lines(topology).iter().enumerate() {
+        page.row(if index == 0 { "layout" } else { "" }, line);
     }
 }
 
-/// Of each kind how many, how large, and who shares each.
+fn packages(topology: &Topology) -> String {
+    let cores = || topology.packages.iter().flat_map(|package| &package.cores);
+    let Some(siblings) = cores().map(|core| core.cpus.len()).max() else {
+        return "unknown".to_owned();
+    };
+    format!(
+        "{} with {}, {}",
+        units::of(topology.packages.len() as u64, "package"),
+        units::of(cores().count() as u64, "core"),
+        if siblings > 1 { "with SMT" } else { "no SMT" }
+    )
+}
+
+/// Adds a row for each kind of cache: how many there are, their size, and the processors that share each.
 fn caches(topology: &Topology, page: &mut Page) {
     if topology.caches.is_empty() {
         page.row("caches", "unknown");
     }
-    for alike in topology.caches.chunk_by(|a, b| (&a.name, a.kibibytes) == (&b.name, b.kibibytes)) {
+    for alike in topology.caches.chunk_by(is_alike) {
         let size = size(alike[0].kibibytes);
         page.row(
-            &alike[0].name,
+            &alike[0].name(),
             &format!("{} x {size:<8} {}", alike.len(), shared(topology, alike)),
         );
     }
 }
 
+/// Returns `true` if two caches differ only in their processors.
+pub(super) fn is_alike(a: &Cache, b: &Cache) -> bool {
+    (a.level, a.kind, a.kibibytes) == (b.level, b.kind, b.kibibytes)
+}
+
 fn shared(topology: &Topology, alike: &[Cache]) -> String {
     let cores = || topology.packages.iter().flat_map(|package| &package.cores);
     if alike.iter().all(|cache| cores().any(|core| core.cpus == cache.cpus)) {
-        return "one for each core".to_owned();
+        return "one per core".to_owned();
     }
     let mut names: Vec<_> = alike.iter().map(|cache| cache.cpus.to_string()).collect();
-    let more = names.len().saturating_sub(NAMED);
-    names.truncate(NAMED);
+    let more = names.len().saturating_sub(MAX_CACHES);
+    names.truncate(MAX_CACHES);
     names.join(" | ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
@@ -118,60 +114,59 @@ fn limits(topology: &Topology, page: &mut Page) {
         Some([]) => page.row("cgroup", "no limit"),
         Some(quotas) => {
             for quota in quotas {
-                let time = format!(
-                    "time of {}, by {} (version {})",
+                let limit = format!(
+                    "at most {}, set by group {} (version {})",
                     processors(quota.processors),
                     quota.group,
                     quota.version
                 );
-                page.row("cgroup", &time);
+                page.row("cgroup", &limit);
             }
         }
     }
-    let why = match topology.bound_by {
-        Bound::Online => "there are no more",
-        Bound::Affinity => "because of the affinity mask",
-        Bound::Quota => "because of the cgroup limit, in whole processors",
-        Bound::Unknown => "the system does not say why",
+    let why = match topology.limited_by() {
+        ParallelismLimit::Online => "all that are online",
+        ParallelismLimit::Affinity => "limited by the affinity mask",
+        ParallelismLimit::Cgroup => "limited by the cgroup, rounded down to whole processors",
+        _ => "the system does not report which limit applies",
     };
-    let granted = topology.granted.map_or_else(
+    let available = topology.available_parallelism.map_or_else(
         || "unknown".to_owned(),
-        |granted| format!("{}: {why}", units::of(granted as u64, "processor")),
+        |available| format!("{}: {why}", units::of(available as u64, "processor")),
     );
-    page.row("granted", &granted);
+    page.row("available", &available);
 }
 
-fn scheduler(topology: &Topology, page: &mut Page) {
-    page.row("HEIST_WORKERS", topology.wished.as_deref().unwrap_or("not set"));
-    let workers = match (&topology.workers, &topology.wished) {
-        (Err(why), _) => page.paint.bad(why).to_string(),
-        (Ok(workers), Some(_)) => format!("{workers}, as HEIST_WORKERS says"),
-        (Ok(workers), None) => format!("{workers}, one for each processor that is granted"),
+fn scheduler(overview: &Overview, page: &mut Page) {
+    page.row("HEIST_WORKERS", overview.requested.as_deref().unwrap_or("not set"));
+    let workers = match (&overview.workers, &overview.requested) {
+        (Err(error), _) => page.paint.bad(error).to_string(),
+        (Ok(workers), Some(_)) => format!("{workers}, from HEIST_WORKERS"),
+        (Ok(workers), None) => format!("{workers}, one per available processor"),
     };
-    page.row("workers", &workers);
-    page.row("victims", "at random, near or far");
-    page.row("nodes", "not used yet: no thread is pinned, no memory is placed");
-    let fence = match topology.fence {
-        Some(true) => "membarrier: a join that nobody takes part in needs no fence",
-        Some(false) => "no membarrier: halves of joins are found later",
-        None => "none that reaches other threads: halves of joins are found later",
+    page.row("default workers", &workers);
+    page.row("steal victims", "chosen at random, whatever their distance");
+    page.row("NUMA", "not used yet: threads are not pinned, memory is not placed");
+    let fence = match overview.membarrier {
+        Some(true) => "membarrier: a join that no other worker takes part in needs no fence",
+        Some(false) => "no membarrier: other workers find the halves of joins later",
+        None => "none that reaches other threads: other workers find the halves of joins later",
     };
     page.row("fence", fence);
 }
 
-fn counted(cpus: Option<&Cpus>, how: &str) -> String {
-    cpus.map_or_else(|| "unknown".to_owned(), |cpus| format!("{} {how}: {cpus}", cpus.count()))
+fn counted(cpus: Option<&CpuSet>, how: &str) -> String {
+    cpus.map_or_else(|| "unknown".to_owned(), |cpus| format!("{} {how}: {cpus}", cpus.len()))
 }
 
-/// `1 processor`, `1.5 processors`.
+/// Formats a fractional number of processors: `1 processor`, `1.5 processors`.
 pub(super) fn processors(count: f64) -> String {
-    // Two places, but only if they say something.
     let text = format!("{count:.2}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     format!("{text} processor{}", if text == "1" { "" } else { "s" })
 }
 
-/// `32 KiB`, `1.5 MiB`, `23.4 GiB`.
+/// Formats a size in memory: `32 KiB`, `1.5 MiB`, `23.4 GiB`.
 pub(super) fn size(kibibytes: u64) -> String {
     let (value, unit) = match kibibytes {
         0..1024 => return format!("{kibibytes} KiB"),

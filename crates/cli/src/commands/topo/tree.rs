@@ -1,30 +1,28 @@
-//! A picture of nodes, packages and cores.
+//! A tree of NUMA nodes, packages and cores.
 
-use super::Topology;
-use super::cpus::Cpus;
-use super::machine::{Cache, Core, Node, Package};
-use super::show::size;
+use heist::topology::{Cache, CpuSet, NumaNode, Package, PhysicalCore, Topology};
+
+use super::show::{is_alike, size};
 use crate::units;
 
-/// More cores than these share a line, if they are alike.
-const CORES: usize = 8;
+/// If a package has more cores, they share one line.
+const MAX_CORES: usize = 8;
 
-/// A line of the picture, and what is below it.
 struct Branch {
     line: String,
-    twigs: Vec<Branch>,
+    children: Vec<Branch>,
 }
 
-/// The picture, a line each, or nothing if nothing is known.
+/// Returns the lines of the tree. There are none if nothing is known.
 pub(super) fn lines(topology: &Topology) -> Vec<String> {
     let mut lines = Vec::new();
     draw(&mut lines, "", &roots(topology));
     lines
 }
 
-/// The nodes that have processors, or else the packages.
+/// Returns the NUMA nodes that have processors, or the packages if no node is known.
 fn roots(topology: &Topology) -> Vec<Branch> {
-    let nodes: Vec<_> = topology.nodes.iter().filter(|node| node.cpus.count() > 0).collect();
+    let nodes: Vec<_> = topology.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
     if nodes.is_empty() {
         return topology
             .packages
@@ -35,83 +33,92 @@ fn roots(topology: &Topology) -> Vec<Branch> {
     nodes.into_iter().map(|node| node_branch(topology, node)).collect()
 }
 
-fn node_branch(topology: &Topology, node: &Node) -> Branch {
+fn node_branch(topology: &Topology, node: &NumaNode) -> Branch {
     let memory = node
         .memory_kibibytes
         .map_or_else(String::new, |kibibytes| format!(", {}", size(kibibytes)));
-    let twigs = topology
+    let children = topology
         .packages
         .iter()
-        .filter(|package| package.cores.iter().any(|core| node.cpus.contains_all(&core.cpus)))
+        .filter(|package| package.cores.iter().any(|core| node.cpus.is_superset(&core.cpus)))
         .map(|package| package_branch(topology, package, Some(&node.cpus)))
         .collect();
-    Branch { line: format!("node {}: {}{memory}", node.id, named(&node.cpus)), twigs }
+    Branch { line: format!("node {}: {}{memory}", node.id, processors(&node.cpus)), children }
 }
 
-/// That part of a package that is in a node.
-fn package_branch(topology: &Topology, package: &Package, node: Option<&Cpus>) -> Branch {
+/// Returns the part of a package that is in a node.
+fn package_branch(topology: &Topology, package: &Package, node: Option<&CpuSet>) -> Branch {
     let cores: Vec<_> = package
         .cores
         .iter()
-        .filter(|core| node.is_none_or(|node| node.contains_all(&core.cpus)))
+        .filter(|core| node.is_none_or(|node| node.is_superset(&core.cpus)))
         .collect();
     let shared: Vec<_> = topology
         .caches
         .iter()
         .filter(|cache| {
-            cores.iter().any(|core| cache.cpus.contains_all(&core.cpus) && cache.cpus != core.cpus)
+            cores.iter().any(|core| cache.cpus.is_superset(&core.cpus) && cache.cpus != core.cpus)
         })
         .collect();
-    let line = format!("package {}{}", package.id, listed(&shared));
-    let twigs = if cores.len() <= CORES {
+    let line = format!("package {}{}", package.id, cache_list(&shared));
+    let children = if cores.len() <= MAX_CORES {
         cores.iter().map(|core| core_branch(topology, core)).collect()
     } else {
-        vec![many(topology, &cores)]
+        vec![cores_branch(topology, &cores)]
     };
-    Branch { line, twigs }
+    Branch { line, children }
 }
 
-fn core_branch(topology: &Topology, core: &Core) -> Branch {
+fn core_branch(topology: &Topology, core: &PhysicalCore) -> Branch {
     Branch {
-        line: format!("core {}: {}{}", core.id, named(&core.cpus), listed(&own(topology, core))),
-        twigs: Vec::new(),
+        line: format!(
+            "core {}: {}{}",
+            core.id,
+            processors(&core.cpus),
+            cache_list(&private_caches(topology, core))
+        ),
+        children: Vec::new(),
     }
 }
 
-fn many(topology: &Topology, cores: &[&Core]) -> Branch {
-    let least = cores.iter().map(|core| core.cpus.count()).min().unwrap_or(0);
-    let most = cores.iter().map(|core| core.cpus.count()).max().unwrap_or(0);
+fn cores_branch(topology: &Topology, cores: &[&PhysicalCore]) -> Branch {
+    let least = cores.iter().map(|core| core.cpus.len()).min().unwrap_or(0);
+    let most = cores.iter().map(|core| core.cpus.len()).max().unwrap_or(0);
     let threads = if least == most {
         units::of(most as u64, "processor")
     } else {
         format!("{least} to {most} processors")
     };
-    let caches = cores.first().map_or_else(String::new, |core| listed(&own(topology, core)));
-    Branch { line: format!("{} cores of {threads} each{caches}", cores.len()), twigs: Vec::new() }
+    let caches =
+        cores.first().map_or_else(String::new, |core| cache_list(&private_caches(topology, core)));
+    Branch {
+        line: format!("{} cores of {threads} each{caches}", cores.len()),
+        children: Vec::new(),
+    }
 }
 
-/// The caches that a core has for itself.
-fn own<'t>(topology: &'t Topology, core: &Core) -> Vec<&'t Cache> {
+/// Returns the caches that no other core shares.
+fn private_caches<'t>(topology: &'t Topology, core: &PhysicalCore) -> Vec<&'t Cache> {
     topology.caches.iter().filter(|cache| cache.cpus == core.cpus).collect()
 }
 
-fn listed(caches: &[&Cache]) -> String {
+fn cache_list(caches: &[&Cache]) -> String {
     let mut text = String::new();
-    for alike in caches.chunk_by(|a, b| (&a.name, a.kibibytes) == (&b.name, b.kibibytes)) {
+    for alike in caches.chunk_by(|a, b| is_alike(a, b)) {
         let count = if alike.len() > 1 { format!("{} x ", alike.len()) } else { String::new() };
-        text += &format!(", {} {count}{}", alike[0].name, size(alike[0].kibibytes));
+        text += &format!(", {} {count}{}", alike[0].name(), size(alike[0].kibibytes));
     }
     text
 }
 
-fn named(cpus: &Cpus) -> String {
-    format!("processor{} {cpus}", if cpus.count() == 1 { "" } else { "s" })
+fn processors(cpus: &CpuSet) -> String {
+    format!("processor{} {cpus}", if cpus.len() == 1 { "" } else { "s" })
 }
 
-fn draw(lines: &mut Vec<String>, before: &str, branches: &[Branch]) {
-    for (place, branch) in branches.iter().enumerate() {
-        let last = place + 1 == branches.len();
-        lines.push(format!("{before}{}{}", if last { "└─ " } else { "├─ " }, branch.line));
-        draw(lines, &format!("{before}{}", if last { "   " } else { "│  " }), &branch.twigs);
+fn draw(lines: &mut Vec<String>, indent: &str, branches: &[Branch]) {
+    for (index, branch) in branches.iter().enumerate() {
+        let last = index + 1 == branches.len();
+        lines.push(format!("{indent}{}{}", if last { "└─ " } else { "├─ " }, branch.line));
+        draw(lines, &format!("{indent}{}", if last { "   " } else { "│  " }), &branch.children);
     }
 }
