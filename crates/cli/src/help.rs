@@ -1,17 +1,17 @@
-//! The examples that the help ends with: each can be typed as it stands. No line is wider than 80 columns.
+//! The examples at the end of the help texts. Each can be typed as it is. No line is wider than 80 columns.
 
 macro_rules! top {
     () => {
         "\
 Examples:
-  heist                                 the duel: a table, a page and a trace
-  heist topo                            the machine as the scheduler sees it
-  heist bench fib --json fib.json       measure the cases of fib, keep samples
-  heist report fib.json -o fib.html     make a page of that
-  heist trace duel/skewed -o skew.json  see what each worker did, in Perfetto
-  heist soak --minutes 10               look for lost tasks
+  heist                                 run the duel: tables, a page, a trace
+  heist topo                            show the machine
+  heist bench fib --json fib.json       measure the fib cases, keep the samples
+  heist report fib.json -o fib.html     make a page from the samples
+  heist trace duel/skewed -o skew.json  record each worker, view it in Perfetto
+  heist soak --minutes 10               check that no task is lost
 
-`heist help COMMAND` says more of each."
+Run `heist help COMMAND` for the options and examples of a command."
     };
 }
 
@@ -21,80 +21,80 @@ pub(crate) const TOP_LONG: &str = concat!(
     top!(),
     "
 
-Results go to stdout, progress and errors to stderr. Ctrl-C ends a run with what
-it has found so far; a second one, half a second later, ends it at once.
+Results go to stdout, progress and errors to stderr. Ctrl-C ends a run and shows
+the results so far. A second Ctrl-C, half a second later, ends it immediately.
 
 Exit codes:
-    0  done, and every result was right
-    1  a result was wrong, or a task was lost or ran twice
-    2  the command line makes no sense
-    3  a file could not be read or written, or is not what it should be
-    4  the system has refused something that is needed
-  130  ended by Ctrl-C, SIGTERM or SIGHUP; what was found has been shown
+    0  success: every result was verified
+    1  verification failed: a result was wrong, or a task was lost or ran twice
+    2  the command line is invalid
+    3  a file could not be read or written, or has the wrong contents
+    4  the system refused a resource, such as a thread
+  130  ended by Ctrl-C, SIGTERM or SIGHUP, with the results so far
 
 Environment:
-  HEIST_WORKERS  how many workers a pool has that was not told
-  HEIST_TRACE        where any program that uses heist writes its trace; what is
-                     measured here has none, which `heist trace` is for
-  NO_COLOR           no colours, if not empty"
+  HEIST_WORKERS  default number of workers
+  HEIST_TRACE    file to which a program that uses heist writes its trace.
+                 Benchmarks ignore it; use `heist trace` instead.
+  NO_COLOR       disables colours unless empty"
 );
 
 pub(crate) const BENCH: &str = "\
 Examples:
-  heist bench --list                      the names of all cases
-  heist bench fib                         those of fib, as fib/1 and fib/2
-  heist bench duel/skewed thief           of skewed; any with thief in its name
-  heist bench spawn --peers heist,rayon   only these two
-  heist bench fib --workers 2 --rounds 5  fewer of all: sooner, and less sure
-  heist bench fib --json before.json      keep samples, to compare or report
-  heist bench --list | grep pipeline      output is for pipes, too
+  heist bench --list                      list the names of all cases
+  heist bench fib                         the fib cases, such as fib/1 and fib/2
+  heist bench duel/skewed thief           the skewed cases, and those with thief
+  heist bench spawn --peers heist,rayon   only these two peers
+  heist bench fib --workers 2 --rounds 5  faster, but less certain
+  heist bench fib --json before.json      keep the samples to compare or report
+  heist bench --list | grep pipeline      output can be piped
 
-A name is that of a case; or the beginning of names, up to a slash; or what some
-have between slashes; or else any part of them: the first that there is.";
+WORKLOAD matches by exact name, prefix, component or substring. The first of
+these that matches anything is used.";
 
 pub(crate) const COMPARE: &str = "\
 Examples:
-  heist bench fib --json before.json    measure,
-  heist bench fib --json after.json     change something, and measure again,
-  heist compare before.json after.json  see whether that made a difference
+  heist bench fib --json before.json    measure
+  heist bench fib --json after.json     change something and measure again
+  heist compare before.json after.json  see whether it made a difference
 
-Intervals are those of the rounds of one process each. Processes differ as well:
-repeat each side before you believe a small difference.";
+Each interval covers the rounds of one process. Processes differ as well: repeat
+both sides before you trust a small difference.";
 
 pub(crate) const REPORT: &str = "\
 Examples:
-  heist bench fib --json fib.json       measure, and keep the samples
-  heist report fib.json                 a page of them: report.html
-  heist report fib.json -o fib.html     the same, elsewhere";
+  heist bench fib --json fib.json       measure and keep the samples
+  heist report fib.json                 make report.html from them
+  heist report fib.json -o fib.html     write the page to another file";
 
 pub(crate) const TRACE: &str = "\
 Examples:
-  heist bench --list                    the names of all cases
-  heist trace duel/skewed               what each worker did: trace.json
-  heist trace duel/skewed -o skew.json  the same, elsewhere
-  HEIST_TRACE=mine.json ./my-program    the same of a program that uses heist
+  heist bench --list                    list the names of all cases
+  heist trace duel/skewed               write what each worker did to trace.json
+  heist trace duel/skewed -o skew.json  write it to another file
+  HEIST_TRACE=mine.json ./my-program    trace your own program that uses heist
 
 Open the file in https://ui.perfetto.dev or chrome://tracing.";
 
 pub(crate) const SOAK: &str = "\
 Examples:
-  heist soak                         a minute of random shapes
-  heist soak --minutes 60            an hour of them
-  heist soak --seed 7                the same shapes every time
-  heist soak --seed 7 --shape 31415  only one of them, over and over
-  heist soak --quiet && echo fine    for scripts: exit code 1 if a task was lost";
+  heist soak                         run random workloads for a minute
+  heist soak --minutes 60            run them for an hour
+  heist soak --seed 7                run the same workloads every time
+  heist soak --seed 7 --shape 31415  repeat only one of them
+  heist soak --quiet && echo fine    in scripts: exit code 1 if a check failed";
 
 pub(crate) const TOPO: &str = "\
 Examples:
-  heist topo                              what is there, what heist makes of it
-  heist topo --quiet                      in a line
-  heist topo --json                       all of it, for programs
+  heist topo                              the machine and heist's defaults on it
+  heist topo --quiet                      a summary in one line
+  heist topo --json                       everything, for scripts
   taskset -c 0 heist topo                 with one processor
-  HEIST_WORKERS=3 heist topo          with a wish of your own
+  HEIST_WORKERS=3 heist topo              with a given number of workers
   docker run --cpus 1.5 IMAGE heist topo  within the limit of a container";
 
 pub(crate) const COMPLETIONS: &str = "\
-Where they go, and are found by the next shell that you start:
+Install the script where your shell finds it, then start a new shell:
   mkdir -p ~/.local/share/bash-completion/completions
   heist completions bash > ~/.local/share/bash-completion/completions/heist
   mkdir -p ~/.zfunc

@@ -8,39 +8,6 @@ use std::io;
 
 use anstream::{AutoStream, ColorChoice};
 
-/// What `--color` says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Color {
-    /// In a terminal, unless NO_COLOR is set
-    Auto,
-    /// Also into files and pipes
-    Always,
-    /// No colours
-    Never,
-}
-
-impl Color {
-    /// For everything that is printed from now on.
-    pub(crate) fn choose(self) {
-        let choice = match self {
-            Self::Auto => ColorChoice::Auto,
-            Self::Always => ColorChoice::Always,
-            Self::Never => ColorChoice::Never,
-        };
-        choice.write_global();
-    }
-}
-
-impl From<Color> for clap::ColorChoice {
-    fn from(color: Color) -> Self {
-        match color {
-            Color::Auto => Self::Auto,
-            Color::Always => Self::Always,
-            Color::Never => Self::Never,
-        }
-    }
-}
-
 /// Paints, or leaves a text as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Paint {

@@ -42,7 +42,7 @@ fn numbers_that_cannot_be_are_told_which_can() {
         (&["soak", "--seed", "-1"], "not a whole number from 0"),
         (&["soak", "--seed", "1", "--shape", "-1"], "not a whole number from 0"),
         (&["soak", "--seed", "1", "--shape", "18446744073709551615"], "not a whole number from 0"),
-        (&["bench", "--rounds", "18446744073709551615"], "no more than 1000000"),
+        (&["bench", "--rounds", "18446744073709551615"], "at most 1000000"),
     ] {
         let (_, err) = expect(arguments, 2);
         assert!(err.contains(why), "{err}");

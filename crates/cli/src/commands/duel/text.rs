@@ -1,5 +1,9 @@
 //! Words, bars and lines, and the names of those who take part.
 
+use std::borrow::Cow;
+
+use textwrap::{Options, WordSplitter};
+
 use crate::units;
 
 /// Who takes part, in the order of the tables: the name in the samples, and the one that is shown.
@@ -70,19 +74,10 @@ pub(super) fn labelled(label: &str, seen: usize, text: &str, width: usize) -> St
     format!("{label} {}\n", lines.join(&indent))
 }
 
-/// Of at most that width, unless a word is wider.
-pub(super) fn lines(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ') {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
+/// Breaks a text into lines of at most `width` columns. A longer word has a line of its own.
+pub(super) fn lines(text: &str, width: usize) -> Vec<Cow<'_, str>> {
+    let options = Options::new(width).break_words(false);
+    textwrap::wrap(text, options.word_splitter(WordSplitter::NoHyphenation))
 }
 
 #[cfg(test)]
