@@ -1,4 +1,4 @@
-//! The series of a record, put together by case: who took part, and how they did.
+//! The series of a record, grouped by case: the peers, and their values.
 
 use heist_bench::record::{Record, Series};
 use heist_bench::stats::{Interval, interval, ratios};
@@ -6,37 +6,38 @@ use heist_bench::{is_ours, metric};
 
 use crate::units;
 
-/// A case, with everyone that took part.
+/// A case with the values of every peer.
 pub(crate) struct Case<'r> {
     pub(crate) workload: &'r str,
-    /// The name without the number of workers: `duel/skewed`.
+    /// The name without the number of workers: `duel/skewed`. Cases that differ only in that number are a
+    /// family.
     pub(crate) family: String,
-    /// In words; may be empty.
+    /// A description in words. May be empty.
     pub(crate) title: &'r str,
     pub(crate) workers: Option<usize>,
-    /// Those that have values; at least one.
+    /// The metrics that have values; at least one.
     pub(crate) metrics: Vec<Metric<'r>>,
     key: (&'r str, Option<&'r str>, &'r str, Option<usize>),
 }
 
-/// One kind of number that was measured in a case.
+/// One metric that was measured in a case, such as the time per operation.
 pub(crate) struct Metric<'r> {
     pub(crate) key: &'r str,
     pub(crate) entries: Vec<Entry<'r>>,
 }
 
-/// How one did.
+/// The values of one peer.
 pub(crate) struct Entry<'r> {
     pub(crate) by: &'r str,
-    /// At least one.
+    /// The value of each round; at least one.
     pub(crate) values: &'r [f64],
     pub(crate) middle: Interval,
     pub(crate) disturbed: usize,
-    /// It has no workers.
+    /// The peer runs on one thread, without workers.
     sequential: bool,
 }
 
-/// All cases that have values, in the order of the record.
+/// Returns all cases that have values, in the order of the record.
 pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
     let mut cases: Vec<Case<'_>> = Vec::new();
     for series in &record.samples {
@@ -52,19 +53,19 @@ pub(crate) fn cases(record: &Record) -> Vec<Case<'_>> {
             });
             cases.len() - 1
         });
-        cases[place].enter(series);
+        cases[place].add(series);
     }
     cases.retain(|case| !case.metrics.is_empty());
     cases
 }
 
-/// The case in words, without the number of workers at their end.
+/// Returns the description of a case without the number of workers at its end.
 fn title(series: &Series) -> &str {
     let own = series.workers.map(|workers| format!(", {}", units::of(workers as u64, "worker")));
     own.and_then(|own| series.title.strip_suffix(&own)).unwrap_or(&series.title)
 }
 
-/// The name of a case, without the number of workers at its end.
+/// Returns the name of a case without the number of workers at its end.
 fn family(series: &Series) -> String {
     let own = series.workers.map(|workers| workers.to_string()).unwrap_or_default();
     let case = match series.case.rsplit_once('/') {
@@ -78,7 +79,7 @@ fn family(series: &Series) -> String {
 }
 
 impl<'r> Case<'r> {
-    fn enter(&mut self, series: &'r Series) {
+    fn add(&mut self, series: &'r Series) {
         for (key, values) in series.measured() {
             let entry = Entry {
                 by: &series.by,
@@ -94,7 +95,7 @@ impl<'r> Case<'r> {
         }
     }
 
-    /// For people: `duel/skewed, 2 workers`.
+    /// Returns the name with the number of workers: `duel/skewed, 2 workers`.
     pub(crate) fn name(&self) -> String {
         match self.workers {
             Some(workers) => format!("{}, {}", self.family, units::of(workers as u64, "worker")),
@@ -102,12 +103,12 @@ impl<'r> Case<'r> {
         }
     }
 
-    /// In a sentence: `duel/skewed with 2 workers`.
-    pub(crate) fn spoken(&self) -> String {
+    /// Returns the name as part of a sentence: `duel/skewed with 2 workers`.
+    pub(crate) fn phrase(&self) -> String {
         self.name().replace(", ", " with ")
     }
 
-    /// What the case is about: the time it takes, if that was measured.
+    /// Returns the main metric: the time per operation, if it was measured.
     pub(crate) fn main(&self) -> &Metric<'r> {
         ["nanoseconds", "total_nanoseconds", "p50_nanoseconds"]
             .iter()
@@ -117,7 +118,8 @@ impl<'r> Case<'r> {
 }
 
 impl<'r> Metric<'r> {
-    /// For people. The key says it all, by its ending: times are shown in units of their own.
+    /// Returns a title, derived from the end of the key. Times need no unit in their title, because every
+    /// time is shown with its own.
     pub(crate) fn title(&self) -> String {
         match self.part() {
             Some(part) => format!("{part} time"),
@@ -126,13 +128,13 @@ impl<'r> Metric<'r> {
         }
     }
 
-    /// Which of several times it is, as `p99`.
+    /// Returns which one of several times it is, for example `p99`.
     pub(crate) fn part(&self) -> Option<String> {
         let stem = self.key.strip_suffix("_nanoseconds")?;
         Some(stem.replace('_', " "))
     }
 
-    /// Is it a time, of which less is better?
+    /// Returns `true` if the metric is a time, for which less is better.
     pub(crate) fn is_time(&self) -> bool {
         metric::is_time(self.key)
     }
@@ -141,17 +143,17 @@ impl<'r> Metric<'r> {
         if self.is_time() { units::time(value) } else { units::number(value) }
     }
 
-    /// How one did in it.
+    /// Returns the values of one peer.
     pub(crate) fn entry(&self, by: &str) -> Option<&Entry<'r>> {
         self.entries.iter().find(|entry| entry.by == by)
     }
 
-    /// Our own: work stealing, if it took part.
+    /// Returns the values of heist: those of work stealing, or else of another strategy.
     pub(crate) fn ours(&self) -> Option<&Entry<'r>> {
         self.entry("heist").or_else(|| self.entries.iter().find(|entry| is_ours(entry.by)))
     }
 
-    /// Whom we are measured by: rayon, or else the best of the others.
+    /// Returns the reference that heist is compared with: rayon, or else the fastest of the other peers.
     pub(crate) fn reference(&self) -> Option<&Entry<'r>> {
         let others = self.entries.iter().filter(|entry| !is_ours(entry.by));
         let best = others.min_by(|a, b| a.middle.median.total_cmp(&b.middle.median));
@@ -160,7 +162,7 @@ impl<'r> Metric<'r> {
 }
 
 impl Entry<'_> {
-    /// Our values as parts of another's, round by round. `None` where that makes no sense: something took no time.
+    /// Returns the ratios of these values to another peer's, round by round. `None` if any value is zero.
     pub(crate) fn over(&self, other: &Self) -> Option<Interval> {
         if other.values.iter().chain(self.values).any(|&value| value <= 0.0) {
             return None;
@@ -169,8 +171,8 @@ impl Entry<'_> {
     }
 }
 
-/// How much faster somebody is in a case with many workers than in one with one, round by round. `None` for whoever has no
-/// workers, and where more workers would not be quicker: an answer comes from one.
+/// Returns the speed-up of a peer from one worker to many, round by round. `None` for a peer without workers,
+/// and for metrics that more workers do not improve, such as latency: one worker gives the answer.
 pub(crate) fn speed_up(one: &Case<'_>, many: &Case<'_>, by: &str) -> Option<Interval> {
     let (one, many) = (one.main(), many.main());
     if one.key != many.key || !["nanoseconds", "total_nanoseconds"].contains(&one.key) {
@@ -183,7 +185,8 @@ pub(crate) fn speed_up(one: &Case<'_>, many: &Case<'_>, by: &str) -> Option<Inte
     one.over(many)
 }
 
-/// How much faster than one so many workers can be at best: more than there are cores share them. No cores: nobody knows.
+/// Returns the ideal speed-up of a number of workers: more workers than processors have to share them. If
+/// `cores` is 0, their number is unknown.
 pub(crate) fn ideal(workers: usize, cores: usize) -> usize {
     if cores == 0 { workers } else { workers.min(cores) }
 }
@@ -208,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn who_did_the_same_is_together() {
+    fn peers_of_one_case_are_grouped() {
         let record = record(vec![
             series("skewed/2", Some(2), "heist", &[1.0]),
             series("skewed/1", Some(1), "heist", &[2.0]),
@@ -222,14 +225,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_at_the_end_is_part_of_the_name_if_it_is_not_that_of_workers() {
+    fn only_the_number_of_workers_is_removed_from_a_name() {
         assert_eq!(family(&series("skewed/2", Some(4), "", &[])), "duel/skewed/2");
         assert_eq!(family(&series("2", Some(2), "", &[])), "duel");
         assert_eq!(family(&series("1e6", None, "", &[])), "duel/1e6");
     }
 
     #[test]
-    fn series_without_values_are_not_there() {
+    fn series_without_values_are_left_out() {
         for values in [&[][..], &[-1.0, -2.0], &[1e306]] {
             let record = record(vec![series("skewed", None, "heist", values)]);
             assert!(cases(&record).is_empty(), "{values:?}");
@@ -246,19 +249,19 @@ mod tests {
     }
 
     #[test]
-    fn speed_ups_are_of_the_same_round() {
+    fn speed_ups_are_computed_within_a_round() {
         let record = record(vec![
             series("a/1", Some(1), "heist", &[4.0, 9.0, 40.0]),
             series("a/2", Some(2), "heist", &[2.0, 9.0, 20.0]),
         ]);
         let cases = cases(&record);
-        // That of the medians is 1.
+        // The ratio of the medians would be 1.
         assert_eq!(speed_up(&cases[0], &cases[1], "heist").unwrap().median, 2.0);
         assert_eq!(speed_up(&cases[0], &cases[1], "rayon"), None);
     }
 
     #[test]
-    fn who_has_no_workers_and_what_one_answers_has_no_speed_up() {
+    fn sequential_peers_and_latencies_have_no_speed_up() {
         let pair = |key: &str, sequential| {
             let of = |case, workers| Series {
                 values: [(key.to_owned(), vec![2.0])].into(),
@@ -274,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_the_cores() {
+    fn the_ideal_is_limited_by_the_cores() {
         assert_eq!([ideal(2, 4), ideal(8, 4), ideal(8, 0)], [2, 4, 8]);
     }
 
@@ -292,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_say_what_they_are() {
+    fn titles_are_derived_from_keys() {
         let title = |key| Metric { key, entries: Vec::new() }.title();
         assert_eq!(title("nanoseconds"), "time per operation");
         assert_eq!(title("p50_nanoseconds"), "p50 time");

@@ -1,4 +1,4 @@
-//! How a command ends: what the shell is told, and what the user is.
+//! How a command ends: its exit code, and what it tells the user.
 
 use std::any::Any;
 use std::env;
@@ -12,20 +12,20 @@ use thiserror::Error;
 
 use crate::{out, style};
 
-/// What the shell is told. The help has the same list.
+/// The exit code. The help has the same list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// Done, and every result was right.
+    /// Success: every result was verified.
     Done = 0,
-    /// A result was wrong, or a task was lost or ran twice.
+    /// Verification failed: a result was wrong, or a task was lost or ran twice.
     Wrong = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// A file could not be read or written, or is not what it should be.
+    /// A file could not be read or written, or has the wrong contents.
     File = 3,
-    /// The system has refused something that is needed.
+    /// The system refused a resource, such as a thread.
     System = 4,
-    /// Ctrl-C, or a request to terminate. What was measured until then has been shown.
+    /// Ctrl-C or a termination signal. The results so far have been shown.
     Interrupted = 130,
 }
 
@@ -35,22 +35,22 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked: what, why, and what to do.
+/// Why a command failed, and what the user can do about it.
 #[derive(Debug, Error)]
 #[error("{what}: {why}\n  {advice}")]
 pub(crate) struct Failure {
-    /// [`Exit::Done`] ends the command in silence: nobody reads what it prints.
+    /// The exit code. [`Exit::Done`] ends the command silently: nobody reads its output.
     pub(crate) exit: Exit,
-    /// What could not be done.
+    /// What failed.
     pub(crate) what: String,
-    /// Why not.
+    /// The cause.
     pub(crate) why: String,
-    /// What to do about it.
+    /// What the user can do.
     pub(crate) advice: String,
 }
 
 impl Failure {
-    /// On stderr.
+    /// Prints the failure to stderr and returns the exit code.
     pub(crate) fn tell(&self) -> Exit {
         if self.exit != Exit::Done {
             out::note(&format!("{} {self}", style::err().bad("heist:")));
@@ -61,12 +61,13 @@ impl Failure {
 
 pub(crate) type Outcome = Result<Exit, Failure>;
 
-/// Runs what panics when a result is wrong, or when there is no pool. A panic of it, on whichever thread, prints nothing; the one that comes through is the
-/// failure, with the first one if that is another: it may be the cause. With `RUST_BACKTRACE` set, panics print what they always
-/// print.
+/// Runs a closure that panics if a result is wrong or no pool can be built. Its panics print nothing, on
+/// whichever thread they happen. The panic that arrives here becomes the failure. The first panic of all is
+/// reported as well if it is another one, because it may be the cause. With `RUST_BACKTRACE` set, panics
+/// print as usual.
 pub(crate) fn guarded<T>(job: impl FnOnce() -> T) -> Result<T, Failure> {
     static HOOK: Once = Once::new();
-    HOOK.call_once(keep_quiet);
+    HOOK.call_once(install_hook);
     GUARDS.fetch_add(1, Ordering::Relaxed);
     let result = panic::catch_unwind(AssertUnwindSafe(job));
     GUARDS.fetch_sub(1, Ordering::Relaxed);
@@ -76,30 +77,30 @@ pub(crate) fn guarded<T>(job: impl FnOnce() -> T) -> Result<T, Failure> {
     })
 }
 
-/// Of a pool that cannot be.
+/// Returns the failure for a pool that could not be started.
 pub(crate) fn refused(why: &str) -> Failure {
     Failure {
         exit: Exit::System,
         what: "cannot start a pool".to_owned(),
         why: why.to_owned(),
-        advice: "Nothing is known to be wrong with heist. `heist topo` shows what it was told, `ulimit -u` how many threads there may be."
+        advice: "This does not indicate an error in heist. `heist topo` shows the settings, `ulimit -u` the limit on threads."
             .to_owned(),
     }
 }
 
-/// How many calls of [`guarded`] there are just now.
+/// The number of running calls of [`guarded`].
 static GUARDS: AtomicUsize = AtomicUsize::new(0);
-/// The first panic of all and the last.
+/// The first panic and the last one.
 static PANICS: Mutex<Vec<Panic>> = Mutex::new(Vec::new());
 
-/// Its message, and its place in the source.
+/// The message of a panic, and its place in the source.
 type Panic = (String, String);
 
 fn panics() -> MutexGuard<'static, Vec<Panic>> {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn keep_quiet() {
+fn install_hook() {
     let loud = env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0");
     let before = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -117,22 +118,22 @@ fn keep_quiet() {
     }));
 }
 
-/// What a panic said, if that was a text.
+/// Returns the message of a panic if it is a text.
 pub(crate) fn panic_message(payload: &(dyn Any + Send)) -> &str {
     payload
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a panic that says nothing")
+        .unwrap_or("a panic without a message")
 }
 
-/// What has come through, and what it may be the effect of.
+/// Describes the panic that arrived, after the first one if that may be its cause.
 fn why(message: &str, panics: &[Panic]) -> String {
-    let told = |(message, place): &Panic| format!("{message} ({place})");
+    let described = |(message, place): &Panic| format!("{message} ({place})");
     let known = panics.iter().rfind(|(said, _)| said == message);
-    let effect = known.map_or_else(|| message.to_owned(), told);
+    let effect = known.map_or_else(|| message.to_owned(), described);
     match panics.first().filter(|(said, _)| said != message) {
-        Some(cause) => format!("{}; then {effect}", told(cause)),
+        Some(cause) => format!("{}; then {effect}", described(cause)),
         None => effect,
     }
 }
@@ -142,14 +143,11 @@ fn wrong(message: &str) -> Failure {
         env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     Failure {
         exit: Exit::Wrong,
-        what: "a result is wrong, or heist is".to_owned(),
+        what: "verification failed: the result differs from the expected one".to_owned(),
         why: why(message, &panics()),
-        advice: format!(
-            "Please report it, with this message and the command: heist {}",
-            command.join(" ")
-        )
-        .trim_end()
-        .to_owned(),
+        advice: format!("Please report this message and the command: heist {}", command.join(" "))
+            .trim_end()
+            .to_owned(),
     }
 }
 
@@ -169,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn so_is_one_that_comes_from_another_thread() {
+    fn a_panic_of_another_thread_is_a_failure() {
         let failure = guarded(|| {
             let thread = thread::spawn(|| panic!("lost"));
             thread.join().unwrap_or_else(|payload| resume_unwind(payload));
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_cannot_be_is_not_held_against_the_result() {
+    fn a_pool_that_cannot_start_is_no_wrong_result() {
         let failure = guarded(|| panic::panic_any(Refused("no room".into()))).unwrap_err();
         assert_eq!((failure.exit, failure.why.as_str()), (Exit::System, "no room"));
     }
@@ -194,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_panic_comes_through() {
+    fn the_value_is_returned() {
         assert_eq!(guarded(|| 7).unwrap(), 7);
     }
 
     #[test]
-    fn a_failure_says_what_why_and_what_to_do() {
+    fn a_failure_has_a_cause_and_advice() {
         let failure =
             Failure { exit: Exit::File, what: "W".into(), why: "Y".into(), advice: "A".into() };
         assert_eq!(failure.to_string(), "W: Y\n  A");

@@ -1,4 +1,4 @@
-//! Files that commands read and write: all of one, or an error that says what to do.
+//! Files that commands read and write: completely, or with an error that says what to do.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,37 +12,38 @@ use serde_json::error::Category;
 use crate::exit::{Exit, Failure};
 use crate::out;
 
-/// What `heist bench --json` has written.
+/// Reads a file that `heist bench --json` has written.
 pub(crate) fn read_record(path: &Path) -> Result<Record, Failure> {
     let failure = |why: String| Failure {
         exit: Exit::File,
         what: format!("cannot read samples from {}", path.display()),
         why,
-        advice: "Give it a file that was written by: heist bench --json FILE".into(),
+        advice: "Use a file that was written by: heist bench --json FILE".into(),
     };
     let bytes = fs::read(path).map_err(|error| failure(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
         Category::Data if is_newer(&bytes) => Failure {
-            advice: "Read it with that one, or measure again with this one.".into(),
+            advice: "Read it with the newer version, or measure again with this one.".into(),
             ..failure(format!("it was written by a newer heist: {error}"))
         },
-        Category::Data => failure(format!("it is JSON, but no record of a run: {error}")),
+        Category::Data => failure(format!("it is JSON, but not a benchmark record: {error}")),
         _ => failure(format!("it is not JSON: {error}")),
     })
 }
 
-/// Is it stdout that is meant?
+/// Returns `true` if the path means stdout.
 pub(crate) fn is_stdout(path: &Path) -> bool {
     [Path::new("-"), Path::new("/dev/stdout")].contains(&path)
 }
 
-/// Would writing the second replace the first?
+/// Returns `true` if writing to `other` would replace `one`.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     let own = |path: &Path| path.canonicalize().ok();
     !is_stdout(other) && own(one).is_some_and(|one| own(other) == Some(one))
 }
 
-/// Prints what there is to say besides a file. If that has taken stdout, it goes to stderr, unless that is to be quiet.
+/// Prints a text that accompanies a file. If the file went to stdout, the text goes to stderr, unless
+/// `quiet`.
 pub(crate) fn print_beside(path: &Path, text: &str, quiet: bool) -> Result<(), Failure> {
     if !is_stdout(path) {
         return out::print(text);
@@ -53,39 +54,40 @@ pub(crate) fn print_beside(path: &Path, text: &str, quiet: bool) -> Result<(), F
     Ok(())
 }
 
-/// Whether it could be written, before anything is done whose result would be lost. Changes nothing.
+/// Checks that a file can be written, before a command produces a result that would be lost. Changes nothing.
 pub(crate) fn check(path: &Path) -> Result<(), Failure> {
     let Place::File { path: file, .. } = place(path)? else { return Ok(()) };
-    let beside = beside(&file);
-    let created = fs::File::create_new(&beside).and_then(|_| fs::remove_file(&beside));
+    let temporary = temporary_name(&file);
+    let created = fs::File::create_new(&temporary).and_then(|_| fs::remove_file(&temporary));
     created.map_err(|error| refused(path, &error))
 }
 
-/// Writes a file: all of it, or, on an error, nothing, and what was there before stays. A link stays one, and a device or a pipe
-/// gets what there is.
+/// Writes a file completely, or leaves the previous contents in place if that fails. A symbolic link is
+/// followed and stays a link. Devices and pipes receive the bytes directly.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     match place(path)? {
         Place::Stdout => out::print_bytes(bytes),
-        Place::Other => pour(path, bytes).map_err(|error| refused(path, &error)),
+        Place::Other => write_through(path, bytes).map_err(|error| refused(path, &error)),
         Place::File { path: file, before } => {
             replace(&file, before, bytes).map_err(|error| refused(path, &error))
         }
     }
 }
 
-/// What a path is the name of.
+/// What a path refers to.
 enum Place {
     Stdout,
-    /// What no other file can take the place of: a device, a pipe.
+    /// Something that cannot be replaced by renaming a file: a device or a pipe.
     Other,
-    /// A file, or nothing yet: its own name, whatever links lead to it, and its permissions.
+    /// A regular file, or a name that does not exist yet: the path after following links, and the permissions
+    /// of an existing file.
     File {
         path: PathBuf,
         before: Option<Permissions>,
     },
 }
 
-/// Looks. The error says why nothing can be written there.
+/// Finds out what a path refers to. The error says why nothing can be written there.
 fn place(path: &Path) -> Result<Place, Failure> {
     if is_stdout(path) { Ok(Place::Stdout) } else { not_stdout(path) }
 }
@@ -96,39 +98,44 @@ fn not_stdout(path: &Path) -> Result<Place, Failure> {
         Err(error) => return missing(path, &error),
     };
     if found.is_dir() {
-        return Err(failure(path, "it is a folder", "Name a file in it."));
+        return Err(failure(path, "it is a folder", "Name a file inside it."));
     }
     if !found.is_file() {
         return Ok(Place::Other);
     }
-    // Whoever may write everything is not asked by the system, but the file says that it is to stay.
+    // The superuser could write it all the same, but the file is marked as one to keep.
     if found.permissions().readonly() {
         let advice = "Name another file, or make this one writable first.";
-        return Err(failure(path, "it is there, and read-only", advice));
+        return Err(failure(path, "it exists and is read-only", advice));
     }
-    // Being allowed to replace it is not enough.
+    // Permission to replace the file through its folder is not enough: the file itself must be writable.
     let opened = OpenOptions::new().write(true).open(path);
     opened.map_err(|error| refused(path, &error))?;
     let own = path.canonicalize().map_err(|error| refused(path, &error))?;
     Ok(Place::File { path: own, before: Some(found.permissions()) })
 }
 
-/// What is not there, or not to be seen. A link names what it leads to; one that leads to itself is another error.
+/// Handles a path without metadata: it does not exist, or is not accessible. A link is followed to its
+/// target; a link to itself is another error.
 fn missing(path: &Path, error: &io::Error) -> Result<Place, Failure> {
     let absent = error.kind() == io::ErrorKind::NotFound;
     if absent && let Ok(target) = fs::read_link(path) {
         return not_stdout(&path.parent().unwrap_or(path).join(target));
     }
-    let place = new(path)?;
+    let place = new_file(path)?;
     if absent { Ok(place) } else { Err(refused(path, error)) }
 }
 
-/// A file that is not there.
-fn new(path: &Path) -> Result<Place, Failure> {
-    // The name of a file is what a path ends with: no slash, no dots.
+/// Returns the place of a file that does not exist yet.
+fn new_file(path: &Path) -> Result<Place, Failure> {
+    // A path must end with the name of a file, not with a slash or dots.
     let whole = path.as_os_str().as_encoded_bytes();
     if !path.file_name().is_some_and(|name| whole.ends_with(name.as_encoded_bytes())) {
-        return Err(failure(path, "that is no name of a file", "Name a file, as in a/b.json."));
+        return Err(failure(
+            path,
+            "this is not the name of a file",
+            "Name a file, for example a/b.json.",
+        ));
     }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -136,13 +143,21 @@ fn new(path: &Path) -> Result<Place, Failure> {
     };
     if !folder.is_dir() {
         let why = format!("there is no folder {}", folder.display());
-        return Err(failure(path, &why, &format!("Make it first: mkdir -p {}", folder.display())));
+        return Err(failure(
+            path,
+            &why,
+            &format!("Create it first: mkdir -p {}", folder.display()),
+        ));
     }
     Ok(Place::File { path: path.into(), before: None })
 }
 
 fn refused(path: &Path, error: &io::Error) -> Failure {
-    failure(path, &error.to_string(), "Choose another place, or make room in this one.")
+    failure(
+        path,
+        &error.to_string(),
+        "Choose another place, or check permissions and free space there.",
+    )
 }
 
 fn failure(path: &Path, why: &str, advice: &str) -> Failure {
@@ -154,28 +169,28 @@ fn failure(path: &Path, why: &str, advice: &str) -> Failure {
     }
 }
 
-/// In the same folder, so that it can be renamed. Nobody can foresee the name, and no name is too long for it.
-fn beside(path: &Path) -> PathBuf {
+/// Returns an unpredictable name in the same folder, so that the file can be renamed. It is never too long.
+fn temporary_name(path: &Path) -> PathBuf {
     let number = RandomState::new().hash_one(process::id());
     path.with_file_name(format!(".heist-{number:x}.part"))
 }
 
 fn replace(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result<()> {
-    let beside = beside(path);
-    let replaced = fill(&beside, before, bytes).and_then(|()| fs::rename(&beside, path));
-    // It may not be there; there is nothing to add to the first error.
-    replaced.inspect_err(|_| drop(fs::remove_file(&beside)))
+    let temporary = temporary_name(path);
+    let replaced = write_new(&temporary, before, bytes).and_then(|()| fs::rename(&temporary, path));
+    // The file may not exist, and another error would add nothing to the first.
+    replaced.inspect_err(|_| drop(fs::remove_file(&temporary)))
 }
 
-fn fill(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result<()> {
+fn write_new(path: &Path, before: Option<Permissions>, bytes: &[u8]) -> io::Result<()> {
     let mut file = fs::File::create_new(path)?;
     file.write_all(bytes)?;
     before.map_or(Ok(()), |before| file.set_permissions(before))?;
     file.sync_all()
 }
 
-/// Makes nothing.
-fn pour(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes to something that exists, without creating it.
+fn write_through(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
     file.write_all(bytes)?;
     file.flush()

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first is a request, the second is an order.
+//! Ctrl-C: the first one requests an end with results, the second ends the process immediately.
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,24 +10,24 @@ use crate::exit::{Exit, Failure};
 
 static SEEN: AtomicBool = AtomicBool::new(false);
 
-/// What is to be undone before the process ends on the spot.
+/// The action that restores the terminal if the process ends immediately.
 static UNDO: Mutex<Option<Undo>> = Mutex::new(None);
 
 type Undo = Box<dyn FnOnce() + Send>;
 
-/// Signals that come so soon after the first are the same request: `timeout` sends one to the process and one to its group, and
-/// fingers are slow to leave a key.
-const ONE: Duration = Duration::from_millis(500);
+/// Signals within this time of the first one count as the same request: `timeout` sends one to the process
+/// and one to its group, and a key may repeat.
+const SAME_REQUEST: Duration = Duration::from_millis(500);
 
-/// From now on Ctrl-C, and a request to terminate, only set a flag. Whatever runs for longer looks at it, shows what it has, and
-/// ends with [`Exit::Interrupted`]. A second one ends the process on the spot. What whoever started us wants ignored (`nohup`, and
-/// the background jobs of scripts) stays so.
+/// Makes Ctrl-C and termination signals set a flag. Long-running commands poll the flag, show their results
+/// and end with [`Exit::Interrupted`]. A second signal ends the process immediately. Signals that the parent
+/// process made us ignore (`nohup`, background jobs of scripts) stay ignored.
 pub(crate) fn watch() -> Result<(), Failure> {
     let ignored = ignored::signals();
     let mut first = None;
     ctrlc::set_handler(move || {
         let now = Instant::now();
-        if is_order(*first.get_or_insert(now), now) {
+        if is_second_request(*first.get_or_insert(now), now) {
             end();
         }
         SEEN.store(true, Ordering::Relaxed);
@@ -42,27 +42,28 @@ pub(crate) fn watch() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether the user wants it to end.
+/// Returns `true` if the user has asked the command to end.
 pub(crate) fn seen() -> bool {
     SEEN.load(Ordering::Relaxed)
 }
 
-/// Of a command that has done what it could.
+/// Returns the exit code of a command that has shown its results.
 pub(crate) fn exit() -> Exit {
     if seen() { Exit::Interrupted } else { Exit::Done }
 }
 
-/// Has that called if the process ends on the spot; or dropped, with what this returns. There is one at a time.
-#[must_use = "it ends when this is dropped"]
-pub(crate) fn undo(undo: impl FnOnce() + Send + 'static) -> Until {
+/// Calls `undo` if the process ends immediately. Dropping the guard drops `undo` without a call. There is
+/// only one at a time.
+#[must_use = "dropping the guard removes the action"]
+pub(crate) fn undo(undo: impl FnOnce() + Send + 'static) -> UndoGuard {
     *to_undo() = Some(Box::new(undo));
-    Until(())
+    UndoGuard(())
 }
 
 /// See [`undo`].
-pub(crate) struct Until(());
+pub(crate) struct UndoGuard(());
 
-impl Drop for Until {
+impl Drop for UndoGuard {
     fn drop(&mut self) {
         to_undo().take();
     }
@@ -72,26 +73,26 @@ fn to_undo() -> MutexGuard<'static, Option<Undo>> {
     UNDO.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn is_order(first: Instant, now: Instant) -> bool {
-    now.duration_since(first) > ONE
+fn is_second_request(first: Instant, now: Instant) -> bool {
+    now.duration_since(first) > SAME_REQUEST
 }
 
 fn end() -> ! {
     if let Some(undo) = to_undo().take() {
-        // On a thread of its own: a terminal that takes nothing any more must not keep the process.
+        // On another thread, because a terminal that blocks must not keep the process alive.
         let (done, ended) = mpsc::channel::<()>();
         let thread = thread::Builder::new().spawn(move || {
             undo();
             drop(done);
         });
         if thread.is_ok() {
-            let _ = ended.recv_timeout(ONE);
+            let _ = ended.recv_timeout(SAME_REQUEST);
         }
     }
     process::exit(Exit::Interrupted as i32)
 }
 
-/// Signals that the process was started to ignore.
+/// Signals that the parent process made us ignore.
 #[cfg(unix)]
 mod ignored {
     use std::mem::MaybeUninit;
@@ -99,30 +100,31 @@ mod ignored {
 
     use libc::{SIG_IGN, SIGHUP, SIGINT, SIGTERM, c_int};
 
-    /// Of those that would be a request.
+    /// Returns the ignored ones among the signals that would end a run.
     pub(super) fn signals() -> Vec<c_int> {
         [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|&signal| is_ignored(signal)).collect()
     }
 
     fn is_ignored(signal: c_int) -> bool {
         let mut action = MaybeUninit::<libc::sigaction>::uninit();
-        // SAFETY: without a new action the call changes nothing; it writes the old one to where there is room for it.
+        // SAFETY: without a new action, the call changes no signal handling; it writes the current action to
+        // `action`, which has room for it.
         let outcome = unsafe { libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) };
         if outcome != 0 {
             return false;
         }
-        // SAFETY: the call above has not failed, so it has written all of it.
+        // SAFETY: the call above succeeded, so it has initialised `action`.
         let action = unsafe { action.assume_init() };
         action.sa_sigaction == SIG_IGN
     }
 
     pub(super) fn ignore(signal: c_int) {
-        // SAFETY: there is no handler that could be wrong, and nothing depends on the one that was there.
+        // SAFETY: `SIG_IGN` is a valid disposition, and nothing depends on the handler that it replaces.
         unsafe { libc::signal(signal, SIG_IGN) };
     }
 }
 
-/// There is no such thing.
+/// Other systems have no ignored signals.
 #[cfg(not(unix))]
 mod ignored {
     pub(super) fn signals() -> Option<()> {
@@ -139,15 +141,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn signals_that_come_together_are_one_request() {
+    fn signals_at_once_are_one_request() {
         let first = Instant::now();
-        assert!(!is_order(first, first));
-        assert!(!is_order(first, first + Duration::from_millis(10)));
-        assert!(is_order(first, first + Duration::from_secs(1)));
+        assert!(!is_second_request(first, first));
+        assert!(!is_second_request(first, first + Duration::from_millis(10)));
+        assert!(is_second_request(first, first + Duration::from_secs(1)));
     }
 
     #[test]
-    fn what_need_not_be_undone_any_more_is_dropped() {
+    fn dropping_the_guard_removes_the_action() {
         let kept = Arc::new(());
         let until = undo({
             let kept = Arc::clone(&kept);

@@ -1,27 +1,27 @@
-//! Where we lose: the one answer that the terminal and the page both give.
+//! The cases in which heist is slower than somebody else. The terminal and the page share the answer.
 
 use heist_bench::stats::Interval;
 
 use crate::cases::Case;
 use crate::verdict::{self, Verdict};
 
-/// Ours beside somebody else, by one of the times of a case.
+/// heist compared with another peer, by one of the times of a case.
 pub(crate) struct Comparison<'c> {
-    /// In words: `duel/skewed with 2 workers`, `duel/latency, p99`.
+    /// The name of the case and of the time: `duel/skewed with 2 workers`, `duel/latency, p99`.
     pub(crate) what: String,
     pub(crate) than: &'c str,
-    /// Our time as a part of the other's.
+    /// heist's time divided by the other's.
     pub(crate) ratio: Interval,
 }
 
 impl Comparison<'_> {
-    /// We are slower, beyond the noise.
+    /// Returns `true` if heist is slower by more than the noise.
     pub(crate) fn is_lost(&self) -> bool {
         self.verdict() == Verdict::More
     }
 
-    /// It may be so or not.
-    pub(crate) fn is_open(&self) -> bool {
+    /// Returns `true` if there are too few rounds to tell.
+    pub(crate) fn is_undecided(&self) -> bool {
         self.verdict() == Verdict::TooFew
     }
 
@@ -30,7 +30,8 @@ impl Comparison<'_> {
     }
 }
 
-/// Ours beside everyone else, our own other strategies among them, by every time that was measured; the worst comes first.
+/// Compares heist with every other peer, including heist's other strategies, by every time that was measured.
+/// The worst ratio comes first.
 pub(crate) fn comparisons<'c>(
     cases: impl IntoIterator<Item = &'c Case<'c>>,
 ) -> Vec<Comparison<'c>> {
@@ -46,7 +47,7 @@ fn of_case<'c>(case: &'c Case<'c>) -> Vec<Comparison<'c>> {
         let part = metric.part().map(|part| format!(", {part}")).unwrap_or_default();
         let others = metric.entries.iter().filter(|other| other.by != ours.by);
         found.extend(others.filter_map(|other| {
-            let what = format!("{}{part}", case.spoken());
+            let what = format!("{}{part}", case.phrase());
             Some(Comparison { what, than: other.by, ratio: ours.over(other)? })
         }));
     }
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn every_time_beside_everyone_counts_and_the_worst_is_first() {
+    fn every_time_is_compared_with_every_peer_and_the_worst_is_first() {
         let samples = vec![
             answers("heist", 10.0, 60.0),
             answers("heist-global", 20.0, 20.0),

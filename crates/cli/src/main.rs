@@ -1,4 +1,4 @@
-//! `heist`: the comparison on your own machine, and a picture of what your program did.
+//! The `heist` command: benchmarks against peers on your own machine, and traces of what the workers do.
 
 mod args;
 mod cases;
@@ -23,13 +23,14 @@ fn main() -> ExitCode {
     let args = Args::from_command_line();
     if args.measures() {
         if !args.common.quiet && env::var_os("HEIST_TRACE").is_some_and(|file| !file.is_empty()) {
-            out::note("heist: HEIST_TRACE is not used here; `heist trace` makes a trace");
+            out::note("heist: HEIST_TRACE is ignored here; `heist trace` makes a trace");
         }
-        // The duel says what there was before the benchmark says how many workers there are by default.
+        // The duel shows the machine as it is before `set_environment` changes the default number of workers.
         if args.command.is_none() {
             commands::topo::detect();
         }
-        // SAFETY: there is no other thread: those of the pool that was asked for its number of workers have ended.
+        // SAFETY: there is no other thread. The pool that was built to learn the default number of workers
+        // has been dropped, and its threads have ended.
         unsafe { heist_bench::set_environment(matches!(args.command, Some(Command::Trace(_)))) };
     }
     let outcome = exit::guarded(|| run(&args)).flatten();
@@ -37,7 +38,8 @@ fn main() -> ExitCode {
 }
 
 fn run(args: &Args) -> Outcome {
-    // The others would never look whether somebody wants them to end: they end as any program does.
+    // The other commands do not poll for interrupts, so the signals keep their default effect there: to end
+    // the process.
     if args.measures() || matches!(args.command, Some(Command::Soak(_))) {
         interrupt::watch()?;
     }

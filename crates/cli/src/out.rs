@@ -1,4 +1,4 @@
-//! What is printed, so that it pipes well.
+//! Output to stdout and stderr that works in pipes.
 
 use std::env;
 use std::ffi::OsStr;
@@ -6,49 +6,51 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use crate::exit::{Exit, Failure};
 
-/// On stdout, at once. If nobody reads any more (`heist bench --list | head -1`) it fails in a way that ends the command in silence
-/// and with success: a command that also writes files does that first.
+/// Prints to stdout and flushes. If the reader has closed the pipe (`heist bench --list | head -1`), the
+/// failure ends the command silently and with success. A command that also writes files therefore writes them
+/// first.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-/// The same of what may be no text.
+/// Like [`print`], for bytes that need not be text.
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(|error| refused(&error))
 }
 
-/// On stderr, as a line: progress, and what went wrong. Whether anybody reads it does not matter.
+/// Prints a line to stderr: progress and errors. A failure to print it is ignored.
 pub(crate) fn note(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Text of a file, which may be anybody's, as a terminal and a table can have it: no control characters, and no end of a cell.
+/// Makes text from a file safe for a terminal and for a table: replaces control characters and escapes the
+/// separator of cells.
 pub(crate) fn harmless(text: &str) -> String {
     let printable = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
     text.chars().map(printable).collect::<String>().replace('|', r"\|")
 }
 
-/// Is stderr a terminal on which one can draw?
+/// Returns `true` if stderr is a terminal that can move its cursor.
 pub(crate) fn is_drawable() -> bool {
     !is_dumb(env::var_os("TERM").as_deref()) && io::stderr().is_terminal()
 }
 
-/// By its name.
+/// Judges a terminal by the value of `TERM`.
 fn is_dumb(terminal: Option<&OsStr>) -> bool {
     terminal.is_none_or(|name| name == "dumb" || name.is_empty())
 }
 
-/// What to say of text that stdout does not take.
+/// Returns the failure for an error of stdout.
 pub(crate) fn refused(error: &io::Error) -> Failure {
-    // Windows calls a pipe that nobody reads any more closed, not broken.
-    let nobody_reads = matches!(error.kind(), ErrorKind::BrokenPipe)
+    // Windows reports a closed pipe as ERROR_NO_DATA, not as a broken pipe.
+    let reader_is_gone = matches!(error.kind(), ErrorKind::BrokenPipe)
         || cfg!(windows) && error.raw_os_error() == Some(232);
     Failure {
-        exit: if nobody_reads { Exit::Done } else { Exit::File },
+        exit: if reader_is_gone { Exit::Done } else { Exit::File },
         what: "cannot print the result".to_owned(),
         why: error.to_string(),
-        advice: "Is the disk full that stdout goes to?".to_owned(),
+        advice: "Check that the disk that stdout is redirected to is not full.".to_owned(),
     }
 }
 
@@ -57,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pipe_that_nobody_reads_is_no_failure() {
+    fn a_closed_pipe_is_no_failure() {
         assert_eq!(refused(&ErrorKind::BrokenPipe.into()).exit, Exit::Done);
     }
 
@@ -67,12 +69,12 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is() {
+    fn a_full_disk_is_a_failure() {
         assert_eq!(refused(&ErrorKind::StorageFull.into()).exit, Exit::File);
     }
 
     #[test]
-    fn a_terminal_without_a_name_is_dumb() {
+    fn a_terminal_without_a_name_is_not_drawable() {
         assert!(is_dumb(None) && is_dumb(Some("".as_ref())) && is_dumb(Some("dumb".as_ref())));
         assert!(!is_dumb(Some("xterm".as_ref())));
     }

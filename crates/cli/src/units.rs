@@ -1,17 +1,17 @@
-//! Numbers as people read them: three digits, and a unit that fits.
+//! Numbers formatted for people: three digits and a fitting unit.
 
-/// A time in nanoseconds.
+/// Formats a time that is given in nanoseconds.
 pub(crate) fn time(nanoseconds: f64) -> String {
     let (size, unit) = unit(nanoseconds);
     format!("{} {unit}", digits(nanoseconds / size))
 }
 
-/// The same without its unit, which is that of another time.
+/// Formats a time without its unit, in the unit that fits `other`.
 pub(crate) fn time_as(nanoseconds: f64, other: f64) -> String {
     digits(nanoseconds / unit(other).0)
 }
 
-/// How long the unit is that fits, and what it is called.
+/// Returns the length in nanoseconds and the name of the unit that fits a time.
 fn unit(nanoseconds: f64) -> (f64, &'static str) {
     match nanoseconds.abs() {
         below if below < 999.5 => (1.0, "ns"),
@@ -21,12 +21,12 @@ fn unit(nanoseconds: f64) -> (f64, &'static str) {
     }
 }
 
-/// Any number.
+/// Formats any number.
 pub(crate) fn number(value: f64) -> String {
     if value.abs() < 999.5 { digits(value) } else { count(value.round() as u64) }
 }
 
-/// Three of them, or all before the point.
+/// Formats a number with three digits, or with all digits before the decimal point.
 pub(crate) fn digits(value: f64) -> String {
     let after = match value.abs() {
         0.0 => 0,
@@ -37,7 +37,7 @@ pub(crate) fn digits(value: f64) -> String {
     format!("{value:.after$}")
 }
 
-/// A whole number, its thousands apart.
+/// Formats a whole number with a comma between groups of three digits.
 pub(crate) fn count(number: u64) -> String {
     let plain = number.to_string();
     let mut apart = String::with_capacity(plain.len() + plain.len() / 3);
@@ -50,18 +50,18 @@ pub(crate) fn count(number: u64) -> String {
     apart
 }
 
-/// So many of a thing, whose plural ends in s.
+/// Formats a count of things whose plural ends in s: `1 worker`, `2 workers`.
 pub(crate) fn of(number: u64, thing: &str) -> String {
     let ending = if number == 1 { "" } else { "s" };
     format!("{} {thing}{ending}", count(number))
 }
 
-/// A part of a whole. Of nothing, nothing.
+/// Formats a part of a whole in percent. If the whole is zero, the result is `0 %`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     if whole > 0.0 { format!("{:.0} %", 100.0 * part / whole) } else { "0 %".into() }
 }
 
-/// `a, b and c`.
+/// Joins a list: `a, b and c`.
 pub(crate) fn list(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
@@ -88,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn a_time_may_have_the_unit_of_another() {
+    fn a_time_can_use_the_unit_of_another() {
         assert_eq!(time_as(900_000.0, 1_234_567.0), "0.90");
     }
 
     #[test]
-    fn thousands_are_apart() {
+    fn thousands_are_separated() {
         assert_eq!(
             [0, 7, 999, 1_000, 1_234_567].map(count),
             ["0", "7", "999", "1,000", "1,234,567"]
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_part_of_nothing() {
+    fn a_percentage_of_zero_is_zero() {
         assert_eq!(percent(0.0, 0.0), "0 %");
         assert_eq!(percent(1.0, 3.0), "33 %");
     }

@@ -1,21 +1,21 @@
-//! What can be said of a difference: the one answer of the terminal, the page and `compare`.
+//! The verdict on a difference between two measurements. The terminal, the page and `compare` share it.
 
 use heist_bench::stats::{Ends, Interval};
 
-/// What can be said of one measurement beside another.
+/// How one measurement compares with another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Of times: faster.
+    /// The first is smaller. For times: faster.
     Less,
-    /// Of times: slower.
+    /// The first is larger. For times: slower.
     More,
     /// The intervals overlap.
     Same,
-    /// One of the two has no 95 % interval.
+    /// At least one of the two has too few rounds for a 95 % interval.
     TooFew,
 }
 
-/// Is all of one interval on one side of another?
+/// Compares two intervals: they differ if they do not overlap.
 pub(crate) fn beside(one: &Interval, other: &Interval) -> Verdict {
     if [one.ends, other.ends].contains(&Ends::Extremes) {
         return Verdict::TooFew;
@@ -27,7 +27,7 @@ pub(crate) fn beside(one: &Interval, other: &Interval) -> Verdict {
     }
 }
 
-/// The same of a ratio: beside 1.
+/// Compares a ratio with 1.
 pub(crate) fn of_ratio(ratio: &Interval) -> Verdict {
     beside(ratio, &Interval { low: 1.0, median: 1.0, high: 1.0, ends: Ends::Confident })
 }
@@ -41,14 +41,14 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_around_one_says_nothing() {
+    fn an_interval_that_includes_one_shows_no_difference() {
         let of = |low, high| of(low, high, Ends::Confident);
         assert_eq!([of(0.8, 0.9), of(1.1, 1.2)], [Verdict::Less, Verdict::More]);
         assert_eq!([of(0.8, 1.0), of(0.9, 1.1), of(1.0, 1.2)], [Verdict::Same; 3]);
     }
 
     #[test]
-    fn fewer_than_six_rounds_say_nothing_at_all() {
+    fn fewer_than_six_rounds_have_no_verdict() {
         for (low, high) in [(0.1, 0.2), (0.9, 1.1), (5.0, 6.0)] {
             assert_eq!(of(low, high, Ends::Extremes), Verdict::TooFew);
         }

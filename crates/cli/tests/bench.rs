@@ -1,13 +1,13 @@
-//! The contract of `heist bench`: what goes where, and which requests make no sense.
+//! The contract of `heist bench`: where output goes, and which requests are rejected.
 
 mod common;
 
 use std::fs;
 
-use common::{Directory, expect, heist, text};
+use common::{directory, expect, heist, text};
 use heist_bench::record::Record;
 
-/// A case that takes no time even without optimization.
+/// A case that is fast even without optimization.
 const QUICK: &str = "ignition/2";
 
 fn measure(more: &[&str]) -> (Option<i32>, String, String) {
@@ -17,39 +17,39 @@ fn measure(more: &[&str]) -> (Option<i32>, String, String) {
 
 #[test]
 fn samples_can_go_to_stdout() {
-    let directory = Directory::new("bench-stdout");
+    let directory = directory();
     for name in ["-", "/dev/stdout"] {
         let arguments = ["bench", QUICK, "--rounds", "1", "--json", name];
-        let output = heist(&arguments).current_dir(&directory.0).output().unwrap();
+        let output = heist(&arguments).current_dir(directory.path()).output().unwrap();
         let record: Record = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!((record.rounds, record.arguments), (1, arguments.map(str::to_owned).into()));
         assert!(text(&output.stderr).contains("| heist |"), "{output:?}");
     }
-    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
 #[test]
-fn an_empty_wish_for_a_trace_is_none() {
+fn an_empty_trace_variable_is_ignored() {
     let output = heist(&["bench", "--list"]).env("HEIST_TRACE", "").output().unwrap();
     assert_eq!(text(&output.stderr), "");
 }
 
 #[test]
-fn a_file_has_the_samples_and_no_folder_of_the_machine() {
-    let directory = Directory::new("bench-file");
-    let path = directory.0.join("a.json");
+fn a_file_has_the_samples_and_no_local_paths() {
+    let directory = directory();
+    let path = directory.path().join("a.json");
     let (code, out, err) = measure(&["--json", path.to_str().unwrap()]);
     assert_eq!(code, Some(0), "{err}");
     assert!(out.contains("| heist |") && err.contains("round 1/1 done"), "{out}{err}");
     let json = fs::read_to_string(&path).unwrap();
-    assert!(!json.contains(directory.0.to_str().unwrap()), "{json}");
+    assert!(!json.contains(directory.path().to_str().unwrap()), "{json}");
     let record: Record = serde_json::from_str(&json).unwrap();
     assert_eq!((record.samples.is_empty(), record.traces.len()), (false, 1));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn the_tables_are_shown_also_if_the_samples_cannot_be_kept() {
+fn tables_are_shown_even_if_the_samples_cannot_be_written() {
     let (code, out, err) = measure(&["--json", "/dev/full"]);
     assert_eq!(code, Some(3), "{err}");
     assert!(out.contains("| heist |") && err.contains("cannot write /dev/full"), "{out}{err}");
@@ -57,7 +57,7 @@ fn the_tables_are_shown_also_if_the_samples_cannot_be_kept() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_not_measured() {
+fn nothing_is_measured_if_the_samples_cannot_be_written() {
     let (code, out, err) = measure(&["--json", "no/such/folder/a.json"]);
     assert_eq!((code, out.as_str()), (Some(3), ""));
     assert!(err.contains("there is no folder no/such/folder") && !err.contains("round"), "{err}");
@@ -70,11 +70,11 @@ fn a_list_needs_no_rounds() {
 }
 
 #[test]
-fn numbers_are_from_one_up() {
+fn numbers_are_at_least_one() {
     for (arguments, why) in [
-        (["--rounds", "-3"], "'-3' for '--rounds <N>': not a whole number from 1 up"),
-        (["--workers", "-1"], "'-1' for '--workers <LIST>': not a whole number from 1 up"),
-        (["--workers", "2,-1"], "'-1' for '--workers <LIST>': not a whole number from 1 up"),
+        (["--rounds", "-3"], "'-3' for '--rounds <N>': not a whole number of at least 1"),
+        (["--workers", "-1"], "'-1' for '--workers <LIST>': not a whole number of at least 1"),
+        (["--workers", "2,-1"], "'-1' for '--workers <LIST>': not a whole number of at least 1"),
         (["--rounds", "0"], "cannot measure 0 rounds"),
     ] {
         let (_, err) = expect(&[&["bench"], &arguments[..]].concat(), 2);
@@ -83,7 +83,7 @@ fn numbers_are_from_one_up() {
 }
 
 #[test]
-fn names_that_nobody_has() {
+fn unknown_names_are_rejected() {
     for arguments in [&["bench", ""][..], &["trace", ""], &["bench", "--peers", "nobody"]] {
         let (_, err) = expect(arguments, 2);
         assert!(err.starts_with("heist: cannot find the "), "{err}");
@@ -91,11 +91,11 @@ fn names_that_nobody_has() {
 }
 
 #[test]
-fn a_wish_for_a_trace_is_told_where_to_go() {
-    let directory = Directory::new("bench-environment");
+fn a_trace_variable_is_answered_with_the_trace_command() {
+    let directory = directory();
     for (more, expected) in [(&[][..], "`heist trace` makes a trace"), (&["--quiet"], "")] {
         let output = heist(&[&["bench", "--list"], more].concat())
-            .env("HEIST_TRACE", directory.0.join("trace.json"))
+            .env("HEIST_TRACE", directory.path().join("trace.json"))
             .output()
             .unwrap();
         let err = text(&output.stderr);
@@ -104,5 +104,5 @@ fn a_wish_for_a_trace_is_told_where_to_go() {
             "{err}"
         );
     }
-    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }

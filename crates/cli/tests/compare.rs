@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{Directory, expect};
+use common::{directory, expect};
 use heist_bench::record::Record;
 
 /// Every text that the table or a doubt shows.
@@ -13,7 +13,7 @@ use heist_bench::record::Record;
 fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
     const EVIL: &str = "x\x1b[2J\0\n| y |\r\u{9b}";
     let evil = || EVIL.to_owned();
-    let folder = Directory::new("compare-evil");
+    let folder = directory();
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/made-up.json");
     let plain: Record = serde_json::from_slice(&fs::read(recorded).unwrap()).unwrap();
     let mut record = plain.clone();
@@ -27,7 +27,7 @@ fn nothing_of_a_file_reaches_the_terminal_as_it_is() {
         series.item = Some(evil());
     }
     let [plain, record] = [("a.json", plain), ("b.json", record)].map(|(name, record)| {
-        let path = folder.0.join(name);
+        let path = folder.path().join(name);
         record.write(fs::File::create(&path).unwrap()).unwrap();
         path.to_str().unwrap().to_owned()
     });

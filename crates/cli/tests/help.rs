@@ -1,4 +1,4 @@
-//! The contract of the help: it teaches by examples, and says what the exit codes mean.
+//! The contract of the help: it has examples, and explains the exit codes.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn every_command_has_at_least_three_examples() {
     }
 }
 
-/// Of what a user is told to type, the words after `heist` are understood. What does not exist (a file) is another matter.
+/// The parser accepts every example. Whether the files in it exist is another matter.
 #[test]
 fn examples_can_be_typed() {
     for command in COMMANDS {
@@ -41,7 +41,7 @@ fn examples_can_be_typed() {
             .filter_map(|line| line.strip_prefix("  heist "))
             .filter(|line| line.starts_with(command));
         for example in examples {
-            // What comes after two spaces, or goes to the shell, is not for the command.
+            // The description after two spaces and the shell's operators are not arguments.
             let typed = example.split("  ").next().unwrap().split(['>', '|', '&']).next().unwrap();
             let words: Vec<&str> = typed.split_whitespace().chain(["--help"]).collect();
             expect(&words, 0);
@@ -62,7 +62,7 @@ fn no_line_of_an_example_is_too_wide() {
 }
 
 #[test]
-fn what_a_comparison_does_not_know_is_said() {
+fn the_limits_of_a_comparison_are_explained() {
     let (help, _) = expect(&["compare", "--help"], 0);
     assert!(help.contains("Processes differ as well"), "{help}");
 }

@@ -1,4 +1,4 @@
-//! The contract of what is printed: colours only where they are wanted, and pipes that may close.
+//! The contract of the output: colours only on request or on a terminal, and pipes may close.
 
 mod common;
 
@@ -23,7 +23,7 @@ fn a_pipe_has_no_colours() {
 }
 
 #[test]
-fn no_color_wins_over_a_wish_for_colours_by_the_environment() {
+fn no_color_overrides_clicolor_force() {
     for arguments in [&["topo"][..], &["--help"], &["sok"]] {
         let output =
             heist(arguments).env("NO_COLOR", "1").env("CLICOLOR_FORCE", "1").output().unwrap();
@@ -46,7 +46,7 @@ fn color_always_has_colours_and_never_has_none() {
     }
 }
 
-/// As with `| head -0`: nobody reads, and nothing goes wrong.
+/// The reader closes the pipe at once, as `| head -0` does.
 #[test]
 fn a_closed_pipe_is_a_quiet_success() {
     for arguments in [
@@ -77,7 +77,7 @@ fn a_closed_stderr_does_not_matter() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     for arguments in ["topo", "--help", "--version"] {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let output = heist(&[arguments]).stdout(full).output().unwrap();
@@ -86,18 +86,18 @@ fn a_full_disk_is_told() {
     }
 }
 
-/// A command that does not measure has nothing to show for it.
+/// A command that does not measure has no results to show, so that signals end it.
 #[cfg(unix)]
 #[test]
-fn what_waits_for_a_file_ends_when_it_is_told_to() {
+fn a_command_that_waits_for_a_file_ends_on_a_signal() {
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::Command;
 
-    let directory = common::Directory::new("output-signal");
-    let pipe = directory.0.join("pipe");
+    let directory = common::directory();
+    let pipe = directory.path().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let mut child = heist(&["report", "pipe"]).current_dir(&directory.0).spawn().unwrap();
-    // It reads once this is open.
+    let mut child = heist(&["report", "pipe"]).current_dir(directory.path()).spawn().unwrap();
+    // Opening succeeds once the command reads.
     let writer = std::fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     common::signal(&child, libc::SIGTERM);
     drop(writer);

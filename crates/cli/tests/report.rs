@@ -6,16 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::Directory;
+use common::directory;
+use tempfile::TempDir;
 
-fn file(folder: &Directory, name: &str, text: &str) -> PathBuf {
-    let path = folder.0.join(name);
+fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
     fs::write(&path, text).unwrap();
     path
 }
 
-fn names(folder: &Directory) -> Vec<String> {
-    let entries = fs::read_dir(&folder.0).unwrap();
+fn names(folder: &TempDir) -> Vec<String> {
+    let entries = fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<_> =
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
@@ -45,7 +46,7 @@ fn refuses(file: &Path, output: &Path, said: &str) {
 
 #[test]
 fn a_page_is_written_and_its_place_is_printed() {
-    let folder = Directory::new("report-written");
+    let folder = directory();
     let output = file(&folder, "page.html", "what was there before");
     let result = report(&made_up(), &output);
     assert_eq!(result.status.code(), Some(0));
@@ -56,10 +57,10 @@ fn a_page_is_written_and_its_place_is_printed() {
 
 #[test]
 fn files_that_are_no_record_are_refused() {
-    let folder = Directory::new("report-refused");
-    let output = folder.0.join("page.html");
-    refuses(&folder.0.join("none.json"), &output, "cannot read samples from");
-    refuses(&folder.0, &output, "cannot read samples from");
+    let folder = directory();
+    let output = folder.path().join("page.html");
+    refuses(&folder.path().join("none.json"), &output, "cannot read samples from");
+    refuses(folder.path(), &output, "cannot read samples from");
     refuses(&file(&folder, "empty.json", ""), &output, "it is not JSON");
     refuses(&file(&folder, "text.json", "not JSON"), &output, "it is not JSON");
     refuses(
@@ -74,8 +75,8 @@ fn files_that_are_no_record_are_refused() {
 
 #[test]
 fn files_of_a_newer_heist_are_said_to_be() {
-    let folder = Directory::new("report-newer");
-    let output = folder.0.join("page.html");
+    let folder = directory();
+    let output = folder.path().join("page.html");
     let text = fs::read_to_string(made_up()).unwrap().replacen('{', r#"{"version": 99,"#, 1);
     let path = file(&folder, "newer.json", &text);
     assert_eq!(report(&path, &output).status.code(), Some(0));
@@ -92,8 +93,8 @@ fn files_of_a_newer_heist_are_said_to_be() {
 /// Those of `bench/record/` that `heist bench` has written, whichever version of it.
 #[test]
 fn recorded_runs_can_be_shown_and_compared() {
-    let folder = Directory::new("report-recorded");
-    let output = folder.0.join("page.html");
+    let folder = directory();
+    let output = folder.path().join("page.html");
     for name in ["deque", "duel", "fork", "pipeline", "pool"] {
         let recorded = format!("../../bench/record/{name}.json");
         let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join(recorded);
@@ -113,9 +114,9 @@ fn recorded_runs_can_be_shown_and_compared() {
 
 #[test]
 fn samples_are_not_replaced_by_their_page() {
-    let folder = Directory::new("report-same");
+    let folder = directory();
     let samples = file(&folder, "a.json", &fs::read_to_string(made_up()).unwrap());
-    let result = report(&samples, &folder.0.join(".").join("a.json"));
+    let result = report(&samples, &folder.path().join(".").join("a.json"));
     let stderr = String::from_utf8(result.stderr).unwrap();
     assert_eq!(result.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("the file of the samples"), "{stderr}");
@@ -124,8 +125,8 @@ fn samples_are_not_replaced_by_their_page() {
 
 #[test]
 fn places_where_nothing_can_be_written_are_refused() {
-    let folder = Directory::new("report-places");
-    refuses(&made_up(), &folder.0.join("none/page.html"), "there is no folder");
-    refuses(&made_up(), &folder.0, "it is a folder");
+    let folder = directory();
+    refuses(&made_up(), &folder.path().join("none/page.html"), "there is no folder");
+    refuses(&made_up(), folder.path(), "it is a folder");
     assert!(names(&folder).is_empty());
 }

@@ -1,24 +1,24 @@
-//! The contract of command lines that make no sense: what is wrong, what was perhaps meant, and exit code 2.
+//! The contract of invalid command lines: the error, a suggestion, and exit code 2.
 
 mod common;
 
 use common::expect;
 
 #[test]
-fn an_unknown_command_is_told_its_neighbour() {
+fn an_unknown_command_has_a_suggestion() {
     let (out, err) = expect(&["sok"], 2);
     assert!(err.contains("'soak'"), "{err}");
     assert_eq!(out, "");
 }
 
 #[test]
-fn an_unknown_option_is_told_its_neighbour() {
+fn an_unknown_option_has_a_suggestion() {
     let (_, err) = expect(&["soak", "--minuts", "1"], 2);
     assert!(err.contains("--minutes"), "{err}");
 }
 
 #[test]
-fn values_that_make_no_sense() {
+fn malformed_values_are_rejected() {
     for arguments in [
         &["soak", "--minutes", "0"][..],
         &["soak", "--minutes", "ten"],
@@ -35,7 +35,7 @@ fn values_that_make_no_sense() {
 }
 
 #[test]
-fn numbers_that_cannot_be_are_told_which_can() {
+fn numbers_out_of_range_name_the_range() {
     for (arguments, why) in [
         (&["--seconds", "-1"][..], "at least 0.1 seconds"),
         (&["soak", "--minutes", "-1"], "more than 0 minutes"),
@@ -50,7 +50,7 @@ fn numbers_that_cannot_be_are_told_which_can() {
 }
 
 #[test]
-fn a_shell_that_is_not_known_is_told_which_are() {
+fn an_unknown_shell_lists_the_known_ones() {
     let (_, err) = expect(&["completions", "csh"], 2);
     assert!(err.contains("bash") && err.contains("fish"), "{err}");
 }

@@ -1,4 +1,4 @@
-//! `heist completions`.
+//! `heist completions`: prints completion scripts.
 
 use clap::CommandFactory as _;
 
@@ -7,7 +7,7 @@ use crate::exit::{Exit, Outcome};
 use crate::out;
 
 pub(crate) fn run(asked: &Completions) -> Outcome {
-    // Not to stdout at once: the generator panics if nobody reads.
+    // Not written to stdout directly, because the generator panics if the pipe is closed.
     let mut script = Vec::new();
     clap_complete::generate(asked.shell, &mut Args::command(), "heist", &mut script);
     out::print(&String::from_utf8_lossy(&script))?;

@@ -1,4 +1,4 @@
-//! What `heist` can do, a module each.
+//! The subcommands, one module each.
 
 pub(crate) mod bench;
 pub(crate) mod compare;

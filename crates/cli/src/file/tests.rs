@@ -1,38 +1,24 @@
+//! Reading and writing files of all kinds.
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use heist_bench::record::Record;
+use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-/// A folder that goes with the test.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("heist-{name}-{}", process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn names(&self) -> Vec<String> {
-        let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
-        let mut names: Vec<_> = fs::read_dir(&self.0).unwrap().map(name).collect();
-        names.sort();
-        names.into_iter().map(|name| name.into_string().unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn names(folder: &TempDir) -> Vec<String> {
+    let name = |entry: io::Result<fs::DirEntry>| entry.unwrap().file_name();
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(name).collect();
+    names.sort();
+    names.into_iter().map(|name| name.into_string().unwrap()).collect()
 }
 
 #[test]
-fn a_record_is_read_as_it_was_written() {
-    let folder = Folder::new("file-record");
-    let path = folder.0.join("a.json");
+fn a_record_survives_a_round_trip() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a.json");
     let record = Record { commit: "abc".into(), ..Record::default() };
     let mut bytes = Vec::new();
     record.write(&mut bytes).unwrap();
@@ -42,27 +28,27 @@ fn a_record_is_read_as_it_was_written() {
 
 #[test]
 fn a_check_changes_nothing() {
-    let folder = Folder::new("file-check");
-    let path = folder.0.join("a");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     check(&path).unwrap();
-    assert!(folder.names().is_empty());
+    assert!(names(&folder).is_empty());
     fs::write(&path, "before").unwrap();
     check(&path).unwrap();
-    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), folder.names().len()), ("before", 1));
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), names(&folder).len()), ("before", 1));
 }
 
 #[test]
-fn what_cannot_be_written_is_known_before() {
-    let folder = Folder::new("file-refused");
+fn unwritable_paths_are_detected_before_writing() {
+    let folder = tempdir().unwrap();
     let long = "a".repeat(300);
     for (path, why) in [
         ("none/a", "there is no folder"),
         ("", "it is a folder"),
-        ("none/", "no name of a file"),
-        ("none/.", "no name of a file"),
+        ("none/", "not the name of a file"),
+        ("none/.", "not the name of a file"),
         (&long, ""),
     ] {
-        let path = folder.0.join(path);
+        let path = folder.path().join(path);
         for error in [check(&path).unwrap_err(), write(&path, b"x").unwrap_err()] {
             assert_eq!(error.exit, Exit::File);
             assert!(error.why.contains(why), "{error}");
@@ -71,41 +57,43 @@ fn what_cannot_be_written_is_known_before() {
 }
 
 #[test]
-fn what_was_there_stays_whole_if_the_write_fails() {
-    let folder = Folder::new("file-whole");
-    let path = folder.0.join("a");
+fn previous_contents_stay_if_the_write_fails() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     fs::create_dir(&path).unwrap();
     fs::write(path.join("inside"), "before").unwrap();
-    // It is filled, but cannot take the place of a folder.
+    // The new file is written, but cannot replace a folder.
     assert!(replace(&path, None, b"after").is_err());
     assert_eq!(fs::read_to_string(path.join("inside")).unwrap(), "before");
-    assert_eq!(folder.names(), ["a"]);
+    assert_eq!(names(&folder), ["a"]);
 }
 
 #[test]
-fn nothing_is_written_through_what_is_there() {
-    let folder = Folder::new("file-part");
-    let path = folder.0.join("a");
+fn the_temporary_file_never_overwrites() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     fs::write(&path, "before").unwrap();
-    assert!(fill(&path, None, b"after").is_err());
+    assert!(write_new(&path, None, b"after").is_err());
     assert_eq!(fs::read_to_string(&path).unwrap(), "before");
 }
 
 #[test]
-fn a_file_is_the_same_by_any_name() {
-    let folder = Folder::new("file-same");
-    let (path, detour) =
-        (folder.0.join("a"), folder.0.join("../").join(folder.0.file_name().unwrap()));
+fn paths_to_one_file_are_the_same() {
+    let folder = tempdir().unwrap();
+    let (path, detour) = (
+        folder.path().join("a"),
+        folder.path().join("../").join(folder.path().file_name().unwrap()),
+    );
     assert!(!is_same(&path, &path));
     fs::write(&path, "").unwrap();
     assert!(is_same(&path, &path) && is_same(&path, &detour.join("a")));
-    assert!(!is_same(&path, &folder.0.join("b")));
+    assert!(!is_same(&path, &folder.path().join("b")));
 }
 
 #[test]
 fn a_read_only_file_is_refused() {
-    let folder = Folder::new("file-read-only");
-    let path = folder.0.join("a");
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("a");
     fs::write(&path, "before").unwrap();
     let mut permissions = fs::metadata(&path).unwrap().permissions();
     permissions.set_readonly(true);
@@ -131,9 +119,9 @@ mod unix {
     use super::*;
 
     #[test]
-    fn a_name_may_be_as_long_as_the_system_lets_it() {
-        let folder = Folder::new("file-long");
-        let path = folder.0.join("a".repeat(250));
+    fn names_may_be_as_long_as_the_system_allows() {
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("a".repeat(250));
         check(&path).unwrap();
         write(&path, b"long").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "long");
@@ -141,8 +129,8 @@ mod unix {
 
     #[test]
     fn permissions_are_kept() {
-        let folder = Folder::new("file-permissions");
-        let path = folder.0.join("a");
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("a");
         fs::write(&path, "before").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         write(&path, b"after").unwrap();
@@ -152,8 +140,8 @@ mod unix {
 
     #[test]
     fn a_link_stays_a_link() {
-        let folder = Folder::new("file-link");
-        let (file, link) = (folder.0.join("a"), folder.0.join("link"));
+        let folder = tempdir().unwrap();
+        let (file, link) = (folder.path().join("a"), folder.path().join("link"));
         symlink("a", &link).unwrap();
         for text in ["made", "replaced"] {
             check(&link).unwrap();
@@ -161,28 +149,28 @@ mod unix {
             assert!(link.is_symlink());
             assert_eq!(fs::read_to_string(&file).unwrap(), text);
         }
-        assert_eq!(folder.names(), ["a", "link"]);
+        assert_eq!(names(&folder), ["a", "link"]);
     }
 
     #[test]
-    fn a_link_to_nothing_needs_a_folder() {
-        let folder = Folder::new("file-astray");
+    fn a_dangling_link_needs_a_folder() {
+        let folder = tempdir().unwrap();
         for (name, target, why) in
             [("astray", "none/a", "there is no folder"), ("circle", "circle", "")]
         {
-            let link = folder.0.join(name);
+            let link = folder.path().join(name);
             symlink(target, &link).unwrap();
             for error in [check(&link).unwrap_err(), write(&link, b"x").unwrap_err()] {
                 assert!(error.exit == Exit::File && error.why.contains(why), "{error}");
             }
         }
-        assert_eq!(folder.names(), ["astray", "circle"]);
+        assert_eq!(names(&folder), ["astray", "circle"]);
     }
 
     #[test]
     fn a_pipe_stays_a_pipe() {
-        let folder = Folder::new("file-pipe");
-        let path = folder.0.join("pipe");
+        let folder = tempdir().unwrap();
+        let path = folder.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         check(&path).unwrap();
         let reader = thread::spawn({
@@ -192,7 +180,7 @@ mod unix {
         write(&path, b"through").unwrap();
         assert_eq!(reader.join().unwrap(), "through");
         assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
-        assert_eq!(folder.names(), ["pipe"]);
+        assert_eq!(names(&folder), ["pipe"]);
     }
 
     #[test]

@@ -1,12 +1,12 @@
-//! How the tests run the command.
+//! Helpers that run the command.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this module")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-/// `heist`, in an environment that says nothing of its own.
+use tempfile::TempDir;
+
+/// Returns the command, without the environment variables that affect it.
 pub(crate) fn heist(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_heist"));
     command.args(arguments).stdin(Stdio::null());
@@ -23,38 +23,39 @@ pub(crate) fn heist(arguments: &[&str]) -> Command {
         command.env_remove(name);
     }
     #[cfg(unix)]
-    heed_signals(&mut command);
+    restore_signals(&mut command);
     command
 }
 
-/// Also if whoever started the tests ignores them, as scripts have it for their background jobs: that is inherited.
+/// Restores the default effect of signals. A script that runs the tests in the background makes its children ignore
+/// them, and the command would inherit that.
 #[cfg(unix)]
-fn heed_signals(command: &mut Command) {
+fn restore_signals(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
-    let heed = || {
+    let restore = || {
         for kind in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: no handler of ours is replaced: this is the child, before it is another program.
+            // SAFETY: this runs in the child before `exec`, where no handler of this process is needed any more.
             unsafe { libc::signal(kind, libc::SIG_DFL) };
         }
         Ok(())
     };
-    // SAFETY: all that it does may be done between a fork and an exec.
-    unsafe { command.pre_exec(heed) };
+    // SAFETY: `signal` is async-signal-safe, so that it may be called between `fork` and `exec`.
+    unsafe { command.pre_exec(restore) };
 }
 
 #[cfg(unix)]
 pub(crate) fn signal(child: &Child, kind: libc::c_int) {
-    // SAFETY: the call only sends a signal, to a child that has not been waited for.
+    // SAFETY: the call only sends a signal. The child has not been waited for, so the id is still its own.
     let outcome = unsafe { libc::kill(child.id() as libc::pid_t, kind) };
     assert_eq!(outcome, 0);
 }
 
-/// Runs it to its end.
+/// Runs the command and waits for it.
 pub(crate) fn run(arguments: &[&str]) -> Output {
     heist(arguments).output().expect("the command starts")
 }
 
-/// What it prints, if it ends with that code.
+/// Returns the output of the command, and checks its exit code.
 pub(crate) fn expect(arguments: &[&str], code: i32) -> (String, String) {
     let output = run(arguments);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
@@ -63,25 +64,10 @@ pub(crate) fn expect(arguments: &[&str], code: i32) -> (String, String) {
 }
 
 pub(crate) fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("it prints UTF-8")
+    String::from_utf8(bytes.to_vec()).expect("the output is UTF-8")
 }
 
-/// A directory that is gone in the end.
-pub(crate) struct Directory(pub(crate) PathBuf);
-
-impl Directory {
-    /// Of a name that no other test uses.
-    pub(crate) fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        // An earlier run may have been killed.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+/// Creates a directory that is removed when the value is dropped.
+pub(crate) fn directory() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }

@@ -1,4 +1,4 @@
-//! `heist bench`.
+//! `heist bench`: measures cases against peers.
 
 mod names;
 mod progress;
@@ -13,7 +13,7 @@ use crate::{file, interrupt, out};
 pub(crate) use names::unknown;
 use progress::Progress;
 
-/// Cases of which the file has a trace. Each is some hundred kilobytes.
+/// The number of cases whose traces are kept in the file. Each trace is some hundred kilobytes.
 const TRACES: usize = 6;
 
 pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
@@ -28,7 +28,7 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
         out::print(&list(&bench))?;
         return Ok(Exit::Done);
     }
-    // Before the measurement, which would be lost if there were nowhere to put it.
+    // Checked before the measurement, whose result would be lost otherwise.
     asked.json.as_deref().map_or(Ok(()), file::check)?;
     if !common.quiet {
         warn();
@@ -38,9 +38,7 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
     progress.end(outcome.is_ok());
     outcome?;
     if bench.rounds() == 0 {
-        out::note(
-            "heist: interrupted before the first case was measured; there is nothing to show",
-        );
+        out::note("heist: interrupted before the first case was measured; there are no results");
         return Ok(Exit::Interrupted);
     }
     let tables = bench.markdown();
@@ -48,29 +46,29 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
         None => out::print(&tables)?,
         Some(path) => {
             let shown = file::print_beside(path, &tables, common.quiet);
-            // Also if nobody reads the tables any more.
+            // The samples are kept even if stdout is closed.
             keep(&bench, path)?;
             shown?;
         }
     }
     if interrupt::seen() {
-        out::note("heist: interrupted; this is what was complete by then");
+        out::note("heist: interrupted; these are the results so far");
     }
     Ok(interrupt::exit())
 }
 
-/// Keeps what was measured, and what the workers did in one more run.
+/// Writes the samples, and traces of one additional run.
 fn keep(bench: &Bench, path: &Path) -> Result<(), Failure> {
     let traces = guarded(|| bench.traces(TRACES, interrupt::seen));
     let mut record = bench.record();
     let wrong = traces.map(|traces| record.traces = traces);
     let mut bytes = Vec::new();
-    record.write(&mut bytes).expect("a vector takes everything");
+    record.write(&mut bytes).expect("writing to a vector does not fail");
     file::write(path, &bytes)?;
     wrong
 }
 
-/// What the parser does not look at.
+/// Checks what the parser does not.
 fn check(asked: &args::Bench) -> Result<(), Failure> {
     let refuse = |what: &str, why: &str, advice: &str| {
         let (what, why, advice) = (what.into(), why.into(), advice.into());
@@ -79,34 +77,34 @@ fn check(asked: &args::Bench) -> Result<(), Failure> {
     if asked.rounds == 0 && !asked.list {
         return refuse(
             "cannot measure 0 rounds",
-            "there would be nothing to show",
-            "Give --rounds a number from 1 up; from 6 on there are confidence intervals.",
+            "there would be no results",
+            "Use --rounds 1 or more; with 6 or more there are confidence intervals.",
         );
     }
     if asked.workers.contains(&0) {
         return refuse(
             "cannot measure with 0 workers",
-            "nobody would do the work",
-            "Give --workers numbers from 1 up, as in --workers 1,2.",
+            "no worker would run the tasks",
+            "Use numbers of at least 1, for example --workers 1,2.",
         );
     }
     Ok(())
 }
 
-/// A line for every case: its name, and what it is.
+/// Returns one line per case: its name and its description.
 fn list(bench: &Bench) -> String {
     let line = |case: &heist_bench::Case| format!("{:<42} {}\n", case.id, case.title);
     bench.cases().iter().map(line).collect()
 }
 
-/// Says what keeps this build from giving the numbers that count.
+/// Warns if this build cannot give meaningful or complete numbers.
 fn warn() {
     if cfg!(debug_assertions) {
-        out::note("heist: built without --release; these times mean nothing");
+        out::note("heist: this is a debug build; its times mean nothing");
     }
     if cfg!(not(feature = "peers")) {
         out::note(
-            "heist: rayon is the only peer of this build. For the others:\n    \
+            "heist: this build includes only rayon as a peer. To include the others:\n    \
              cargo run --release --features peers -- bench",
         );
     }
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_cannot_be_measured() {
+    fn zero_rounds_and_zero_workers_are_rejected() {
         for asked in [asked(vec![], 0), asked(vec![2, 0], 1)] {
             assert_eq!(check(&asked).unwrap_err().exit, Exit::Usage);
         }

@@ -1,4 +1,5 @@
-//! How far a measurement is: a bar where one can be drawn, a line a round elsewhere, and when to stop.
+//! The progress of a measurement: a bar on a terminal, one line per round elsewhere. Also stops a run that is
+//! interrupted.
 
 use std::ops::ControlFlow;
 
@@ -7,15 +8,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::{interrupt, out};
 
-/// Watches a run for whoever waits for it.
+/// Shows the progress of a run.
 pub(super) struct Progress {
     rounds: usize,
-    how: How,
-    /// The last round of which a measurement was begun.
+    display: Display,
+    /// The round of the last measurement that began.
     round: usize,
 }
 
-enum How {
+enum Display {
     Bar(ProgressBar),
     Lines,
     Silent,
@@ -23,33 +24,33 @@ enum How {
 
 impl Progress {
     pub(super) fn new(rounds: usize, cases: usize, quiet: bool) -> Self {
-        let how = if quiet {
-            How::Silent
+        let display = if quiet {
+            Display::Silent
         } else if out::is_drawable() {
-            How::Bar(bar((rounds * cases) as u64))
+            Display::Bar(bar((rounds * cases) as u64))
         } else {
-            How::Lines
+            Display::Lines
         };
-        Self { rounds, how, round: 0 }
+        Self { rounds, display, round: 0 }
     }
 
-    /// The bar makes room for what is printed next. Unless it has succeeded, the last round is not done.
+    /// Removes the bar. If the run failed, the last round is not reported as done.
     pub(super) fn end(self, success: bool) {
-        match self.how {
-            How::Bar(bar) => bar.finish_and_clear(),
-            How::Lines if success && !interrupt::seen() => self.say_done(self.rounds),
-            How::Lines | How::Silent => {}
+        match self.display {
+            Display::Bar(bar) => bar.finish_and_clear(),
+            Display::Lines if success && !interrupt::seen() => self.report_done(self.rounds),
+            Display::Lines | Display::Silent => {}
         }
     }
 
-    fn say_done(&self, rounds: usize) {
+    fn report_done(&self, rounds: usize) {
         out::note(&format!("round {rounds}/{} done", self.rounds));
     }
 }
 
 fn bar(steps: u64) -> ProgressBar {
     let template = "{bar:24} {elapsed_precise} of about {duration_precise}  {wide_msg}";
-    let style = ProgressStyle::with_template(template).expect("it is a template");
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
     ProgressBar::new(steps).with_style(style)
 }
 
@@ -58,14 +59,14 @@ impl Watcher for Progress {
         if interrupt::seen() {
             return ControlFlow::Break(());
         }
-        match &self.how {
-            How::Bar(bar) => {
+        match &self.display {
+            Display::Bar(bar) => {
                 bar.set_position((step.round * step.cases + step.place) as u64);
                 let (round, rounds) = (step.round + 1, self.rounds);
                 bar.set_message(format!("round {round}/{rounds}: {} {}", step.case, step.by));
             }
-            How::Lines if step.round > self.round => self.say_done(step.round),
-            How::Lines | How::Silent => {}
+            Display::Lines if step.round > self.round => self.report_done(step.round),
+            Display::Lines | Display::Silent => {}
         }
         self.round = step.round;
         ControlFlow::Continue(())

@@ -1,4 +1,4 @@
-//! `heist compare`.
+//! `heist compare`: shows what differs between two records.
 
 mod table;
 
@@ -16,14 +16,14 @@ pub(crate) fn run(asked: &args::Compare, common: &Common) -> Outcome {
     let before = read_record(&asked.before)?;
     let after = read_record(&asked.after)?;
     if !common.quiet {
-        doubts(&before, &after).iter().for_each(|doubt| out::note(&format!("heist: {doubt}")));
+        caveats(&before, &after).iter().for_each(|caveat| out::note(&format!("heist: {caveat}")));
     }
     let named = [named("A", &asked.before, &before), named("B", &asked.after, &after)].concat();
     out::print(&format!("{named}\n{}", table::markdown(&before, &after)))?;
     Ok(Exit::Done)
 }
 
-/// Which of the two it is.
+/// Describes one of the two files.
 fn named(name: &str, path: &Path, record: &Record) -> String {
     let commit = match record.commit.as_str() {
         "" => "an unknown commit".to_owned(),
@@ -34,27 +34,27 @@ fn named(name: &str, path: &Path, record: &Record) -> String {
     format!("- {name} is {path}: {commit}, {rounds}\n")
 }
 
-/// Why a difference may have another reason than the one that is looked for.
-fn doubts(before: &Record, after: &Record) -> Vec<String> {
+/// Returns reasons why a difference may not be caused by the change under test.
+fn caveats(before: &Record, after: &Record) -> Vec<String> {
     let (a, b) = (&before.machine, &after.machine);
-    let mut doubts = Vec::new();
+    let mut caveats = Vec::new();
     for (which, record) in [("first", before), ("second", after)] {
-        let caveats = record.caveats().into_iter();
-        doubts.extend(caveats.map(|caveat| format!("the {which} file {caveat}")));
+        let own = record.caveats().into_iter();
+        caveats.extend(own.map(|caveat| format!("the {which} file {caveat}")));
     }
     let shown = |text: &str| if text.is_empty() { "unknown".into() } else { harmless(text) };
     let mut differs = |what: &str, a: &str, b: &str| {
         if a != b {
             let (a, b) = (shown(a), shown(b));
-            doubts.push(format!("{what}: {a} in the first file, {b} in the second"));
+            caveats.push(format!("{what}: {a} in the first file, {b} in the second"));
         }
     };
-    differs("not the same processor", &a.cpu, &b.cpu);
-    differs("not as many cores", &a.cores.to_string(), &b.cores.to_string());
-    differs("not the same kernel", &a.kernel, &b.kernel);
-    differs("not the same compiler", &a.rustc, &b.rustc);
-    differs("values that do not mean the same", &before.unit, &after.unit);
-    doubts
+    differs("different processor", &a.cpu, &b.cpu);
+    differs("different number of cores", &a.cores.to_string(), &b.cores.to_string());
+    differs("different kernel", &a.kernel, &b.kernel);
+    differs("different compiler", &a.rustc, &b.rustc);
+    differs("different unit of the values", &before.unit, &after.unit);
+    caveats
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     use heist_bench::record::Machine;
 
     #[test]
-    fn the_files_are_named_with_their_commits() {
+    fn files_are_named_with_their_commits() {
         let record = Record { commit: "abc-dirty".into(), rounds: 1, ..Record::default() };
         let path = Path::new("b.json");
         assert_eq!(named("A", path, &record), "- A is b.json: commit abc-dirty, 1 round\n");
@@ -72,36 +72,35 @@ mod tests {
     }
 
     #[test]
-    fn another_unit_is_a_reason_to_doubt() {
+    fn a_different_unit_is_a_caveat() {
         let of = |unit: &str| Record { unit: unit.into(), ..Record::default() };
-        assert!(doubts(&of("ns"), &of("ns")).is_empty());
-        let expected =
-            "values that do not mean the same: ns in the first file, unknown in the second";
-        assert_eq!(doubts(&of("ns"), &of("")), [expected]);
+        assert!(caveats(&of("ns"), &of("ns")).is_empty());
+        let expected = "different unit of the values: ns in the first file, unknown in the second";
+        assert_eq!(caveats(&of("ns"), &of("")), [expected]);
     }
 
     #[test]
-    fn what_a_file_says_against_itself_is_a_reason_to_doubt() {
+    fn caveats_of_a_file_are_repeated() {
         let debug = Record { optimized: Some(false), ..Record::default() };
         let short = Record { complete: Some(false), ..Record::default() };
         let expected = [
             "the first file is of a debug build, whose times say nothing",
             "the second file is of a run that was cut short",
         ];
-        assert_eq!(doubts(&debug, &short), expected);
+        assert_eq!(caveats(&debug, &short), expected);
     }
 
     #[test]
-    fn another_machine_is_a_reason_to_doubt() {
+    fn a_different_machine_is_a_caveat() {
         let on = |cpu: &str, cores| Record {
             machine: Machine { cpu: cpu.into(), cores, ..Machine::default() },
             ..Record::default()
         };
-        assert!(doubts(&on("A", 2), &on("A", 2)).is_empty());
-        let found = doubts(&on("A", 2), &on("B", 4));
+        assert!(caveats(&on("A", 2), &on("A", 2)).is_empty());
+        let found = caveats(&on("A", 2), &on("B", 4));
         let expected = [
-            "not the same processor: A in the first file, B in the second",
-            "not as many cores: 2 in the first file, 4 in the second",
+            "different processor: A in the first file, B in the second",
+            "different number of cores: 2 in the first file, 4 in the second",
         ];
         assert_eq!(found, expected);
     }

@@ -1,4 +1,4 @@
-//! What differs between two records: a line for everything that both have.
+//! The table of `heist compare`: a row for everything that both records have.
 
 use heist_bench::metric::{self, Better};
 use heist_bench::record::{Record, Series};
@@ -7,7 +7,7 @@ use heist_bench::stats::{Ends, Interval, interval};
 use crate::out::harmless;
 use crate::verdict::{self, Verdict};
 
-/// The table, what only one of them has, and how to read it.
+/// Returns the table, a list of what only one record has, and how to read the result.
 pub(super) fn markdown(before: &Record, after: &Record) -> String {
     let mut out = String::new();
     let lines: Vec<Line<'_>> = before.samples.iter().flat_map(|a| lines(a, after)).collect();
@@ -21,21 +21,21 @@ pub(super) fn markdown(before: &Record, after: &Record) -> String {
     only(&mut out, "B", after, before);
     if !lines.is_empty() {
         out.push_str(
-            "\nA ratio's interval is what the two medians' intervals leave possible. Where these overlap, \
-             no difference is seen. The intervals are those of the rounds of one process each, and processes \
-             differ as well: repeat each side before you believe a small difference.\n",
+            "\nThe interval of a ratio follows from the intervals of the two medians. Where those overlap, no \
+             difference is seen. Each interval covers the rounds of one process, and processes differ as well: \
+             repeat both sides before you trust a small difference.\n",
         );
     }
     if lines.iter().any(Line::has_extremes) {
         out.push_str(
-            "Fewer than 6 rounds have no 95 % confidence interval: there the brackets are the smallest and \
-             the largest value. Measure again with --rounds 6 or more.\n",
+            "With fewer than 6 rounds there is no 95 % confidence interval, and the brackets are the smallest \
+             and the largest value. Measure again with --rounds 6 or more.\n",
         );
     }
     out
 }
 
-/// Says what the brackets of either are, if they are the same in all lines.
+/// Returns the header. It says what the brackets mean if that is the same in all rows.
 fn head(lines: &[Line<'_>]) -> String {
     let brackets = |of: fn(&Line<'_>) -> Ends| {
         let ends = of(&lines[0]);
@@ -43,14 +43,14 @@ fn head(lines: &[Line<'_>]) -> String {
         if same { ends.to_string() } else { "interval".to_owned() }
     };
     format!(
-        "| case | by | of what | A, median ({}) | B, median ({}) | B as a ratio to A | |\n\
+        "| case | peer | metric | A, median ({}) | B, median ({}) | ratio B/A | |\n\
          |---|---|---|---:|---:|---:|---|\n",
         brackets(|line| line.a.ends),
         brackets(|line| line.b.ends)
     )
 }
 
-/// Something that both records have.
+/// A row: values that both records have.
 struct Line<'r> {
     series: &'r Series,
     key: &'r str,
@@ -88,7 +88,7 @@ impl Line<'_> {
         match (verdict::beside(&self.b, &self.a), metric.map(|metric| metric.better)) {
             (Verdict::TooFew, _) => "too few rounds to tell",
             (Verdict::Same, _) => "no difference seen",
-            // Whether that is good, nobody knows.
+            // It is unknown whether more is better.
             (_, None) => "different",
             (Verdict::Less, _) if is_time => "faster",
             (Verdict::More, _) if is_time => "slower",
@@ -98,7 +98,7 @@ impl Line<'_> {
     }
 }
 
-/// With what the two intervals leave possible. To nothing there is no ratio.
+/// Formats a ratio with the interval that the two intervals leave possible. There is no ratio to zero.
 fn ratio(of: &Interval, to: &Interval) -> String {
     if to.median == 0.0 {
         return "–".into();
@@ -110,7 +110,7 @@ fn ratio(of: &Interval, to: &Interval) -> String {
     format!("{median:.3} ({least:.3}–{:.3})", of.high / to.low)
 }
 
-/// One for each kind of value that the other record has, too.
+/// Returns a row for each metric that the other record has as well.
 fn lines<'r>(a: &'r Series, after: &'r Record) -> Vec<Line<'r>> {
     let Some(b) = find(a, after) else { return Vec::new() };
     let line = |(key, values): (&'r str, &'r [f64])| {
@@ -125,7 +125,7 @@ fn find<'r>(series: &Series, record: &'r Record) -> Option<&'r Series> {
     record.samples.iter().find(|other| other.id() == series.id() && other.by == series.by)
 }
 
-/// What the other one has not.
+/// Lists the series that only one record has.
 fn only(out: &mut String, name: &str, one: &Record, other: &Record) {
     let missing: Vec<&Series> =
         one.samples.iter().filter(|series| find(series, other).is_none()).collect();
@@ -158,7 +158,7 @@ mod tests {
         Record { samples, ..Record::default() }
     }
 
-    /// Around a value, with an interval of one to either side.
+    /// Returns values around `value` whose interval extends by one to either side.
     fn around(value: f64) -> Vec<f64> {
         vec![value - 1.0, value - 1.0, value, value, value + 1.0, value + 1.0]
     }
@@ -179,14 +179,14 @@ mod tests {
     }
 
     #[test]
-    fn more_of_some_things_is_better() {
+    fn more_of_some_metrics_is_better() {
         assert_eq!(verdict("steals_per_second", 10.0, 20.0), "better");
         assert_eq!(verdict("wake_ups_per_1000", 10.0, 20.0), "worse");
         assert_eq!(verdict("unheard_of", 10.0, 20.0), "different");
     }
 
     #[test]
-    fn a_ratio_has_the_interval_that_the_two_leave_it() {
+    fn the_interval_of_a_ratio_follows_from_both() {
         let record = |value| record(vec![series("x", "heist", "nanoseconds", &around(value))]);
         let text = markdown(&record(10.0), &record(20.0));
         let expected = "| spawn/x | heist | ns per operation | 10.00 (9.00–11.00) | 20.00 (19.00–21.00) | \
@@ -195,15 +195,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_intervals_do_not_know_is_said_if_there_are_any() {
-        let said = "the rounds of one process each, and processes differ as well: repeat each side";
+    fn the_limits_of_the_intervals_are_explained() {
+        let said = "the rounds of one process, and processes differ as well";
         let record = |case| record(vec![series(case, "heist", "nanoseconds", &around(10.0))]);
         assert!(markdown(&record("x"), &record("x")).contains(said));
         assert!(!markdown(&record("x"), &record("y")).contains(said));
     }
 
     #[test]
-    fn a_few_rounds_tell_nothing() {
+    fn few_rounds_have_no_verdict() {
         let record = |value| record(vec![series("x", "heist", "nanoseconds", &[value; 5])]);
         for other in [1.0, 9.0] {
             let text = markdown(&record(1.0), &record(other));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn the_head_says_what_the_brackets_are() {
+    fn the_header_says_what_the_brackets_mean() {
         let of = |case: &str, rounds| series(case, "heist", "nanoseconds", &vec![1.0; rounds]);
         let few = record(vec![of("x", 5), of("y", 5)]);
         let mixed = record(vec![of("x", 5), of("y", 6)]);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn to_nothing_there_is_no_ratio() {
+    fn there_is_no_ratio_to_zero() {
         let record = |values: &[f64]| record(vec![series("x", "heist", "thefts", values)]);
         let some = record(&around(2.0));
         for (nothing, expected) in
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_has_measured_are_left_out() {
+    fn implausible_values_are_left_out() {
         let record = |value| record(vec![series("x", "heist", "nanoseconds", &[value; 6])]);
         for odd in [-1.0, 1e-306, 1e306] {
             for text in [markdown(&record(1.0), &record(odd)), markdown(&record(odd), &record(1.0))]
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_one_has_is_said() {
+    fn series_of_one_record_only_are_listed() {
         let a = series("x", "heist", "nanoseconds", &around(9.0));
         let b = series("y", "heist", "nanoseconds", &around(9.0));
         let c = Series { by: "rayon".into(), ..b.clone() };

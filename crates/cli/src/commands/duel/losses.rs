@@ -19,7 +19,7 @@ pub(super) fn honest_line(results: &Results<'_>) -> String {
             let total = units::of(all.len() as u64, "comparison");
             format!("{}. Slower in {} of {total}.", in_words(loss), 1 + lost.count())
         }
-        None if all.iter().any(Comparison::is_open) => {
+        None if all.iter().any(Comparison::is_undecided) => {
             format!("too few rounds to tell. The worst so far: {}.", in_words(worst))
         }
         None => format!("nowhere beyond the noise, here. The closest call: {}.", in_words(worst)),

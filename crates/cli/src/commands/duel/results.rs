@@ -51,7 +51,7 @@ impl<'r> Case<'r> {
 
     /// `skewed with 2 workers`.
     pub(super) fn in_words(&self) -> String {
-        without_family(&self.0.spoken()).to_owned()
+        without_family(&self.0.phrase()).to_owned()
     }
 
     /// Everyone that was measured, in the order in which they are shown.

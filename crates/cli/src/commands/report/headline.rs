@@ -133,7 +133,7 @@ fn named(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
         .iter()
         .enumerate()
         .map(|(place, ratio)| {
-            let case = if one_number { ratio.case.family.clone() } else { ratio.case.spoken() };
+            let case = if one_number { ratio.case.family.clone() } else { ratio.case.phrase() };
             let median = ratio.ratio.median;
             // Once is enough.
             let whose = if place == 0 {
@@ -163,7 +163,7 @@ fn losses(cases: &[Case<'_>]) -> String {
     let most = if lost.len() > named.len() { ", most of all" } else { ":" };
     match &all[..] {
         [] => String::new(),
-        [worst, ..] if lost.is_empty() && all.iter().any(Comparison::is_open) => {
+        [worst, ..] if lost.is_empty() && all.iter().any(Comparison::is_undecided) => {
             let worst = loss_in_words(worst);
             format!("Where it loses takes more rounds to tell; the worst so far: {worst}.")
         }

@@ -19,7 +19,7 @@ use ratatui::layout::Rect;
 use self::echo::Silence;
 use self::strip::Strip;
 use super::board::Board;
-use crate::interrupt::{self, Until};
+use crate::interrupt::{self, UndoGuard};
 use crate::{out, style};
 
 /// From one look at the counters to the next.
@@ -73,7 +73,7 @@ struct Artist {
     /// A frame is one write.
     strip: Strip<BufWriter<Stderr>>,
     /// After the strip: what it leaves is as it was before.
-    _terminal: Until,
+    _terminal: UndoGuard,
 }
 
 impl Artist {
