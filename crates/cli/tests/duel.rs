@@ -66,7 +66,7 @@ fn a_missing_folder_is_reported_before_measuring() {
     let output = run(&directory, &[]);
     let stderr = text(&output.stderr);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(3), ""), "{stderr}");
-    assert!(stderr.contains("cannot make the folder target/heist"), "{stderr}");
+    assert!(stderr.contains("cannot create the folder target/heist"), "{stderr}");
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn tables_are_shown_even_if_a_file_cannot_be_written() {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(3), "{stdout}{stderr}");
     assert!(stderr.contains("cannot write target/heist/report.html"), "{stderr}");
-    for part in ["uniform, ", "Losses ", "\nSamples ", "Show me more"] {
+    for part in ["uniform, ", "Losses ", "\nSamples ", "Run next"] {
         assert!(stdout.contains(part), "{part} is not in:\n{stdout}");
     }
     assert!(!stdout.contains("\nPage "), "{stdout}");

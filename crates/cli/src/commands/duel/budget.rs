@@ -1,21 +1,21 @@
-//! When to stop measuring, so that the whole command ends in time.
+//! Decides when to stop measuring, so that the whole command ends in time.
 
 use std::time::Duration;
 
-/// More rounds than that make the intervals hardly narrower.
-pub(super) const MOST_ROUNDS: usize = 15;
+/// More rounds hardly make the intervals narrower.
+pub(super) const MAX_ROUNDS: usize = 15;
 
-/// Fewer have no 95 % interval: worth some of the time that is kept for what comes after.
-const FEWEST_ROUNDS: usize = 6;
+/// Fewer rounds have no 95 % interval, which is worth some of the time reserved for what follows.
+const MIN_CONFIDENT_ROUNDS: usize = 6;
 
-/// How long what may take.
+/// The time limits of a duel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget {
-    /// All of it, with the traces and the report.
+    /// The limit of the whole command, including traces and report.
     whole: Duration,
-    /// No round begins that would not end by then, as far as one can tell.
+    /// No round begins that is expected to end later.
     soft: Duration,
-    /// No measurement begins after that.
+    /// No measurement begins later.
     hard: Duration,
 }
 
@@ -24,23 +24,23 @@ impl Budget {
         Self { whole, soft: whole.mul_f64(0.7), hard: whole.mul_f64(0.85) }
     }
 
-    /// When measuring ends if nothing goes wrong.
+    /// Returns when measuring ends under normal conditions.
     pub(super) fn soft(&self) -> Duration {
         self.soft
     }
 
-    /// May another round begin, after so many, of which the longest took that long?
+    /// Returns `true` if another round may begin, after `rounds` rounds of which the longest took `longest`.
     pub(super) fn allows_round(&self, elapsed: Duration, rounds: usize, longest: Duration) -> bool {
-        let end = if rounds < FEWEST_ROUNDS { self.hard } else { self.soft };
+        let end = if rounds < MIN_CONFIDENT_ROUNDS { self.hard } else { self.soft };
         rounds == 0 || elapsed + longest <= end
     }
 
-    /// May another measurement of a round begin?
+    /// Returns `true` if another measurement of the current round may begin.
     pub(super) fn allows_measurement(&self, elapsed: Duration) -> bool {
         elapsed < self.hard
     }
 
-    /// May something begin that will take about that long, and is not measured?
+    /// Returns `true` if an activity of about this length that is not measured may begin.
     pub(super) fn allows_extra(&self, elapsed: Duration, length: Duration) -> bool {
         elapsed + length <= self.whole.mul_f64(0.95)
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_worth_some_of_the_reserve() {
+    fn the_reserve_is_used_for_rounds_that_complete_an_interval() {
         assert!(BUDGET().allows_round(seconds(14.0), 5, seconds(2.5)));
         assert!(!BUDGET().allows_round(seconds(14.0), 6, seconds(2.5)));
         assert!(!BUDGET().allows_round(seconds(14.0), 2, seconds(3.5)));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_measured_must_fit_as_well() {
+    fn unmeasured_activities_must_fit_too() {
         assert!(BUDGET().allows_extra(seconds(17.0), seconds(1.0)));
         assert!(!BUDGET().allows_extra(seconds(17.0), seconds(3.0)));
     }

@@ -1,4 +1,4 @@
-//! Where a duel leaves what it has found: `target/heist/`, below the current directory.
+//! The files of a duel, in `target/heist/` below the current directory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,27 +16,29 @@ const PAGE: &str = "report.html";
 const TRACE: &str = "trace.json";
 const SAMPLES: &str = "duel.json";
 
-/// Where everything is that was written.
+/// The paths of the files that were written.
 pub(super) struct Files {
     pub(super) page: Option<PathBuf>,
     pub(super) trace: Option<PathBuf>,
     pub(super) samples: Option<PathBuf>,
 }
 
-/// Folders that were made for the files, the innermost first. Those that are empty in the end go again.
+/// The folders that were created for the files, innermost first. Those that are still empty are removed on
+/// drop.
 pub(super) struct Folder(Vec<&'static Path>);
 
-/// Makes the folder, and looks whether the files can be written, before anything is measured: who cannot should know at once.
+/// Creates the folder and checks that the files can be written. This happens before the measurement, so that
+/// the user learns of a problem immediately.
 pub(super) fn prepare() -> Result<Folder, Failure> {
     let path = Path::new(FOLDER);
     let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     let folder = Folder(parts.filter(|part| !part.exists()).collect());
     fs::create_dir_all(path).map_err(|error| Failure {
         exit: Exit::File,
-        what: format!("cannot make the folder {FOLDER}"),
+        what: format!("cannot create the folder {FOLDER}"),
         why: error.to_string(),
         advice:
-            "Start heist in a folder in which you may write: its files go to target/heist there."
+            "Run heist in a folder where you have write permission: it creates target/heist there."
                 .to_owned(),
     })?;
     [PAGE, TRACE, SAMPLES].iter().try_for_each(|name| file::check(&path.join(name)))?;
@@ -46,13 +48,14 @@ pub(super) fn prepare() -> Result<Folder, Failure> {
 impl Drop for Folder {
     fn drop(&mut self) {
         for folder in &self.0 {
-            // It fails if there is something in it, which is why it was made.
+            // Removal fails if the folder is not empty, which is intended.
             let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// Writes the page, the trace if there is one, and the samples: all that can be, and the first failure.
+/// Writes the page, the trace if there is one, and the samples. Tries to write all of them, and returns the
+/// first failure.
 pub(super) fn write(record: &Record, trace: Option<&Trace>) -> (Files, Result<(), Failure>) {
     let mut first = None;
     let mut file = |name: &str, bytes: &[u8]| {
@@ -66,13 +69,13 @@ pub(super) fn write(record: &Record, trace: Option<&Trace>) -> (Files, Result<()
         }
     };
     let mut samples = Vec::new();
-    record.write(&mut samples).expect("a vector takes everything");
+    record.write(&mut samples).expect("writing to a vector does not fail");
     let chrome = trace.map(|trace| {
         let mut bytes = Vec::new();
-        trace.write_chrome(&mut bytes).expect("a vector takes everything");
+        trace.write_chrome(&mut bytes).expect("writing to a vector does not fail");
         bytes
     });
-    // One of an earlier duel would be taken for one of this.
+    // The trace of an earlier duel must not be mistaken for one of this.
     let _ = fs::remove_file(Path::new(FOLDER).join(TRACE));
     let files = Files {
         samples: file(SAMPLES, &samples),

@@ -1,14 +1,14 @@
-//! Samples as a duel would have them, for the tests.
+//! Sample records for the tests.
 
 use heist_bench::record::{Latencies, Record, Series};
 
-/// Times of one, round by round.
+/// Returns the times of one peer, round by round.
 pub(super) fn series(case: &str, by: &str, times: &[f64]) -> Series {
     let values = [("nanoseconds".to_owned(), times.to_vec())].into();
     series_of(case, by, values)
 }
 
-/// Answers of one: p50 and p99, round by round.
+/// Returns the latencies of one peer, p50 and p99, round by round.
 pub(super) fn answers(by: &str, half: &[f64], most: &[f64]) -> Series {
     let values = [("p50_nanoseconds", half), ("p99_nanoseconds", most)];
     series_of("latency", by, values.map(|(key, times)| (key.to_owned(), times.to_vec())).into())
@@ -26,15 +26,15 @@ fn series_of(case: &str, by: &str, values: std::collections::BTreeMap<String, Ve
     }
 }
 
-/// With as many rounds as the first of them has.
+/// Returns a record with as many rounds as its first series has.
 pub(super) fn record(samples: Vec<Series>) -> Record {
     let rounds =
         samples.first().and_then(|series| series.values.values().next()).map_or(0, Vec::len);
     Record { rounds, samples, ..Record::default() }
 }
 
-/// A machine on which all is well: twice as fast with two workers, and faster than everyone.
-pub(super) fn triumph() -> Record {
+/// Returns a record in which heist is twice as fast with two workers, and faster than every peer.
+pub(super) fn all_wins() -> Record {
     let mut samples = Vec::new();
     for workload in ["uniform", "skewed", "recursive"] {
         for (workers, time) in [(1, 200.0), (2, 100.0)] {

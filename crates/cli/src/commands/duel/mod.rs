@@ -1,19 +1,19 @@
-//! `heist` without a command: work stealing beside its rivals, in at most 20 seconds.
+//! `heist` without a command, the duel: compares heist's strategies and rayon in at most 20 seconds.
 
-mod board;
+mod progress;
 mod budget;
-mod doubts;
+mod caveats;
 mod files;
 #[cfg(test)]
 mod fixture;
-mod lanes;
+mod activity;
 mod live;
-mod losses;
+mod loss_line;
 mod results;
 mod summary;
 mod table;
 mod text;
-mod watch;
+mod watcher;
 
 use std::collections::BTreeSet;
 use std::io::{self, IsTerminal};
@@ -25,22 +25,22 @@ use heist_bench::record::{Record, Traced};
 use heist_bench::{Bench, Case, Selection};
 use ratatui::crossterm::terminal;
 
-use self::board::Board;
-use self::budget::{Budget, MOST_ROUNDS};
-use self::doubts::Circumstances;
+use self::budget::{Budget, MAX_ROUNDS};
+use self::caveats::Circumstances;
 use self::live::Live;
+use self::progress::Progress;
 use self::results::{FAMILY, Results};
-use self::text::STEALING;
-use self::watch::{Stop, Watch};
+use self::text::WORK_STEALING;
+use self::watcher::{EndReason, RunWatcher};
 use super::topo::{self, Overview};
 use crate::args::{Common, Duel};
 use crate::exit::{self, Exit, Failure, Outcome};
 use crate::{interrupt, out, style, units};
 
-/// How long it takes at most.
+/// The default time limit.
 const SECONDS: f64 = 20.0;
 
-/// Of a text that is no terminal's, and the most that is nice to read.
+/// The width of output that does not go to a terminal, and the largest width that reads well.
 const WIDTH: usize = 80;
 const WIDEST: usize = 100;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     overview.workers.as_ref().map_err(|why| exit::refused(why))?;
     let _folder = files::prepare()?;
     let selection = Selection { cases: vec![format!("{FAMILY}/")], ..Selection::default() };
-    let mut bench = Bench::new(&selection).expect("the benchmarks have a duel");
+    let mut bench = Bench::new(&selection).expect("the benchmarks include the duel");
     let cases = bench.cases();
     let head = head(&overview, &cases)?;
     let watch = measure(&mut bench, budget, start, common.quiet);
@@ -62,10 +62,11 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
         return Ok(Exit::Interrupted);
     }
     let trace = traces(&mut record, &watch, budget, start);
-    // That the time was up is how a duel ends; that cases are missing is not.
+    // A duel usually ends because its time is up. It is incomplete only if it was interrupted or cases are
+    // missing.
     record.complete = Some(!interrupt::seen() && bench.cases().len() == cases.len());
     let circumstances = Circumstances {
-        stop: if interrupt::seen() { Stop::Interrupted } else { Stop::Enough },
+        stop: if interrupt::seen() { EndReason::Interrupted } else { EndReason::Finished },
         cases: cases.len(),
         cores: overview.topology.available_parallelism.unwrap_or_default(),
         debug: cfg!(debug_assertions),
@@ -74,7 +75,7 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     let results = Results::of(&record);
     let result = summary::of_results(&results, circumstances, width(), paint);
     let shown = out::print(&format!("{head}{result}\n"));
-    // Also if nobody reads the tables any more.
+    // The files are written even if stdout is closed.
     let (written, outcome) = files::write(&record, trace.as_ref());
     let files = summary::of_files(&written, record.program(), width(), paint);
     let shown = shown.and_then(|()| out::print(&files));
@@ -82,8 +83,8 @@ pub(crate) fn run(asked: &Duel, common: &Common) -> Outcome {
     Ok(interrupt::exit())
 }
 
-/// Says where it runs: at once on a terminal. What goes through a pipe may come to the terminal while something is drawn there; it is
-/// returned, to be printed with the rest.
+/// Prints the line about the machine immediately if stdout is a terminal. Otherwise returns it, to be printed
+/// with the results: a pipe may end at the terminal on which the live view is drawn.
 fn head(overview: &Overview, cases: &[Case]) -> Result<String, Failure> {
     let machine = format!("heist on {}; {}", overview.machine(), workers_of(cases));
     let head = text::lines(&machine, width()).join("\n") + "\n\n";
@@ -94,7 +95,7 @@ fn head(overview: &Overview, cases: &[Case]) -> Result<String, Failure> {
     Ok(head)
 }
 
-/// All numbers of workers that there are: `1 and 2 workers`.
+/// Returns all numbers of workers of the cases: `1 and 2 workers`.
 fn workers_of(cases: &[Case]) -> String {
     let numbers: BTreeSet<usize> = cases.iter().filter_map(|case| case.workers).collect();
     if numbers.last() == Some(&1) {
@@ -104,19 +105,25 @@ fn workers_of(cases: &[Case]) -> String {
     format!("{} workers", units::list(&numbers))
 }
 
-/// Measures for as long as the budget allows, and shows it.
-fn measure(bench: &mut Bench, budget: Budget, start: Instant, quiet: bool) -> Watch {
+/// Measures for as long as the budget allows, and shows the progress.
+fn measure(bench: &mut Bench, budget: Budget, start: Instant, quiet: bool) -> RunWatcher {
     let workers = bench.cases().iter().filter_map(|case| case.workers).max().unwrap_or(1);
-    let board = Arc::new(Mutex::new(Board::new(workers, start, budget.soft())));
-    let live = if quiet { None } else { Live::start(Arc::clone(&board)) };
-    let mut watch = Watch::new(budget, board, !quiet && live.is_none());
-    bench.run(MOST_ROUNDS, &mut watch);
+    let progress = Arc::new(Mutex::new(Progress::new(workers, start, budget.soft())));
+    let live = if quiet { None } else { Live::start(Arc::clone(&progress)) };
+    let mut watch = RunWatcher::new(budget, progress, !quiet && live.is_none());
+    bench.run(MAX_ROUNDS, &mut watch);
     watch
 }
 
-/// Runs the workloads once more with work stealing, not measured, if there is time: what the workers did goes to the record. Returns
-/// that of the unequal tasks, which have most to show.
-fn traces(record: &mut Record, watch: &Watch, budget: Budget, start: Instant) -> Option<Trace> {
+/// Runs the workloads once more with work stealing to trace them, if there is time. These runs are not
+/// measured. Adds the traces to the record and returns the first one, which is of the skewed tasks and shows
+/// the most steals.
+fn traces(
+    record: &mut Record,
+    watch: &RunWatcher,
+    budget: Budget,
+    start: Instant,
+) -> Option<Trace> {
     let workers = Results::of(record).workers();
     let mut shown = None;
     for workload in ["skewed", "tree", "uniform", "recursive"] {
@@ -124,14 +131,14 @@ fn traces(record: &mut Record, watch: &Watch, budget: Budget, start: Instant) ->
             break;
         }
         let case = format!("{FAMILY}/{workload}/{workers}");
-        let Some(trace) = heist_bench::trace(&case, STEALING) else { continue };
-        record.traces.push(Traced::of(&trace, &case, STEALING));
+        let Some(trace) = heist_bench::trace(&case, WORK_STEALING) else { continue };
+        record.traces.push(Traced::of(&trace, &case, WORK_STEALING));
         shown.get_or_insert(trace);
     }
     shown
 }
 
-/// In columns. A terminal that has nobody before it may say that it has none.
+/// Returns the width of the output in columns. A terminal without a window may report 0 columns.
 fn width() -> usize {
     let terminal = io::stdout().is_terminal().then(|| terminal::size().ok()).flatten();
     let columns = terminal.map(|(columns, _)| usize::from(columns));

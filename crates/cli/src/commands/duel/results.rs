@@ -1,60 +1,60 @@
-//! What the samples of a duel say: medians, intervals and ratios, case by case.
+//! The results of a duel: medians, intervals and ratios of each case.
 
 use heist_bench::record::{Latencies, Record};
 use heist_bench::stats::Interval;
 
-use super::text::{GLOBAL, NAMES, RAYON, STEALING};
+use super::text::{GLOBAL_QUEUE, NAMES, RAYON, WORK_STEALING};
 use crate::cases::{self, Entry, cases, speed_up};
 
-/// The family of all cases of a duel.
+/// The family of all cases of the duel.
 pub(super) const FAMILY: &str = "duel";
 
-/// The case that is about answers, not about work.
+/// The case that measures latency instead of throughput.
 const LATENCY: &str = "latency";
 
-/// The metrics that a duel has, by their keys in the samples.
+/// The metrics of the duel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Metric {
     Time,
-    Half,
-    Most,
+    P50,
+    P99,
 }
 
 impl Metric {
     pub(super) fn key(self) -> &'static str {
         match self {
             Self::Time => "nanoseconds",
-            Self::Half => "p50_nanoseconds",
-            Self::Most => "p99_nanoseconds",
+            Self::P50 => "p50_nanoseconds",
+            Self::P99 => "p99_nanoseconds",
         }
     }
 }
 
-/// Everybody's samples of one case.
+/// The samples of all peers for one case.
 pub(super) struct Case<'r>(pub(super) cases::Case<'r>);
 
-/// One line of a table.
+/// A row of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Score {
     pub(super) by: &'static str,
     pub(super) value: Interval,
-    /// To whom, of the same rounds. None to itself.
+    /// The ratio to rayon within the same rounds. `None` for rayon itself.
     pub(super) to_rayon: Option<Interval>,
     pub(super) to_global: Option<Interval>,
 }
 
 impl<'r> Case<'r> {
-    /// `skewed` of `duel/skewed/2`.
+    /// Returns `skewed` for `duel/skewed/2`.
     pub(super) fn workload(&self) -> &str {
         without_family(&self.0.family)
     }
 
-    /// `skewed with 2 workers`.
-    pub(super) fn in_words(&self) -> String {
+    /// Returns `skewed with 2 workers`.
+    pub(super) fn phrase(&self) -> String {
         without_family(&self.0.phrase()).to_owned()
     }
 
-    /// Everyone that was measured, in the order in which they are shown.
+    /// Returns the scores of all measured peers, in the order in which they are shown.
     pub(super) fn scores(&self, metric: Metric) -> Vec<Score> {
         let score = |&(by, _): &(&'static str, _)| {
             let entry = self.entry(by, metric)?;
@@ -62,12 +62,17 @@ impl<'r> Case<'r> {
                 let other = self.entry(whom, metric).filter(|other| other.by != by)?;
                 entry.over(other)
             };
-            Some(Score { by, value: entry.middle, to_rayon: to(RAYON), to_global: to(GLOBAL) })
+            Some(Score {
+                by,
+                value: entry.middle,
+                to_rayon: to(RAYON),
+                to_global: to(GLOBAL_QUEUE),
+            })
         };
         NAMES.iter().filter_map(score).collect()
     }
 
-    /// The widest interval of a time, as a part of the median, and whose that is.
+    /// Returns the widest interval of a time as a part of its median, and the peer.
     pub(super) fn spread(&self) -> Option<(f64, &'static str)> {
         let spread = |score: Score| {
             let Interval { low, median, high, .. } = score.value;
@@ -77,7 +82,7 @@ impl<'r> Case<'r> {
         spreads.max_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// Values that were disturbed, and all of them.
+    /// Returns the number of disturbed values, and of all values.
     pub(super) fn disturbed(&self) -> (usize, usize) {
         let entries = &self.0.main().entries;
         let disturbed = entries.iter().map(|entry| entry.disturbed).sum();
@@ -89,15 +94,15 @@ impl<'r> Case<'r> {
     }
 }
 
-/// `skewed with 2 workers` of `duel/skewed with 2 workers`.
+/// Removes the family: `duel/skewed with 2 workers` becomes `skewed with 2 workers`.
 pub(super) fn without_family(name: &str) -> &str {
     name.strip_prefix(FAMILY).and_then(|name| name.strip_prefix('/')).unwrap_or(name)
 }
 
-/// All cases of a duel that have samples, in the order in which they were measured.
+/// All cases of the duel that have samples, in the order in which they were measured.
 pub(super) struct Results<'r> {
     pub(super) rounds: usize,
-    /// How many answers each of them waited for, in every round.
+    /// The number of answers that each peer gave per round of the latency case.
     pub(super) questions: Option<u64>,
     pub(super) cases: Vec<Case<'r>>,
 }
@@ -112,28 +117,28 @@ impl<'r> Results<'r> {
         Self { rounds: record.rounds, questions, cases: of_duel.map(Case).collect() }
     }
 
-    /// The most workers of any case.
+    /// Returns the largest number of workers of any case.
     pub(super) fn workers(&self) -> usize {
         self.cases.iter().filter_map(|case| case.0.workers).max().unwrap_or(1)
     }
 
-    /// Those with work in them, for so many workers.
+    /// Returns the cases with this number of workers, without the latency case.
     pub(super) fn with(&self, workers: usize) -> impl Iterator<Item = &Case<'r>> {
         let fits =
             move |case: &&Case<'_>| case.0.workers == Some(workers) && case.workload() != LATENCY;
         self.cases.iter().filter(fits)
     }
 
-    /// The one with answers in it.
+    /// Returns the latency case.
     pub(super) fn latency(&self) -> Option<&Case<'r>> {
         self.cases.iter().find(|case| case.workload() == LATENCY)
     }
 
-    /// How much faster all workers of work stealing are than one: the workload, and the ratio.
+    /// Returns the speed-up of work stealing from one worker to all, for each workload.
     pub(super) fn speed_ups(&self) -> Vec<(&str, Interval)> {
         let of_case = |all: &Case<'r>| {
             let one = self.with(1).find(|one| one.workload() == all.workload())?;
-            speed_up(&one.0, &all.0, STEALING)
+            speed_up(&one.0, &all.0, WORK_STEALING)
         };
         let workers = self.workers();
         if workers == 1 {
@@ -145,11 +150,11 @@ impl<'r> Results<'r> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{record, series, triumph};
+    use super::super::fixture::{all_wins, record, series};
     use super::*;
 
     #[test]
-    fn ratios_are_of_the_same_round() {
+    fn ratios_are_computed_within_a_round() {
         let samples = vec![
             series("skewed/2", "heist", &[1.0, 10.0, 1.0]),
             series("skewed/2", "rayon", &[2.0, 20.0, 2.0]),
@@ -162,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn everyone_is_in_the_order_of_the_tables() {
-        let record = triumph();
+    fn peers_are_in_the_order_of_the_tables() {
+        let record = all_wins();
         let results = Results::of(&record);
         let names: Vec<_> = results.cases[0].scores(Metric::Time).iter().map(|of| of.by).collect();
         assert_eq!(names, ["heist", "heist-locked", "heist-global", "rayon"]);
@@ -171,7 +176,7 @@ mod tests {
 
     #[test]
     fn speed_ups_are_those_of_all_workers() {
-        let record = triumph();
+        let record = all_wins();
         let results = Results::of(&record);
         let speed_ups = results.speed_ups();
         assert_eq!(speed_ups.len(), 3);
@@ -186,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_is_not_there() {
+    fn cases_without_samples_are_left_out() {
         let mut other = series("fib/1", "heist", &[1.0]);
         other.workload = "fork".to_owned();
         let record = record(vec![series("skewed/1", "heist", &[]), other]);

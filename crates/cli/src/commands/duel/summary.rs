@@ -1,16 +1,16 @@
-//! What is printed in the end: tables, how it scales, where it loses, what to doubt, and what to do next.
+//! The final output: tables, scaling, losses, caveats, files, and what to run next.
 
 use std::path::PathBuf;
 
-use super::doubts::{Circumstances, doubts};
+use super::caveats::{Circumstances, caveats};
 use super::files::Files;
-use super::losses::honest_line;
+use super::loss_line::loss_line;
 use super::results::Results;
 use super::{table, text};
 use crate::style::Paint;
 use crate::units;
 
-/// What was measured.
+/// Returns the results.
 pub(super) fn of_results(
     results: &Results<'_>,
     circumstances: Circumstances,
@@ -19,46 +19,46 @@ pub(super) fn of_results(
 ) -> String {
     let rounds = units::of(results.rounds as u64, "round");
     let head = format!(
-        "The medians of {rounds}, every result verified, and ratios within a round: below 1 is faster."
+        "Medians of {rounds}, every result verified. Ratios are computed within a round; below 1 is faster."
     );
     let mut out = text::lines(&head, width).join("\n") + "\n\n";
     for case in results.with(results.workers()) {
-        out += &table::of_work(case, width, paint);
+        out += &table::work_table(case, width, paint);
         out.push('\n');
     }
     if let Some(case) = results.latency() {
-        out += &table::of_answers(case, results.questions, width, paint);
+        out += &table::latency_table(case, results.questions, width, paint);
         out.push('\n');
     }
     let mut say = |label: &str, line: &str| out += &text::labelled(label, LABEL, line, width);
     if let Some(scaling) = scaling(results) {
         say(&paint.bold(label("Scaling")).to_string(), &scaling);
     }
-    say(&paint.bold(label("Losses")).to_string(), &honest_line(results));
-    for doubt in doubts(results, circumstances) {
-        say(&paint.bad(label("Beware")).to_string(), &doubt);
+    say(&paint.bold(label("Losses")).to_string(), &loss_line(results));
+    for caveat in caveats(results, circumstances) {
+        say(&paint.bad(label("Caution")).to_string(), &caveat);
     }
     out
 }
 
-/// How wide the first word of a line is.
+/// The width of the label at the beginning of a line.
 const LABEL: usize = 8;
 
 fn label(word: &str) -> String {
     format!("{word:LABEL$}")
 }
 
-/// How much faster all workers are than one.
+/// Returns the line about the speed-ups.
 fn scaling(results: &Results<'_>) -> Option<String> {
     let speed_ups = results.speed_ups();
     let workers = results.workers();
     let each = speed_ups.iter().map(|(workload, ratio)| format!("{workload} {:.2}", ratio.median));
     let list = each.collect::<Vec<_>>().join(", ");
-    let line = format!("work stealing with {workers} workers, times as fast as with one: {list}.");
+    let line = format!("speed-up of work stealing with {workers} workers over one: {list}.");
     (!speed_ups.is_empty()).then_some(line)
 }
 
-/// The files, and what else there is. `heist` is how the command is called.
+/// Returns the list of files, and what to run next. `heist` is the command as the user calls it.
 pub(super) fn of_files(files: &Files, heist: &str, width: usize, paint: Paint) -> String {
     let mut out = String::new();
     let mut file = |what: &str, path: &PathBuf, how: &str| {
@@ -78,12 +78,12 @@ pub(super) fn of_files(files: &Files, heist: &str, width: usize, paint: Paint) -
         file("Page", page, &format!("{open} {}", page.display()));
     }
     if let Some(trace) = &files.trace {
-        file("Trace", trace, "drop it on https://ui.perfetto.dev");
+        file("Trace", trace, "open it in https://ui.perfetto.dev");
     }
     if let Some(samples) = &files.samples {
-        file("Samples", samples, "every one of them, with the machine");
+        file("Samples", samples, "every sample, and the machine");
     }
-    out += &format!("\n{}\n", paint.bold("Show me more"));
+    out += &format!("\n{}\n", paint.bold("Run next"));
     for (command, what) in NEXT {
         let command =
             format!("  {:room$}  ", format!("{heist} {command}"), room = heist.len() + 18);
@@ -93,26 +93,26 @@ pub(super) fn of_files(files: &Files, heist: &str, width: usize, paint: Paint) -
     out
 }
 
-/// What a newcomer may want to see next.
+/// Commands that a newcomer may want to run next.
 const NEXT: [(&str, &str); 3] = [
-    ("bench fib", "a fork at every call"),
+    ("bench fib", "a fork at every call of fib"),
     ("trace duel/skewed", "what each worker did, and when"),
-    ("topo", "the machine that the scheduler sees"),
+    ("topo", "the machine as the scheduler sees it"),
 ];
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::triumph;
-    use super::super::watch::Stop;
+    use super::super::fixture::all_wins;
+    use super::super::watcher::EndReason;
     use super::*;
     use crate::commands::report;
     use crate::style;
 
     const FINE: Circumstances =
-        Circumstances { stop: Stop::Enough, cases: 7, cores: 2, debug: false };
+        Circumstances { stop: EndReason::Finished, cases: 7, cores: 2, debug: false };
 
     fn all(width: usize) -> String {
-        let record = triumph();
+        let record = all_wins();
         let written = Files {
             page: Some("target/heist/report.html".into()),
             trace: Some("target/heist/trace.json".into()),
@@ -130,10 +130,10 @@ mod tests {
         }
     }
 
-    /// The page has them as `2.00×`.
+    /// The page shows them as `2.00×`.
     #[test]
     fn speed_ups_are_those_of_the_page() {
-        let record = triumph();
+        let record = all_wins();
         let page = report::page(&record);
         let line = scaling(&Results::of(&record)).unwrap();
         let list = line.trim_end_matches('.').rsplit(": ").next().unwrap();
@@ -148,12 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_what_to_do_next() {
+    fn it_has_all_parts() {
         let found = all(80);
         for part in [
-            "The medians of 7 rounds",
-            "Scaling  work stealing with 2 workers, times as fast as with one: uniform",
-            "Losses   nowhere beyond the noise",
+            "Medians of 7 rounds",
+            "Scaling  speed-up of work stealing with 2 workers over one: uniform",
+            "Losses   none beyond the noise",
             "Page     target/heist/report.html",
             "https://ui.perfetto.dev",
             "heist trace duel/skewed  what each worker did",

@@ -1,4 +1,4 @@
-//! The tables of the result: as wide as the terminal, and narrow where that is.
+//! The tables of the result, which adapt to the width of the terminal.
 
 use heist_bench::stats::{Ends, Interval};
 
@@ -8,15 +8,15 @@ use crate::style::Paint;
 use crate::units;
 use crate::verdict::{self, Verdict};
 
-/// Two columns of space, the name, the median, the interval and two ratios.
+/// The width of the indentation, the name, the median, the interval and two ratios.
 const WITHOUT_BARS: usize = 58;
 
-/// No narrower bar is worth looking at.
+/// A shorter bar would show nothing.
 const SHORTEST_BAR: usize = 8;
 const LONGEST_BAR: usize = 30;
 
-/// Everyone's time in a case.
-pub(super) fn of_work(case: &Case<'_>, width: usize, paint: Paint) -> String {
+/// Returns the table of the times of all peers in a case.
+pub(super) fn work_table(case: &Case<'_>, width: usize, paint: Paint) -> String {
     let scores = case.scores(Metric::Time);
     let longest = scores.iter().map(|score| score.value.median).fold(0.0, f64::max);
     let room = width.saturating_sub(WITHOUT_BARS + 2);
@@ -34,8 +34,8 @@ pub(super) fn of_work(case: &Case<'_>, width: usize, paint: Paint) -> String {
     table
 }
 
-/// How long everyone's answers took, of which so many were waited for in every round.
-pub(super) fn of_answers(
+/// Returns the table of the latencies of all peers. `questions` is the number of answers per round.
+pub(super) fn latency_table(
     case: &Case<'_>,
     questions: Option<u64>,
     width: usize,
@@ -43,7 +43,7 @@ pub(super) fn of_answers(
 ) -> String {
     let headings = format!("{:16}{:>8}{:>9}{:>11}{:>9}", "", "p50", "/ rayon", "p99", "/ rayon");
     let mut table = format!("{}{}\n", title(case, width, paint), paint.dim(headings));
-    for (half, most) in case.scores(Metric::Half).iter().zip(case.scores(Metric::Most)) {
+    for (half, most) in case.scores(Metric::P50).iter().zip(case.scores(Metric::P99)) {
         let line = format!(
             "{}{:>8}{}{:>11}{}",
             name(half, paint),
@@ -55,9 +55,9 @@ pub(super) fn of_answers(
         table += line.trim_end();
         table.push('\n');
     }
-    // So few have no other.
+    // The p99 of so few answers is nearly the maximum.
     if let Some(few) = questions.filter(|&questions| questions <= 100) {
-        let note = format!("  p99 of {} a round: nearly the slowest", units::of(few, "question"));
+        let note = format!("  p99 of {} per round: nearly the slowest", units::of(few, "answer"));
         table += &format!("{}\n", paint.dim(note));
     }
     table
@@ -88,10 +88,10 @@ fn line(score: &Score, paint: Paint) -> String {
 
 fn name(score: &Score, paint: Paint) -> String {
     let name = format!("  {:14}", text::shown(score.by));
-    if score.by == text::STEALING { paint.bold(name).to_string() } else { name }
+    if score.by == text::WORK_STEALING { paint.bold(name).to_string() } else { name }
 }
 
-/// Green below 1 and red above, but only beyond the noise.
+/// Formats a ratio: green below 1 and red above, but only beyond the noise.
 fn ratio(ratio: Option<Interval>, paint: Paint, width: usize) -> String {
     let Some(ratio) = ratio else { return format!("{:>width$}", "") };
     let shown = format!("{:>width$.2}", ratio.median);
@@ -104,22 +104,22 @@ fn ratio(ratio: Option<Interval>, paint: Paint, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::triumph;
+    use super::super::fixture::all_wins;
     use super::super::results::Results;
     use super::*;
     use crate::style;
     use heist_bench::stats::interval;
 
     fn tables(width: usize) -> String {
-        let record = triumph();
+        let record = all_wins();
         let results = Results::of(&record);
         let paint = style::plain();
-        let work: Vec<_> = results.with(2).map(|case| of_work(case, width, paint)).collect();
-        work.concat() + &of_answers(results.latency().unwrap(), results.questions, width, paint)
+        let work: Vec<_> = results.with(2).map(|case| work_table(case, width, paint)).collect();
+        work.concat() + &latency_table(results.latency().unwrap(), results.questions, width, paint)
     }
 
     #[test]
-    fn a_narrow_one_has_no_bars() {
+    fn narrow_tables_have_no_bars() {
         let found = tables(60);
         assert!(found.lines().all(|line| line.chars().count() <= 60), "{found}");
         assert!(!found.contains('█'), "{found}");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_one_has_bars_up_to_the_longest() {
+    fn wide_tables_have_bars() {
         for width in [70, 80, 100] {
             let found = tables(width);
             assert!(found.lines().all(|line| line.chars().count() <= width), "{width}: {found}");
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_compared_with_itself() {
+    fn no_peer_is_compared_with_itself() {
         let found = tables(60);
         let rayon = found.lines().find(|line| line.contains("rayon  ")).unwrap();
         assert_eq!(rayon.split_whitespace().last(), Some("0.50"), "{rayon}");
     }
 
     #[test]
-    fn colours_are_for_what_is_sure() {
+    fn only_certain_differences_have_colours() {
         let of =
             |value: f64, rounds| ratio(Some(interval(vec![value; rounds])), style::painted(), 4);
         assert_eq!([of(0.5, 5), of(2.0, 5), of(1.0, 6)], ["0.50", "2.00", "1.00"]);
@@ -154,12 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn answers_have_their_percentiles() {
+    fn latencies_have_percentiles() {
         let found = tables(80);
         assert!(found.contains("p50") && found.contains("9.00 µs"), "{found}");
         assert!(found.contains("p99") && found.contains("20.0 µs"), "{found}");
         assert!(
-            found.ends_with("\n  p99 of 50 questions a round: nearly the slowest\n"),
+            found.ends_with("\n  p99 of 50 answers per round: nearly the slowest\n"),
             "{found}"
         );
     }

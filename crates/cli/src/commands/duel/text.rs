@@ -1,4 +1,4 @@
-//! Words, bars and lines, and the names of those who take part.
+//! Text, bars and lines, and the names of the peers.
 
 use std::borrow::Cow;
 
@@ -6,33 +6,33 @@ use textwrap::{Options, WordSplitter};
 
 use crate::units;
 
-/// Who takes part, in the order of the tables: the name in the samples, and the one that is shown.
+/// The peers in the order of the tables: the name in the samples, and the name that is shown.
 pub(super) const NAMES: [(&str, &str); 4] = [
-    (STEALING, "work stealing"),
+    (WORK_STEALING, "work stealing"),
     ("heist-locked", "locked deques"),
-    (GLOBAL, "global queue"),
+    (GLOBAL_QUEUE, "global queue"),
     (RAYON, "rayon"),
 ];
 
-/// Whom all this is about.
-pub(super) const STEALING: &str = "heist";
-/// What a pool without deques does.
-pub(super) const GLOBAL: &str = "heist-global";
-/// Whom everybody knows.
+/// heist with its default strategy.
+pub(super) const WORK_STEALING: &str = "heist";
+/// heist with one queue for all workers.
+pub(super) const GLOBAL_QUEUE: &str = "heist-global";
+/// The best-known peer.
 pub(super) const RAYON: &str = "rayon";
 
-/// The name that is shown.
+/// Returns the name that is shown.
 pub(super) fn shown(by: &str) -> &str {
     NAMES.iter().find(|(name, _)| *name == by).map_or(by, |(_, shown)| shown)
 }
 
-/// The same within a sentence.
+/// Returns the name that is shown, for use within a sentence.
 pub(super) fn with_article(by: &str) -> String {
     let article = if by.starts_with("heist-") { "the " } else { "" };
     format!("{article}{}", shown(by))
 }
 
-/// A rate, short: `950`, `1.20 k`, `34.5 M`.
+/// Formats a rate: `950`, `1.20 k`, `34.5 M`.
 pub(super) fn rate(value: f64) -> String {
     match value {
         ..999.5 => format!("{value:.0}"),
@@ -42,7 +42,8 @@ pub(super) fn rate(value: f64) -> String {
     }
 }
 
-/// A case in words, with what tells it apart in front: titles end with the number of workers, where they may be cut off.
+/// Returns the title of a case. The workload and the number of workers come first, because the end may be cut
+/// off.
 pub(super) fn headline(workload: &str, workers: Option<usize>, title: &str) -> String {
     let Some(workers) = workers.map(|count| units::of(count as u64, "worker")) else {
         return format!("{workload}: {title}");
@@ -51,14 +52,14 @@ pub(super) fn headline(workload: &str, workers: Option<usize>, title: &str) -> S
     format!("{workload}, {workers}: {title}")
 }
 
-/// How much of a width a fraction of it is, in eighths of a column; at least one of them.
+/// Returns a bar of a fraction of a width, in steps of an eighth of a column. It is never empty.
 pub(super) fn bar(fraction: f64, width: usize) -> String {
     const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (fraction.clamp(0.0, 1.0) * width as f64 * 8.0).round().max(1.0) as usize;
     "█".repeat(eighths / 8) + PARTS[eighths % 8]
 }
 
-/// A text that is no wider than that; what is cut off is shown as an ellipsis.
+/// Cuts a text to a width, and marks the cut with an ellipsis.
 pub(super) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
@@ -66,8 +67,8 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// A label and a text, in lines of at most that width, all but the label below each other. How wide the label is when it is seen
-/// is said, for it may have colours.
+/// Returns a label and a text in lines of at most `width` columns; further lines are indented below the text.
+/// `seen` is the visible width of the label, which may contain colours.
 pub(super) fn labelled(label: &str, seen: usize, text: &str, width: usize) -> String {
     let lines = lines(text, width.saturating_sub(seen + 1));
     let indent = format!("\n{:seen$} ", "");
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_have_eighths_and_never_vanish() {
+    fn bars_have_eighths_and_are_never_empty() {
         assert_eq!(bar(1.0, 3), "███");
         assert_eq!(bar(0.5, 3), "█▌");
         assert_eq!(bar(0.0, 3), "▏");
@@ -102,21 +103,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_wide_is_cut() {
+    fn long_text_is_cut() {
         assert_eq!(fit("locked", 6), "locked");
         assert_eq!(fit("locked", 4), "loc…");
         assert_eq!(fit("µµµ", 3), "µµµ");
     }
 
     #[test]
-    fn what_tells_cases_apart_comes_first() {
+    fn workload_and_workers_come_first() {
         let title = "many tasks, 2 workers";
         assert_eq!(headline("skewed", Some(2), title), "skewed, 2 workers: many tasks");
         assert_eq!(headline("latency", None, "questions"), "latency: questions");
     }
 
     #[test]
-    fn whoever_has_no_name_here_keeps_its_own() {
+    fn strategies_have_their_own_names_and_other_peers_keep_theirs() {
+        let strategies = NAMES[..3].iter().map(|(_, shown)| shown.to_string());
+        assert_eq!(strategies.collect::<Vec<_>>(), heist::Strategy::ALL.map(|of| of.to_string()));
         assert_eq!((shown("heist"), shown("tokio")), ("work stealing", "tokio"));
     }
 }

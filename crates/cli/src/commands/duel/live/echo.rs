@@ -1,15 +1,16 @@
-//! What is typed during a duel is not shown: it would land in the middle of the picture.
+//! Turns off the echo of typed characters, which would appear in the middle of the live view.
 
-/// Shows it again when it is dropped.
-pub(super) struct Silence {
+/// Turns the echo on again when it is dropped.
+pub(super) struct EchoOff {
     #[cfg(unix)]
     before: Option<rustix::termios::Termios>,
 }
 
-/// Is this process one that may draw? One in the background would draw over what somebody else is doing.
+/// Returns `true` if this process is in the foreground of its terminal. A background process would draw over
+/// the output of others.
 #[cfg(unix)]
 pub(super) fn in_foreground() -> bool {
-    // A process without a terminal is in nobody's background.
+    // A process without a terminal is not in the background of one.
     rustix::termios::tcgetpgrp(std::io::stderr())
         .map_or(true, |group| group == rustix::process::getpgrp())
 }
@@ -19,14 +20,14 @@ pub(super) fn in_foreground() -> bool {
     true
 }
 
-impl Silence {
+impl EchoOff {
     #[cfg(unix)]
     pub(super) fn begin() -> Self {
         use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
         let before = tcgetattr(std::io::stderr()).ok();
         if let Some(mut silent) = before.clone() {
             silent.local_modes.remove(LocalModes::ECHO);
-            // If that fails, what is typed is shown: no great harm.
+            // If this fails, typed characters are visible, which does little harm.
             let _ = tcsetattr(std::io::stderr(), OptionalActions::Now, &silent);
         }
         Self { before }
@@ -39,10 +40,11 @@ impl Silence {
 }
 
 #[cfg(unix)]
-impl Drop for Silence {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         use rustix::termios::{OptionalActions, tcsetattr};
-        // Were it sent to the background meanwhile, this would stop the process; but then the shell has set the terminal as it wants it.
+        // A process in the background would be stopped here. The shell has then set the terminal for itself
+        // already.
         if let Some(before) = self.before.take().filter(|_| in_foreground()) {
             let _ = tcsetattr(std::io::stderr(), OptionalActions::Now, &before);
         }

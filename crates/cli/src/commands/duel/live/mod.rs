@@ -1,10 +1,11 @@
-//! The live view: a thread that looks at the pool that is measured, and draws a few lines of the terminal.
+//! The live view: a thread that samples the counters of the measured pool and draws some lines on the
+//! terminal.
 //!
-//! It must cost next to nothing, for the cores that it runs on are being measured: it sleeps almost always, copies a few counters when
-//! it looks, and draws only every third time.
+//! It must cost next to nothing, because it runs on the processors that are being measured. It sleeps almost
+//! always, copies a few counters per sample, and draws only with every third sample.
 
 mod echo;
-mod strip;
+mod viewport;
 mod view;
 
 use std::io::{self, BufWriter, Stderr};
@@ -16,30 +17,31 @@ use std::time::Duration;
 use ratatui::crossterm::terminal;
 use ratatui::layout::Rect;
 
-use self::echo::Silence;
-use self::strip::Strip;
-use super::board::Board;
+use self::echo::EchoOff;
+use self::viewport::InlineViewport;
+use super::progress::Progress;
 use crate::interrupt::{self, UndoGuard};
 use crate::{out, style};
 
-/// From one look at the counters to the next.
-const LOOK: Duration = Duration::from_millis(40);
+/// The time between two samples of the counters.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(40);
 
-/// So many looks a frame: eight frames a second.
-const LOOKS_A_FRAME: usize = 3;
+/// Three samples per frame make eight frames per second.
+const SAMPLES_PER_FRAME: usize = 3;
 
 /// More bytes than a frame has.
-const FRAME: usize = 1 << 16;
+const FRAME_CAPACITY: usize = 1 << 16;
 
-/// Draws until it is dropped; then the lines are empty again.
+/// Draws until it is dropped, then clears its lines.
 pub(super) struct Live {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Live {
-    /// `None` if stderr is no terminal on which one could draw, or a tiny one, or no thread is to be had.
-    pub(super) fn start(board: Arc<Mutex<Board>>) -> Option<Self> {
+    /// Starts the thread. Returns `None` if stderr is not a terminal that can be drawn on, if it is too
+    /// small, or if the thread cannot be started.
+    pub(super) fn start(progress: Arc<Mutex<Progress>>) -> Option<Self> {
         let drawable = out::is_drawable() && echo::in_foreground();
         let room = terminal::size().is_ok_and(|(columns, rows)| columns >= 40 && rows >= 12);
         if !drawable || !room {
@@ -49,7 +51,7 @@ impl Live {
         let stopped = Arc::clone(&stop);
         let thread = thread::Builder::new()
             .name("heist-live".to_owned())
-            .spawn(move || Artist::new(board).work(&stopped))
+            .spawn(move || Renderer::new(progress).run(&stopped))
             .ok()?;
         Some(Self { stop, thread: Some(thread) })
     }
@@ -57,63 +59,67 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Ordering: relaxed. Nothing else is told by it.
+        // Ordering: relaxed. The flag publishes no other data.
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic in there has lost a picture, no measurement.
+            // A panic of the thread loses the picture, but no measurement.
             let _ = thread.join();
         }
     }
 }
 
-/// The thread that draws.
-struct Artist {
-    board: Arc<Mutex<Board>>,
-    /// A frame is one write.
-    strip: Strip<BufWriter<Stderr>>,
-    /// After the strip: what it leaves is as it was before.
+/// The state of the thread that draws.
+struct Renderer {
+    progress: Arc<Mutex<Progress>>,
+    /// The buffer makes each frame one write.
+    viewport: InlineViewport<BufWriter<Stderr>>,
+    /// Declared after the viewport, so that it is dropped after the lines are cleared.
     _terminal: UndoGuard,
 }
 
-impl Artist {
-    fn new(board: Arc<Mutex<Board>>) -> Self {
-        let strip = Strip::new(BufWriter::with_capacity(FRAME, io::stderr()), style::err().is_on());
-        let silence = Silence::begin();
+impl Renderer {
+    fn new(progress: Arc<Mutex<Progress>>) -> Self {
+        let viewport = InlineViewport::new(
+            BufWriter::with_capacity(FRAME_CAPACITY, io::stderr()),
+            style::err().is_on(),
+        );
+        let silence = EchoOff::begin();
         let terminal = interrupt::undo(move || {
             drop(silence);
             // If the terminal is gone, there is nothing to clear.
-            let _ = strip::erase(&mut io::stderr());
+            let _ = viewport::erase(&mut io::stderr());
         });
-        Self { board, strip, _terminal: terminal }
+        Self { progress, viewport, _terminal: terminal }
     }
 
-    /// Ends when it is told to, at Ctrl-C, and when the terminal is gone.
-    fn work(mut self, stop: &AtomicBool) {
-        for looks in 0_usize.. {
+    /// Draws until it is stopped, the run is interrupted, or the terminal is gone.
+    fn run(mut self, stop: &AtomicBool) {
+        for samples in 0_usize.. {
             if stop.load(Ordering::Relaxed) || interrupt::seen() {
                 return;
             }
-            lock(&self.board).look(heist_bench::live());
-            if looks.is_multiple_of(LOOKS_A_FRAME) && self.draw().is_err() {
+            lock(&self.progress).sample(heist_bench::live());
+            if samples.is_multiple_of(SAMPLES_PER_FRAME) && self.draw().is_err() {
                 return;
             }
-            thread::park_timeout(LOOK);
+            thread::park_timeout(SAMPLE_INTERVAL);
         }
     }
 
     fn draw(&mut self) -> io::Result<()> {
         let (columns, rows) = terminal::size()?;
         let frame = {
-            let board = lock(&self.board);
-            let area = Rect::new(0, 0, columns, view::height(board.lanes.lanes.len(), rows));
-            view::frame(&board, board.start.elapsed(), area)
+            let progress = lock(&self.progress);
+            let area =
+                Rect::new(0, 0, columns, view::height(progress.activity.workers.len(), rows));
+            view::frame(&progress, progress.start.elapsed(), area)
         };
-        self.strip.paint(frame)
+        self.viewport.paint(frame)
     }
 }
 
-/// Also after a panic of the other one: there is no state in between.
-pub(super) fn lock(board: &Mutex<Board>) -> MutexGuard<'_, Board> {
-    board.lock().unwrap_or_else(PoisonError::into_inner)
+/// Locks the progress even after a panic of the other thread: every update leaves it consistent.
+pub(super) fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
+    progress.lock().unwrap_or_else(PoisonError::into_inner)
 }

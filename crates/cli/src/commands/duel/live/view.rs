@@ -1,4 +1,5 @@
-//! What a frame looks like: the clock, what is measured, a lane for each worker, and who leads.
+//! The contents of a frame: the clock, the current measurement, a row for each worker, and the medians so
+//! far.
 
 use std::time::Duration;
 
@@ -7,43 +8,44 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Style, Stylize};
 use ratatui::text::{Line, Span};
 
-use crate::commands::duel::board::{Board, Now};
-use crate::commands::duel::lanes::{HISTORY, Lane, Look, State};
+use crate::commands::duel::activity::{HISTORY, Sample, State, WorkerActivity};
+use crate::commands::duel::progress::{Current, Progress};
 use crate::commands::duel::text;
 use crate::units;
 
-/// Rows that a frame has besides the lanes: the clock, what is measured, counters, leaders, and space between them.
-const OTHERS: u16 = 12;
+/// The number of rows besides those of the workers: the clock, the current measurement, counters, medians,
+/// and space between them.
+const OTHER_ROWS: u16 = 12;
 
-/// How wide the names at the left are.
-const NAME: usize = 14;
+/// The width of the names at the left.
+const NAME_WIDTH: usize = 14;
 
-/// How wide what a worker is doing is: `stealing  12.3 M/s`.
-const DOING: usize = 20;
+/// The width of the state of a worker: `stealing  12.3 M/s`.
+const STATE_WIDTH: usize = 20;
 
-/// What is shown of the leaders if there is room for all, and the width at which there is.
+/// The workloads whose medians are shown if the terminal is at least `WIDE` columns wide.
 const WORKLOADS: [&str; 3] = ["uniform", "skewed", "recursive"];
 const WIDE: usize = 100;
 
-/// How high a frame is in a terminal of that size.
+/// Returns the height of a frame in a terminal with this number of rows.
 pub(super) fn height(workers: usize, rows: u16) -> u16 {
     let lanes = u16::try_from(workers).unwrap_or(u16::MAX).saturating_add(1);
-    OTHERS.saturating_add(lanes).min(rows.saturating_sub(1))
+    OTHER_ROWS.saturating_add(lanes).min(rows.saturating_sub(1))
 }
 
-/// A frame, so long after the start.
-pub(super) fn frame(board: &Board, elapsed: Duration, area: Rect) -> Buffer {
+/// Draws a frame. `elapsed` is the time since the start.
+pub(super) fn frame(progress: &Progress, elapsed: Duration, area: Rect) -> Buffer {
     let width = usize::from(area.width);
     let rows = usize::from(area.height);
-    let spacious = rows >= usize::from(OTHERS) + board.lanes.lanes.len().min(4);
-    let leaders = leaders(board, width);
+    let spacious = rows >= usize::from(OTHER_ROWS) + progress.activity.workers.len().min(4);
+    let leaders = leaders(progress, width);
     let gap = |lines: &mut Vec<_>| lines.extend(spacious.then(Line::default));
-    let mut lines = vec![clock(board, elapsed, width)];
+    let mut lines = vec![clock(progress, elapsed, width)];
     gap(&mut lines);
-    lines.push(now(board.now.as_ref(), width));
+    lines.push(now(progress.current.as_ref(), width));
     let taken = lines.len() + leaders.len() + 1 + 2 * usize::from(spacious);
-    lines.extend(workers(board, width, rows.saturating_sub(taken).max(1)));
-    lines.push(counters(board));
+    lines.extend(workers(progress, width, rows.saturating_sub(taken).max(1)));
+    lines.push(counters(progress));
     gap(&mut lines);
     lines.extend(leaders);
     let mut buffer = Buffer::empty(area);
@@ -53,139 +55,141 @@ pub(super) fn frame(board: &Board, elapsed: Duration, area: Rect) -> Buffer {
     buffer
 }
 
-/// How far it is, and how long it will take.
-fn clock(board: &Board, elapsed: Duration, width: usize) -> Line<'static> {
-    let left = board.end.saturating_sub(elapsed).as_secs_f64().ceil();
+/// Returns the row with the progress and the remaining time.
+fn clock(progress: &Progress, elapsed: Duration, width: usize) -> Line<'static> {
+    let left = progress.end.saturating_sub(elapsed).as_secs_f64().ceil();
     let left = if left > 0.0 { format!("{left:.0} s left") } else { "nearly done".to_owned() };
-    let round = board.now.as_ref().map_or(0, |now| now.round) + 1;
-    let head = format!("{:NAME$}", format!("round {round}"));
+    let round = progress.current.as_ref().map_or(0, |now| now.round) + 1;
+    let head = format!("{:NAME_WIDTH$}", format!("round {round}"));
     let room = width.saturating_sub(head.len() + 13).min(60);
-    let fraction = elapsed.as_secs_f64() / board.end.as_secs_f64();
+    let fraction = elapsed.as_secs_f64() / progress.end.as_secs_f64();
     let done = text::bar(fraction, room);
     let rest = "·".repeat(room.saturating_sub(done.chars().count()));
     Line::from(vec![head.bold(), done.green(), rest.dim(), format!(" {left}").into()])
 }
 
-fn now(now: Option<&Now>, width: usize) -> Line<'static> {
-    let Some(now) = now else { return Line::from("getting ready") };
+fn now(now: Option<&Current>, width: usize) -> Line<'static> {
+    let Some(now) = now else { return Line::from("preparing") };
     let by = text::shown(&now.by).to_owned();
-    let room = width.saturating_sub(NAME.max(by.len() + 1));
+    let room = width.saturating_sub(NAME_WIDTH.max(by.len() + 1));
     let what = text::fit(&now.title, room);
-    Line::from(vec![Span::styled(format!("{by:NAME$}"), colour(&now.by).bold()), what.into()])
+    Line::from(vec![Span::styled(format!("{by:NAME_WIDTH$}"), colour(&now.by).bold()), what.into()])
 }
 
-/// As many lanes as there is room for, and how the others are.
-fn workers(board: &Board, width: usize, rows: usize) -> Vec<Line<'static>> {
-    let lanes = &board.lanes;
-    let all = &lanes.lanes;
+/// Returns as many rows of workers as there is room for, and a summary of the rest.
+fn workers(progress: &Progress, width: usize, rows: usize) -> Vec<Line<'static>> {
+    let activity = &progress.activity;
+    let all = &activity.workers;
     let shown = if all.len() <= rows { all.len() } else { rows - 1 };
-    let silent = board.now.is_some() && lanes.seats.is_none();
-    let lane = |(seat, lane): (usize, &Lane)| {
-        let doing = match lanes.seats {
-            None if silent => Span::from("keeps no counters").dim(),
-            Some(seats) if seat >= seats => Span::from("not in this pool").dim(),
-            _ => doing(lane.now),
+    let silent = progress.current.is_some() && activity.in_pool.is_none();
+    let row_of = |(index, worker): (usize, &WorkerActivity)| {
+        let doing = match activity.in_pool {
+            None if silent => Span::from("no counters").dim(),
+            Some(in_pool) if index >= in_pool => Span::from("not in this pool").dim(),
+            _ => doing(worker.now),
         };
-        self::lane(seat, lane, doing, width)
+        row(index, worker, doing, width)
     };
-    let mut lines: Vec<_> = all.iter().enumerate().take(shown).map(lane).collect();
+    let mut lines: Vec<_> = all.iter().enumerate().take(shown).map(row_of).collect();
     if shown < all.len() {
         lines.push(Line::from(others(&all[shown..]).dim()));
     }
     lines
 }
 
-fn lane(seat: usize, lane: &Lane, doing: Span<'static>, width: usize) -> Line<'static> {
-    let room = width.saturating_sub(NAME + DOING + 1).min(HISTORY);
-    let mut spans = vec![format!("{:NAME$}", format!("worker {seat}")).into()];
-    let skipped = lane.history.len().saturating_sub(room);
-    spans.push(" ".repeat(room - (lane.history.len() - skipped)).into());
-    spans.extend(lane.history.iter().skip(skipped).map(|look| mark(*look)));
+fn row(index: usize, worker: &WorkerActivity, doing: Span<'static>, width: usize) -> Line<'static> {
+    let room = width.saturating_sub(NAME_WIDTH + STATE_WIDTH + 1).min(HISTORY);
+    let mut spans = vec![format!("{:NAME_WIDTH$}", format!("worker {index}")).into()];
+    let skipped = worker.history.len().saturating_sub(room);
+    spans.push(" ".repeat(room - (worker.history.len() - skipped)).into());
+    spans.extend(worker.history.iter().skip(skipped).map(|sample| mark(*sample)));
     spans.push(" ".into());
     spans.push(doing);
     Line::from(spans)
 }
 
-fn doing(look: Look) -> Span<'static> {
-    let rate = || text::rate(look.rate);
-    let what = match look.state {
+fn doing(sample: Sample) -> Span<'static> {
+    let rate = || text::rate(sample.rate);
+    let what = match sample.state {
         State::Unknown => return Span::from(""),
         State::Stealing => format!("stealing  {}/s", rate()),
         State::Running => format!("running   {}/s", rate()),
-        State::Deep => "still in one task".to_owned(),
+        State::InTask => "in a long task".to_owned(),
         State::Searching => "searching".to_owned(),
         State::Asleep => "asleep".to_owned(),
     };
-    Span::styled(what, shade(look.state))
+    Span::styled(what, shade(sample.state))
 }
 
-/// One look in the history of a lane: the more tasks a second, the higher; from a thousand on, three times as many are a step.
-fn mark(look: Look) -> Span<'static> {
+/// Returns one sample in the history of a worker. The height grows with the number of tasks per second: from
+/// a thousand on, three times as many are one step.
+fn mark(sample: Sample) -> Span<'static> {
     const STEPS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
-    let step = ((look.rate.max(1.0).log10() - 3.0) * 2.0).clamp(0.0, 7.0) as usize;
-    let mark = match look.state {
+    let step = ((sample.rate.max(1.0).log10() - 3.0) * 2.0).clamp(0.0, 7.0) as usize;
+    let mark = match sample.state {
         State::Unknown => " ",
         State::Stealing | State::Running => STEPS[step],
-        State::Deep => "▬",
+        State::InTask => "▬",
         State::Searching => "?",
         State::Asleep => "·",
     };
-    Span::styled(mark, shade(look.state))
+    Span::styled(mark, shade(sample.state))
 }
 
 fn shade(state: State) -> Style {
     match state {
         State::Stealing => Style::new().magenta(),
         State::Running => Style::new().green(),
-        State::Deep => Style::new().blue(),
+        State::InTask => Style::new().blue(),
         State::Searching => Style::new().yellow(),
         State::Unknown | State::Asleep => Style::new().dim(),
     }
 }
 
-/// Those for whom there is no room.
-fn others(lanes: &[Lane]) -> String {
-    let asleep = lanes.iter().filter(|lane| lane.now.state == State::Asleep).count();
-    format!("and {} more, {asleep} of them asleep", lanes.len())
+/// Summarises the workers for which there is no room.
+fn others(workers: &[WorkerActivity]) -> String {
+    let asleep = workers.iter().filter(|worker| worker.now.state == State::Asleep).count();
+    format!("and {} more, {asleep} of them asleep", workers.len())
 }
 
-fn counters(board: &Board) -> Line<'static> {
-    let lanes = &board.lanes;
-    let steals = units::count(lanes.steals);
-    let depth = units::count(lanes.depth);
-    Line::from(format!("{:NAME$}{steals} steals seen, {depth} tasks in the pool", "").dim())
+fn counters(progress: &Progress) -> Line<'static> {
+    let activity = &progress.activity;
+    let steals = units::count(activity.steals);
+    let depth = units::count(activity.depth);
+    Line::from(format!("{:NAME_WIDTH$}{steals} steals, {depth} tasks in the pool", "").dim())
 }
 
-/// Medians so far: of every workload with all workers, or of what is measured now if there is no room for more.
-fn leaders(board: &Board, width: usize) -> Vec<Line<'static>> {
+/// Returns the medians so far of every workload with all workers, or of the current case if there is no room
+/// for more.
+fn leaders(progress: &Progress, width: usize) -> Vec<Line<'static>> {
     let full = |workload: &&str| {
-        let case = format!("duel/{workload}/{}", board.workers);
-        let heading = format!("{workload}, {}", units::of(board.workers as u64, "worker"));
+        let case = format!("duel/{workload}/{}", progress.workers);
+        let heading = format!("{workload}, {}", units::of(progress.workers as u64, "worker"));
         (case, heading)
     };
-    let cases: Vec<_> = match &board.now {
+    let cases: Vec<_> = match &progress.current {
         _ if width >= WIDE => WORKLOADS.iter().map(full).collect(),
         Some(now) => vec![(now.case.clone(), now.case.replace("duel/", ""))],
         None => Vec::new(),
     };
-    let column = (width.saturating_sub(NAME) / cases.len().max(1)).min(60);
-    let mut heading = vec![format!("{:NAME$}", "median so far").dim()];
+    let column = (width.saturating_sub(NAME_WIDTH) / cases.len().max(1)).min(60);
+    let mut heading = vec![format!("{:NAME_WIDTH$}", "median so far").dim()];
     let titles = cases.iter().map(|(_, title)| text::fit(title, column.saturating_sub(1)));
     heading.extend(titles.map(|title| format!("{title:column$}").dim()));
     let mut lines = vec![Line::from(heading)];
     for (by, shown) in text::NAMES {
-        let mut spans = vec![Span::styled(format!("{shown:NAME$}"), colour(by))];
-        spans.extend(cases.iter().flat_map(|(case, _)| score(board, case, by, column)));
+        let mut spans = vec![Span::styled(format!("{shown:NAME_WIDTH$}"), colour(by))];
+        spans.extend(cases.iter().flat_map(|(case, _)| score(progress, case, by, column)));
         lines.push(Line::from(spans));
     }
     lines
 }
 
-/// A bar that is as long as the time, beside the longest, with the time itself.
-fn score(board: &Board, case: &str, by: &str, column: usize) -> [Span<'static>; 2] {
-    let medians = text::NAMES.iter().filter_map(|(name, _)| board.median(case, name));
+/// Returns a bar whose length is relative to the longest time, and the time.
+fn score(progress: &Progress, case: &str, by: &str, column: usize) -> [Span<'static>; 2] {
+    let medians = text::NAMES.iter().filter_map(|(name, _)| progress.median(case, name));
     let longest = medians.fold(f64::MIN_POSITIVE, f64::max);
-    let Some(median) = board.median(case, by) else {
+    let Some(median) = progress.median(case, by) else {
         return [Span::from(""), format!("{:column$}", "").into()];
     };
     let bar = text::bar(median / longest, column.saturating_sub(11));
@@ -195,7 +199,7 @@ fn score(board: &Board, case: &str, by: &str, column: usize) -> [Span<'static>; 
 
 fn colour(by: &str) -> Style {
     match by {
-        text::STEALING => Style::new().fg(Color::Green),
+        text::WORK_STEALING => Style::new().fg(Color::Green),
         text::RAYON => Style::new().fg(Color::Cyan),
         _ => Style::new(),
     }
@@ -209,29 +213,29 @@ mod tests {
     use ratatui::backend::TestBackend;
 
     use super::*;
-    use crate::commands::duel::board::tests::step;
-    use crate::commands::duel::lanes::tests::{ran, stats};
+    use crate::commands::duel::activity::tests::{ran, stats};
+    use crate::commands::duel::progress::tests::step;
 
-    fn board(workers: usize) -> Board {
-        Board::new(workers, Instant::now(), Duration::from_secs(14))
+    fn progress(workers: usize) -> Progress {
+        Progress::new(workers, Instant::now(), Duration::from_secs(14))
     }
 
-    /// A pool of two is measured, and the second worker has stolen.
-    fn busy() -> Board {
-        let mut board = board(2);
-        board.begin(&step("duel/skewed/2", "heist"));
-        board.look(Some(stats(&[ran(0, 0), ran(0, 0)])));
-        board.look(Some(stats(&[ran(5_000_000, 0), ran(1, 1234)])));
-        board.score(&step("duel/skewed/2", "heist"), 100.0);
-        board.score(&step("duel/skewed/2", "rayon"), 200.0);
-        board
+    /// Returns the progress of a run that measures a pool of two workers, of which the second has stolen.
+    fn busy() -> Progress {
+        let mut progress = progress(2);
+        progress.begin(&step("duel/skewed/2", "heist"));
+        progress.sample(Some(stats(&[ran(0, 0), ran(0, 0)])));
+        progress.sample(Some(stats(&[ran(5_000_000, 0), ran(1, 1234)])));
+        progress.score(&step("duel/skewed/2", "heist"), 100.0);
+        progress.score(&step("duel/skewed/2", "rayon"), 200.0);
+        progress
     }
 
-    fn picture(board: &Board, columns: u16, rows: u16) -> String {
-        let height = height(board.lanes.lanes.len(), rows);
+    fn picture(progress: &Progress, columns: u16, rows: u16) -> String {
+        let height = height(progress.activity.workers.len(), rows);
         let mut terminal = Terminal::new(TestBackend::new(columns, height)).unwrap();
         let draw = |frame: &mut ratatui::Frame<'_>| {
-            let buffer = super::frame(board, Duration::from_secs(4), frame.area());
+            let buffer = super::frame(progress, Duration::from_secs(4), frame.area());
             *frame.buffer_mut() = buffer;
         };
         terminal.draw(draw).unwrap();
@@ -251,7 +255,7 @@ mod tests {
         ] {
             assert!(found.contains(part), "{part}: {found}");
         }
-        assert!(found.contains("1,234 steals seen"), "{found}");
+        assert!(found.contains("1,234 steals"), "{found}");
     }
 
     #[test]
@@ -264,23 +268,23 @@ mod tests {
     }
 
     #[test]
-    fn rayon_keeps_no_counters() {
-        let mut board = busy();
-        board.begin(&step("duel/skewed/2", "rayon"));
-        board.look(None);
-        assert_eq!(picture(&board, 60, 20).matches("keeps no counters").count(), 2);
+    fn rayon_has_no_counters() {
+        let mut progress = busy();
+        progress.begin(&step("duel/skewed/2", "rayon"));
+        progress.sample(None);
+        assert_eq!(picture(&progress, 60, 20).matches("no counters").count(), 2);
     }
 
     #[test]
-    fn whoever_has_no_seat_says_so() {
-        let mut board = busy();
-        board.look(Some(stats(&[ran(9, 9)])));
-        assert_eq!(picture(&board, 60, 20).matches("not in this pool").count(), 1);
+    fn absent_workers_are_shown_as_such() {
+        let mut progress = busy();
+        progress.sample(Some(stats(&[ran(9, 9)])));
+        assert_eq!(picture(&progress, 60, 20).matches("not in this pool").count(), 1);
     }
 
     #[test]
     fn many_workers_are_summed_up() {
-        let found = picture(&board(64), 80, 24);
+        let found = picture(&progress(64), 80, 24);
         assert_eq!(found.lines().count(), 23);
         assert!(found.contains("more, 0 of them asleep"), "{found}");
         assert!(found.contains("global queue"), "{found}");

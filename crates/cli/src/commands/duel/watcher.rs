@@ -1,4 +1,4 @@
-//! Between two measurements: is there time for the next one, and who is told of it.
+//! Decides between two measurements whether there is time for the next one, and records the progress.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
@@ -6,44 +6,44 @@ use std::time::{Duration, Instant};
 
 use heist_bench::{Step, Watcher};
 
-use super::board::Board;
 use super::budget::Budget;
 use super::live::lock;
+use super::progress::Progress;
 use crate::{interrupt, out};
 
-/// Why a run has ended.
+/// The reason why a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// There were enough rounds, or the time was up.
-    Enough,
-    /// Somebody wants it to end.
+pub(super) enum EndReason {
+    /// It has enough rounds, or its time was up.
+    Finished,
+    /// The user interrupted it.
     Interrupted,
 }
 
-/// Watches a run.
-pub(super) struct Watch {
+/// Watches a run on the measuring thread.
+pub(super) struct RunWatcher {
     budget: Budget,
     start: Instant,
-    board: Arc<Mutex<Board>>,
-    /// Say what happens, line by line.
-    aloud: bool,
-    /// When the current round began, and which one it is.
+    progress: Arc<Mutex<Progress>>,
+    /// Whether to print a line per round.
+    verbose: bool,
+    /// The beginning of the current round, and its number.
     round: (Instant, usize),
     longest_round: Duration,
-    /// When the current measurement began.
+    /// The beginning of the current measurement.
     began: Instant,
     longest: Duration,
 }
 
-impl Watch {
-    pub(super) fn new(budget: Budget, board: Arc<Mutex<Board>>, aloud: bool) -> Self {
-        let start = lock(&board).start;
+impl RunWatcher {
+    pub(super) fn new(budget: Budget, progress: Arc<Mutex<Progress>>, verbose: bool) -> Self {
+        let start = lock(&progress).start;
         let now = Instant::now();
         Self {
             budget,
             start,
-            board,
-            aloud,
+            progress,
+            verbose,
             round: (now, 0),
             longest_round: Duration::ZERO,
             began: now,
@@ -51,35 +51,35 @@ impl Watch {
         }
     }
 
-    /// What the longest measurement took.
+    /// Returns the duration of the longest measurement.
     pub(super) fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// May the next measurement be made, or the next round begin with it?
+    /// Returns `true` if the next measurement may begin, including the round that it may start.
     fn allows(&mut self, step: &Step<'_>) -> bool {
         let elapsed = self.start.elapsed();
         if step.round == self.round.1 {
-            // Something to show there must be, also on the slowest machine.
+            // Even the slowest machine must have one result.
             let first = step.round == 0 && step.place == 0;
             return first || self.budget.allows_measurement(elapsed);
         }
         let length = self.round.0.elapsed();
         self.longest_round = self.longest_round.max(length);
         self.round = (Instant::now(), step.round);
-        if self.aloud {
+        if self.verbose {
             out::note(&format!("round {} took {:.1} s", step.round, length.as_secs_f64()));
         }
         self.budget.allows_round(elapsed, step.round, self.longest_round)
     }
 }
 
-impl Watcher for Watch {
+impl Watcher for RunWatcher {
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()> {
         if interrupt::seen() || !self.allows(step) {
             return ControlFlow::Break(());
         }
-        lock(&self.board).begin(step);
+        lock(&self.progress).begin(step);
         self.began = Instant::now();
         ControlFlow::Continue(())
     }
@@ -87,8 +87,8 @@ impl Watcher for Watch {
     fn after(&mut self, step: &Step<'_>, values: &[f64]) {
         self.longest = self.longest.max(self.began.elapsed());
         let stats = heist_bench::live();
-        let mut board = lock(&self.board);
-        board.look(stats);
-        board.score(step, values[0]);
+        let mut progress = lock(&self.progress);
+        progress.sample(stats);
+        progress.score(step, values[0]);
     }
 }

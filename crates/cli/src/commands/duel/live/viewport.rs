@@ -1,7 +1,8 @@
-//! The last lines of a terminal, painted over and over again, and gone in the end.
+//! The last lines of a terminal, which are redrawn repeatedly and removed in the end.
 //!
-//! Nothing here asks the terminal where its cursor is: the answer would come by stdin, and the question would go
-//! to stdout, which may be a pipe. The cursor stays at the first line of the strip, and all moves are relative to that.
+//! This module never asks the terminal for the position of its cursor: the answer would arrive on stdin, and
+//! the question would go to stdout, which may be a pipe. The cursor stays at the first line of the viewport,
+//! and all movements are relative to it.
 
 use std::io::{self, Write};
 
@@ -16,33 +17,33 @@ use ratatui::crossterm::terminal::{
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier};
 
-/// Clears what it has painted when it is dropped.
-pub(super) struct Strip<W: Write> {
+/// Clears its lines when it is dropped.
+pub(super) struct InlineViewport<W: Write> {
     out: W,
     colour: bool,
-    /// What the terminal shows.
+    /// What the terminal shows now.
     shown: Buffer,
 }
 
-impl<W: Write> Strip<W> {
+impl<W: Write> InlineViewport<W> {
     pub(super) fn new(out: W, colour: bool) -> Self {
         Self { out, colour, shown: Buffer::empty(Rect::ZERO) }
     }
 
-    /// Paints the lines that have changed.
+    /// Draws the lines that have changed.
     pub(super) fn paint(&mut self, next: Buffer) -> io::Result<()> {
         let area = next.area;
-        let anew = area != self.shown.area;
+        let resized = area != self.shown.area;
         queue!(self.out, BeginSynchronizedUpdate, Hide, MoveToColumn(0))?;
-        if anew {
+        if resized {
             queue!(self.out, Clear(ClearType::FromCursorDown))?;
         }
         for row in 0..area.height {
             if row > 0 {
-                // Also scrolls, if the screen ends here.
+                // This also scrolls if the screen ends here.
                 queue!(self.out, Print("\r\n"))?;
             }
-            if anew || line(&next, row) != line(&self.shown, row) {
+            if resized || line(&next, row) != line(&self.shown, row) {
                 self.write(line(&next, row))?;
             }
         }
@@ -88,13 +89,13 @@ impl<W: Write> Strip<W> {
     }
 }
 
-/// Clears it, and shows the cursor again.
+/// Clears the lines below the cursor and shows the cursor again.
 pub(super) fn erase(out: &mut impl Write) -> io::Result<()> {
     queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown), Show)?;
     out.flush()
 }
 
-impl<W: Write> Drop for Strip<W> {
+impl<W: Write> Drop for InlineViewport<W> {
     fn drop(&mut self) {
         // If the terminal is gone, there is nothing to clear.
         let _ = erase(&mut self.out);
@@ -114,13 +115,13 @@ mod tests {
 
     fn painted(colour: bool, frames: &[&[&str]]) -> String {
         let mut out = Vec::new();
-        let mut strip = Strip::new(&mut out, colour);
+        let mut viewport = InlineViewport::new(&mut out, colour);
         for lines in frames {
             let mut buffer = Buffer::with_lines(lines.iter().copied());
             buffer.set_style(buffer.area, Style::new().red().bold());
-            strip.paint(buffer).unwrap();
+            viewport.paint(buffer).unwrap();
         }
-        drop(strip);
+        drop(viewport);
         String::from_utf8(out).unwrap()
     }
 
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_a_clear_screen_and_a_cursor() {
+    fn drop_clears_the_lines_and_shows_the_cursor() {
         assert!(painted(true, &[&["a"]]).ends_with("\x1b[1G\x1b[J\x1b[?25h"));
     }
 
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn without_colour_there_is_no_style_at_all() {
+    fn without_colour_there_is_no_style() {
         assert!(painted(true, &[&["a"]]).contains("\x1b[1m"));
         let plain = painted(false, &[&["a"]]);
         assert!(!plain.contains('m'), "{plain:?}");

@@ -1,4 +1,4 @@
-//! The honest line: where work stealing is slower than anybody else that was measured.
+//! The line `Losses`: where work stealing is slower than any other peer that was measured.
 
 use heist_bench::stats::{Ends, Interval};
 
@@ -7,29 +7,30 @@ use super::text::{self, RAYON};
 use crate::losses::{Comparison, comparisons};
 use crate::units;
 
-/// What to tell, whatever the samples are.
-pub(super) fn honest_line(results: &Results<'_>) -> String {
+/// Returns the line, whatever the samples are.
+pub(super) fn loss_line(results: &Results<'_>) -> String {
     let all = comparisons(results.cases.iter().map(|case| &case.0));
     let Some(worst) = all.first() else {
-        return "too little was measured to tell where.".to_owned();
+        return "too little was measured to tell.".to_owned();
     };
     let mut lost = all.iter().filter(|comparison| comparison.is_lost());
     let line = match lost.next() {
         Some(loss) => {
             let total = units::of(all.len() as u64, "comparison");
-            format!("{}. Slower in {} of {total}.", in_words(loss), 1 + lost.count())
+            format!("{}. Slower in {} of {total}.", phrase(loss), 1 + lost.count())
         }
         None if all.iter().any(Comparison::is_undecided) => {
-            format!("too few rounds to tell. The worst so far: {}.", in_words(worst))
+            format!("too few rounds to tell. The slowest so far: {}.", phrase(worst))
         }
-        None => format!("nowhere beyond the noise, here. The closest call: {}.", in_words(worst)),
+        None => format!("none beyond the noise on this machine. The closest: {}.", phrase(worst)),
     };
     let rayon = all.iter().any(|comparison| comparison.than == RAYON);
     if rayon { line } else { format!("{line} rayon was not measured.") }
 }
 
-/// As `skewed with 2 workers takes 1.21 times as long as rayon (95 % interval 1.15 to 1.30)`.
-fn in_words(comparison: &Comparison<'_>) -> String {
+/// Returns a comparison in words: `skewed with 2 workers takes 1.21 times as long as rayon (95 % interval
+/// 1.15 to 1.30)`.
+fn phrase(comparison: &Comparison<'_>) -> String {
     let Interval { median, low, high, ends } = comparison.ratio;
     let (what, than) = (without_family(&comparison.what), text::with_article(comparison.than));
     let sure = match ends {
@@ -41,11 +42,11 @@ fn in_words(comparison: &Comparison<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{answers, record, series, triumph};
+    use super::super::fixture::{all_wins, answers, record, series};
     use super::*;
 
     fn line(samples: Vec<heist_bench::record::Series>) -> String {
-        honest_line(&Results::of(&record(samples)))
+        loss_line(&Results::of(&record(samples)))
     }
 
     #[test]
@@ -82,18 +83,18 @@ mod tests {
             series("uniform/2", "heist", &[5.0; 7]),
             series("uniform/2", "rayon", &[10.0; 7]),
         ]);
-        assert!(found.starts_with("nowhere beyond the noise"), "{found}");
-        assert!(found.contains("closest call: skewed with 2 workers takes 1.10"), "{found}");
+        assert!(found.starts_with("none beyond the noise"), "{found}");
+        assert!(found.contains("closest: skewed with 2 workers takes 1.10"), "{found}");
     }
 
     #[test]
-    fn a_triumph_has_a_closest_call() {
-        let found = honest_line(&Results::of(&triumph()));
-        assert!(found.contains("closest call: latency, p50 takes 0.90 times"), "{found}");
+    fn wins_have_a_closest_comparison() {
+        let found = loss_line(&Results::of(&all_wins()));
+        assert!(found.contains("closest: latency, p50 takes 0.90 times"), "{found}");
     }
 
     #[test]
-    fn answers_can_be_late() {
+    fn latencies_count_too() {
         let found = line(vec![
             answers("heist", &[5.0; 7], &[30.0; 7]),
             answers("rayon", &[10.0; 7], &[20.0; 7]),
@@ -102,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_said_when_rayon_is_not_there() {
+    fn a_missing_rayon_is_reported() {
         let found = line(vec![
             series("skewed/2", "heist", &[12.0; 7]),
             series("skewed/2", "heist-locked", &[13.0; 7]),
@@ -117,7 +118,7 @@ mod tests {
                 series("skewed/2", "heist", &vec![12.0; rounds]),
                 series("skewed/2", "rayon", &vec![10.0; rounds]),
             ]);
-            let expected = "too few rounds to tell. The worst so far: skewed with 2 workers takes 1.20 times as long \
+            let expected = "too few rounds to tell. The slowest so far: skewed with 2 workers takes 1.20 times as long \
                             as rayon (in single rounds 1.20 to 1.20).";
             assert_eq!(found, expected);
         }
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_nothing_can_be_said() {
+    fn a_single_peer_has_no_comparison() {
         assert!(line(vec![series("skewed/2", "heist", &[12.0])]).contains("too little"));
     }
 }

@@ -1,34 +1,34 @@
-//! Why not to trust the numbers, as far as that can be seen.
+//! Detectable reasons not to trust the numbers.
 
 use heist_bench::stats::{Ends, ends_of};
 
 use super::results::{Case, Results};
 use super::text;
-use super::watch::Stop;
+use super::watcher::EndReason;
 use crate::units;
 
-/// An interval wider than that part of the median is noise that a reader should know of.
+/// The width of an interval, as a part of the median, from which on the reader is told about noise.
 const NOISY: f64 = 0.2;
 
-/// What samples do not tell.
+/// Facts about a run that its samples do not contain.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Circumstances {
-    pub(super) stop: Stop,
-    /// How many cases there are.
+    pub(super) stop: EndReason,
+    /// The number of cases of the duel.
     pub(super) cases: usize,
-    /// Processors that the process may use.
+    /// The number of processors that the process may use.
     pub(super) cores: usize,
-    /// Built without optimisation.
+    /// Whether the program was built without optimisation.
     pub(super) debug: bool,
 }
 
-/// A sentence each, what matters most first.
-pub(super) fn doubts(results: &Results<'_>, circumstances: Circumstances) -> Vec<String> {
+/// Returns one sentence per caveat, the most important first.
+pub(super) fn caveats(results: &Results<'_>, circumstances: Circumstances) -> Vec<String> {
     let debug = circumstances.debug.then(|| {
-        "this is a debug build, whose times say nothing: use `cargo run --release`.".to_owned()
+        "this is a debug build, whose times mean nothing: use `cargo run --release`.".to_owned()
     });
     let alone = (circumstances.cores == 1).then(|| {
-        "one core for everybody. What scheduling costs can be seen here; what it gains cannot."
+        "there is only one core. The cost of scheduling shows here, its benefit does not."
             .to_owned()
     });
     let all =
@@ -47,11 +47,11 @@ fn ended_early(results: &Results<'_>, circumstances: Circumstances) -> Option<St
     };
     let few = ends_of(results.rounds) == Ends::Extremes;
     let unsure =
-        if few { ": too few rounds for a 95 % interval, so nothing here is sure" } else { "" };
+        if few { ": too few rounds for a 95 % interval, so no difference is certain" } else { "" };
     match stop {
-        Stop::Interrupted => Some(format!("interrupted {when}{unsure}.")),
-        Stop::Enough if few => Some(format!("the time was up {when}{unsure}.")),
-        Stop::Enough => None,
+        EndReason::Interrupted => Some(format!("interrupted {when}{unsure}.")),
+        EndReason::Finished if few => Some(format!("the time was up {when}{unsure}.")),
+        EndReason::Finished => None,
     }
 }
 
@@ -61,14 +61,14 @@ fn disturbed(results: &Results<'_>) -> Option<String> {
     (disturbed > 0).then(|| format!("{disturbed} of {all} measurements were disturbed."))
 }
 
-/// The case in which times were furthest apart, if that is far.
+/// Returns a sentence about the case with the widest interval, if it is wide.
 fn noise(results: &Results<'_>) -> Option<String> {
     let spreads = results.cases.iter().filter_map(|case| Some((case.spread()?, case)));
     let ((spread, by), case) = spreads.max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
     (spread > NOISY).then(|| {
         format!(
-            "times vary. Widest interval: {} of {}, {:.0} % of its median. Is something else running?",
-            case.in_words(),
+            "times vary. The widest interval, {} of {}, is {:.0} % of its median. Is something else running?",
+            case.phrase(),
             text::shown(by),
             spread * 100.0
         )
@@ -77,36 +77,36 @@ fn noise(results: &Results<'_>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fixture::{record, series, triumph};
+    use super::super::fixture::{all_wins, record, series};
     use super::*;
 
     const FINE: Circumstances =
-        Circumstances { stop: Stop::Enough, cases: 1, cores: 2, debug: false };
+        Circumstances { stop: EndReason::Finished, cases: 1, cores: 2, debug: false };
 
     #[test]
-    fn there_may_be_none() {
-        assert_eq!(doubts(&Results::of(&triumph()), FINE), [""; 0]);
+    fn a_good_run_has_no_caveats() {
+        assert_eq!(caveats(&Results::of(&all_wins()), FINE), [""; 0]);
     }
 
     #[test]
-    fn circumstances_are_told() {
-        let bad = Circumstances { stop: Stop::Interrupted, cases: 7, cores: 1, debug: true };
-        let found = doubts(&Results::of(&triumph()), bad);
+    fn circumstances_are_reported() {
+        let bad = Circumstances { stop: EndReason::Interrupted, cases: 7, cores: 1, debug: true };
+        let found = caveats(&Results::of(&all_wins()), bad);
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].contains("debug build"));
-        assert!(found[1].contains("one core"));
+        assert!(found[1].contains("only one core"));
         assert_eq!(found[2], "interrupted after 7 rounds.");
     }
 
     #[test]
-    fn few_rounds_are_told() {
+    fn few_rounds_are_reported() {
         let of = |rounds| record(vec![series("skewed/2", "heist", &vec![1.0; rounds])]);
-        let told = |rounds, circumstances| doubts(&Results::of(&of(rounds)), circumstances);
-        let unsure = "too few rounds for a 95 % interval, so nothing here is sure.";
+        let told = |rounds, circumstances| caveats(&Results::of(&of(rounds)), circumstances);
+        let unsure = "too few rounds for a 95 % interval, so no difference is certain.";
         assert_eq!(told(1, FINE), [format!("the time was up after 1 round: {unsure}")]);
         assert_eq!(told(5, FINE), [format!("the time was up after 5 rounds: {unsure}")]);
         assert_eq!(told(6, FINE), [""; 0]);
-        let interrupted = Circumstances { stop: Stop::Interrupted, ..FINE };
+        let interrupted = Circumstances { stop: EndReason::Interrupted, ..FINE };
         assert_eq!(told(5, interrupted), [format!("interrupted after 5 rounds: {unsure}")]);
         let found = told(1, Circumstances { cases: 7, ..FINE });
         assert!(found[0].contains("in the first round, with 1 of 7 cases measured"), "{found:?}");
@@ -114,9 +114,9 @@ mod tests {
 
     #[test]
     fn disturbances_are_counted() {
-        let mut record = triumph();
+        let mut record = all_wins();
         record.samples[3].disturbed = 2;
-        let found = doubts(&Results::of(&record), FINE);
+        let found = caveats(&Results::of(&record), FINE);
         assert!(found[0].starts_with("2 of "), "{found:?}");
     }
 
@@ -126,7 +126,7 @@ mod tests {
         let samples =
             vec![series("uniform/2", "heist", &[10.0; 7]), series("skewed/2", "rayon", &wild)];
         let record = record(samples);
-        let found = doubts(&Results::of(&record), FINE);
-        assert!(found[0].contains("skewed with 2 workers of rayon, 50 %"), "{found:?}");
+        let found = caveats(&Results::of(&record), FINE);
+        assert!(found[0].contains("skewed with 2 workers of rayon, is 50 %"), "{found:?}");
     }
 }
