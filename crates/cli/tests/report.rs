@@ -1,4 +1,4 @@
-//! `heist report`: what it does with files that are not what they should be.
+//! The contract of `heist report`, in particular for files with wrong contents.
 
 mod common;
 
@@ -33,7 +33,8 @@ fn made_up() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/made-up.json")
 }
 
-/// Fails with the exit code for files, and says this, and leaves nothing behind.
+/// Checks that the command fails with the exit code for files and with this message, and leaves nothing
+/// behind.
 #[track_caller]
 fn refuses(file: &Path, output: &Path, said: &str) {
     let result = report(file, output);
@@ -45,7 +46,7 @@ fn refuses(file: &Path, output: &Path, said: &str) {
 }
 
 #[test]
-fn a_page_is_written_and_its_place_is_printed() {
+fn a_page_is_written_and_its_path_is_printed() {
     let folder = directory();
     let output = file(&folder, "page.html", "what was there before");
     let result = report(&made_up(), &output);
@@ -56,7 +57,7 @@ fn a_page_is_written_and_its_place_is_printed() {
 }
 
 #[test]
-fn files_that_are_no_record_are_refused() {
+fn files_with_other_contents_are_refused() {
     let folder = directory();
     let output = folder.path().join("page.html");
     refuses(&folder.path().join("none.json"), &output, "cannot read samples from");
@@ -66,7 +67,7 @@ fn files_that_are_no_record_are_refused() {
     refuses(
         &file(&folder, "other.json", r#"{"a": 1}"#),
         &output,
-        "no record of a run: missing field",
+        "not a benchmark record: missing field",
     );
     let nothing = r#"{"arguments": [], "machine": {"cpu": "", "cores": 1, "kernel": "", "rustc": ""}, "commit": "",
         "peers": {}, "rounds": 0, "hand_off_nanoseconds": [], "samples": []}"#;
@@ -74,7 +75,7 @@ fn files_that_are_no_record_are_refused() {
 }
 
 #[test]
-fn files_of_a_newer_heist_are_said_to_be() {
+fn files_of_a_newer_heist_are_reported_as_such() {
     let folder = directory();
     let output = folder.path().join("page.html");
     let text = fs::read_to_string(made_up()).unwrap().replacen('{', r#"{"version": 99,"#, 1);
@@ -83,14 +84,14 @@ fn files_of_a_newer_heist_are_said_to_be() {
     let said = "was written by a newer heist";
     assert!(fs::read_to_string(&output).unwrap().contains(said));
     let path = path.to_str().unwrap();
-    let (_, doubts) = common::expect(&["compare", path, made_up().to_str().unwrap()], 0);
-    assert!(doubts.contains(&format!("the first file {said}")), "{doubts}");
+    let (_, caveats) = common::expect(&["compare", path, made_up().to_str().unwrap()], 0);
+    assert!(caveats.contains(&format!("the first file {said}")), "{caveats}");
     fs::remove_file(&output).unwrap();
     let other = text.replace(r#""samples": ["#, r#""samples": [7,"#);
     refuses(&file(&folder, "other.json", &other), &output, &format!("it {said}"));
 }
 
-/// Those of `bench/record/` that `heist bench` has written, whichever version of it.
+/// Covers the files in `bench/record/`, which different versions of `heist bench` have written.
 #[test]
 fn recorded_runs_can_be_shown_and_compared() {
     let folder = directory();
@@ -101,30 +102,30 @@ fn recorded_runs_can_be_shown_and_compared() {
         assert_eq!(report(&recorded, &output).status.code(), Some(0), "{name}");
         assert!(fs::read_to_string(&output).unwrap().contains("data-chart=\"comparison\""));
         let path = recorded.to_str().unwrap();
-        let (table, doubts) = common::expect(&["compare", path, path], 0);
+        let (table, caveats) = common::expect(&["compare", path, path], 0);
         let lines = table.lines().filter(|line| line.ends_with("| no difference seen |")).count();
         assert_eq!(
             lines,
             table.lines().filter(|line| line.starts_with("| ")).count() - 1,
             "{name}"
         );
-        assert!(lines > 1 && doubts.is_empty(), "{name}: {doubts}");
+        assert!(lines > 1 && caveats.is_empty(), "{name}: {caveats}");
     }
 }
 
 #[test]
-fn samples_are_not_replaced_by_their_page() {
+fn samples_are_never_replaced_by_their_page() {
     let folder = directory();
     let samples = file(&folder, "a.json", &fs::read_to_string(made_up()).unwrap());
     let result = report(&samples, &folder.path().join(".").join("a.json"));
     let stderr = String::from_utf8(result.stderr).unwrap();
     assert_eq!(result.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("the file of the samples"), "{stderr}");
+    assert!(stderr.contains("the file with the samples"), "{stderr}");
     assert_eq!(fs::read(&samples).unwrap(), fs::read(made_up()).unwrap());
 }
 
 #[test]
-fn places_where_nothing_can_be_written_are_refused() {
+fn unwritable_paths_are_refused() {
     let folder = directory();
     refuses(&made_up(), &folder.path().join("none/page.html"), "there is no folder");
     refuses(&made_up(), folder.path(), "it is a folder");

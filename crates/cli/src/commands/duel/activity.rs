@@ -71,11 +71,11 @@ impl Activity {
         }
         let before = self.pools.insert((by.to_owned(), in_pool), stats.clone());
         let Some(before) = before.filter(|before| grew(before, &stats)) else { return };
-        for (lane, (before, now)) in
+        for (worker, (before, now)) in
             self.workers.iter_mut().zip(before.per_worker.iter().zip(&stats.per_worker))
         {
             self.steals += now.successful_steals - before.successful_steals;
-            lane.advance(before, now, since);
+            worker.advance(before, now, since);
         }
         self.workers[in_pool..].iter_mut().for_each(WorkerActivity::record_absence);
     }
@@ -271,8 +271,8 @@ pub(super) mod tests {
 
     #[test]
     fn the_history_is_bounded() {
-        let mut lane = WorkerActivity::default();
-        (0..HISTORY + 10).for_each(|_| lane.record_absence());
-        assert_eq!(lane.history.len(), HISTORY);
+        let mut worker = WorkerActivity::default();
+        (0..HISTORY + 10).for_each(|_| worker.record_absence());
+        assert_eq!(worker.history.len(), HISTORY);
     }
 }

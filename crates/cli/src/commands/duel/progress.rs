@@ -9,7 +9,8 @@ use heist_bench::{Step, stats};
 use super::activity::Activity;
 use super::text;
 
-/// Both threads lock it for some microseconds at a time, and the measuring thread only between measurements.
+/// The state of a run. Both threads lock it for some microseconds at a time, and the measuring thread only
+/// between measurements.
 #[derive(Debug, Clone)]
 pub(super) struct Progress {
     pub(super) start: Instant,

@@ -31,7 +31,7 @@ pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
         return Err(Failure {
             exit: Exit::Usage,
             what: format!("cannot write the page to {}", asked.output.display()),
-            why: "that is the file of the samples, which would be lost".into(),
+            why: "this is the file with the samples, which would be lost".into(),
             advice: "Give -o another name, as in -o report.html.".into(),
         });
     }

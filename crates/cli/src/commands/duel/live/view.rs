@@ -29,8 +29,8 @@ const WIDE: usize = 100;
 
 /// Returns the height of a frame in a terminal with this number of rows.
 pub(super) fn height(workers: usize, rows: u16) -> u16 {
-    let lanes = u16::try_from(workers).unwrap_or(u16::MAX).saturating_add(1);
-    OTHER_ROWS.saturating_add(lanes).min(rows.saturating_sub(1))
+    let rows_of_workers = u16::try_from(workers).unwrap_or(u16::MAX).saturating_add(1);
+    OTHER_ROWS.saturating_add(rows_of_workers).min(rows.saturating_sub(1))
 }
 
 /// Draws a frame. `elapsed` is the time since the start.
@@ -38,16 +38,16 @@ pub(super) fn frame(progress: &Progress, elapsed: Duration, area: Rect) -> Buffe
     let width = usize::from(area.width);
     let rows = usize::from(area.height);
     let spacious = rows >= usize::from(OTHER_ROWS) + progress.activity.workers.len().min(4);
-    let leaders = leaders(progress, width);
+    let medians_so_far = medians_so_far(progress, width);
     let gap = |lines: &mut Vec<_>| lines.extend(spacious.then(Line::default));
     let mut lines = vec![clock(progress, elapsed, width)];
     gap(&mut lines);
-    lines.push(now(progress.current.as_ref(), width));
-    let taken = lines.len() + leaders.len() + 1 + 2 * usize::from(spacious);
+    lines.push(measurement(progress.current.as_ref(), width));
+    let taken = lines.len() + medians_so_far.len() + 1 + 2 * usize::from(spacious);
     lines.extend(workers(progress, width, rows.saturating_sub(taken).max(1)));
     lines.push(counters(progress));
     gap(&mut lines);
-    lines.extend(leaders);
+    lines.extend(medians_so_far);
     let mut buffer = Buffer::empty(area);
     for (line, row) in lines.iter().zip(area.rows()) {
         buffer.set_line(row.x, row.y, line, row.width);
@@ -68,12 +68,15 @@ fn clock(progress: &Progress, elapsed: Duration, width: usize) -> Line<'static> 
     Line::from(vec![head.bold(), done.green(), rest.dim(), format!(" {left}").into()])
 }
 
-fn now(now: Option<&Current>, width: usize) -> Line<'static> {
-    let Some(now) = now else { return Line::from("preparing") };
-    let by = text::shown(&now.by).to_owned();
+fn measurement(current: Option<&Current>, width: usize) -> Line<'static> {
+    let Some(current) = current else { return Line::from("preparing") };
+    let by = text::shown(&current.by).to_owned();
     let room = width.saturating_sub(NAME_WIDTH.max(by.len() + 1));
-    let what = text::fit(&now.title, room);
-    Line::from(vec![Span::styled(format!("{by:NAME_WIDTH$}"), colour(&now.by).bold()), what.into()])
+    let what = text::fit(&current.title, room);
+    Line::from(vec![
+        Span::styled(format!("{by:NAME_WIDTH$}"), colour(&current.by).bold()),
+        what.into(),
+    ])
 }
 
 /// Returns as many rows of workers as there is room for, and a summary of the rest.
@@ -81,14 +84,14 @@ fn workers(progress: &Progress, width: usize, rows: usize) -> Vec<Line<'static>>
     let activity = &progress.activity;
     let all = &activity.workers;
     let shown = if all.len() <= rows { all.len() } else { rows - 1 };
-    let silent = progress.current.is_some() && activity.in_pool.is_none();
+    let no_counters = progress.current.is_some() && activity.in_pool.is_none();
     let row_of = |(index, worker): (usize, &WorkerActivity)| {
-        let doing = match activity.in_pool {
-            None if silent => Span::from("no counters").dim(),
+        let state_text = match activity.in_pool {
+            None if no_counters => Span::from("no counters").dim(),
             Some(in_pool) if index >= in_pool => Span::from("not in this pool").dim(),
-            _ => doing(worker.now),
+            _ => state_text(worker.now),
         };
-        row(index, worker, doing, width)
+        row(index, worker, state_text, width)
     };
     let mut lines: Vec<_> = all.iter().enumerate().take(shown).map(row_of).collect();
     if shown < all.len() {
@@ -97,24 +100,29 @@ fn workers(progress: &Progress, width: usize, rows: usize) -> Vec<Line<'static>>
     lines
 }
 
-fn row(index: usize, worker: &WorkerActivity, doing: Span<'static>, width: usize) -> Line<'static> {
+fn row(
+    index: usize,
+    worker: &WorkerActivity,
+    state_text: Span<'static>,
+    width: usize,
+) -> Line<'static> {
     let room = width.saturating_sub(NAME_WIDTH + STATE_WIDTH + 1).min(HISTORY);
     let mut spans = vec![format!("{:NAME_WIDTH$}", format!("worker {index}")).into()];
     let skipped = worker.history.len().saturating_sub(room);
     spans.push(" ".repeat(room - (worker.history.len() - skipped)).into());
     spans.extend(worker.history.iter().skip(skipped).map(|sample| mark(*sample)));
     spans.push(" ".into());
-    spans.push(doing);
+    spans.push(state_text);
     Line::from(spans)
 }
 
-fn doing(sample: Sample) -> Span<'static> {
+fn state_text(sample: Sample) -> Span<'static> {
     let rate = || text::rate(sample.rate);
     let what = match sample.state {
         State::Unknown => return Span::from(""),
         State::Stealing => format!("stealing  {}/s", rate()),
         State::Running => format!("running   {}/s", rate()),
-        State::InTask => "in a long task".to_owned(),
+        State::InTask => "inside one task".to_owned(),
         State::Searching => "searching".to_owned(),
         State::Asleep => "asleep".to_owned(),
     };
@@ -161,7 +169,7 @@ fn counters(progress: &Progress) -> Line<'static> {
 
 /// Returns the medians so far of every workload with all workers, or of the current case if there is no room
 /// for more.
-fn leaders(progress: &Progress, width: usize) -> Vec<Line<'static>> {
+fn medians_so_far(progress: &Progress, width: usize) -> Vec<Line<'static>> {
     let full = |workload: &&str| {
         let case = format!("duel/{workload}/{}", progress.workers);
         let heading = format!("{workload}, {}", units::of(progress.workers as u64, "worker"));
