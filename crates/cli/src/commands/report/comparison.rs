@@ -1,34 +1,35 @@
-//! How long everyone took, case by case: a bar to the median, a line over its interval, a tick for every sample.
+//! The times of all peers, case by case: a bar for the median, a line for its interval, and a tick for every
+//! sample.
 
 use super::html::{Table, missing, section, text};
 use super::palette::Palette;
-use super::svg::{Chart, PLANE, across, decimal, label, named, plane, told};
+use super::svg::{Chart, PLANE, across, decimal, label, named, plane, with_tooltip};
 use crate::cases::{Case, Entry, Metric, cases};
 use crate::units;
 
 use heist_bench::record::Record;
 use heist_bench::stats::Ends;
 
-/// One of the bars, with its words.
+/// The height of a bar with its text.
 const ROW: u32 = 46;
-/// Of one series, no more samples than this have a tick.
+/// The maximum number of ticks of a series.
 const TICKS: usize = 64;
-/// With more cases than this, only the first family is unfolded.
-const UNFOLDED: usize = 12;
+/// If there are more cases, only the first family is expanded.
+const MAX_EXPANDED: usize = 12;
 
-/// The section.
+/// Returns the section.
 pub(super) fn comparison(record: &Record, palette: &Palette<'_>) -> String {
     let cases = cases(record);
     let body = if cases.is_empty() {
         let command = format!("{} bench --json FILE", record.program());
-        missing("This file has no samples that could be shown. To measure some:", &command)
+        missing("This file has no samples to show. To measure some:", &command)
     } else {
         families(&cases, palette)
     };
-    let lead = "Medians of interleaved rounds. The line over the end of a bar is the 95 % interval of the median, or all rounds if \
-                they are fewer than six; the ticks below are the rounds themselves. Every bar starts at zero; × is the ratio to rayon, or \
-                to the best of the others, below 1 is faster.";
-    section("comparison", "Who took how long", lead, &body)
+    let lead = "Medians of interleaved rounds. The line across the end of a bar is the 95 % interval of the median, or the range of all \
+                rounds if there are fewer than six. The ticks below are the single rounds. Every bar starts at zero. × is the ratio to \
+                rayon, or to the fastest other peer; below 1 is faster.";
+    section("comparison", "Comparison", lead, &body)
 }
 
 fn families(cases: &[Case<'_>], palette: &Palette<'_>) -> String {
@@ -40,18 +41,18 @@ fn families(cases: &[Case<'_>], palette: &Palette<'_>) -> String {
             cards.push_str(&card(case, number, palette));
             number += 1;
         }
-        let open = if place == 0 || cases.len() <= UNFOLDED { " open" } else { "" };
+        let open = if place == 0 || cases.len() <= MAX_EXPANDED { " open" } else { "" };
         out.push_str(&format!(
             "<details class=\"family\"{open}><summary><h3>{}</h3> <span class=\"quiet\">{}</span></summary>\n<div class=\"cards\">\n{cards}</div>\n{}</details>\n",
             text(family[0].workload),
             units::of(family.len() as u64, "case"),
-            table(family).folded(),
+            table(family).collapsed(),
         ));
     }
     out
 }
 
-/// A case: what it is about, as a chart.
+/// Returns the chart of the main metric of a case.
 fn card(case: &Case<'_>, number: usize, palette: &Palette<'_>) -> String {
     let metric = case.main();
     let unit = if metric.is_time() { "less is better" } else { "" };
@@ -84,7 +85,7 @@ fn description(metric: &Metric<'_>) -> String {
 
 fn bars(metric: &Metric<'_>, palette: &Palette<'_>) -> String {
     let ends = metric.entries.iter().map(|entry| entry.middle.high);
-    // Everything may be zero.
+    // All values may be zero.
     let end = ends.fold(f64::MIN_POSITIVE, f64::max) * 1.02;
     let rows = metric.entries.iter().enumerate();
     rows.map(|(place, entry)| bar(metric, entry, end, place as u32 * ROW, palette)).collect()
@@ -126,10 +127,10 @@ fn bar(
         metric.show(middle.high),
         units::of(entry.values.len() as u64, "round"),
     );
-    told(&words, &marks)
+    with_tooltip(&words, &marks)
 }
 
-/// With the ratio to the reference, where there is one.
+/// Returns the value with its ratio to the reference, if there is one.
 fn value(metric: &Metric<'_>, entry: &Entry<'_>) -> String {
     let shown = metric.show(entry.middle.median);
     match ratio(metric, entry) {
@@ -143,7 +144,7 @@ fn ratio(metric: &Metric<'_>, entry: &Entry<'_>) -> Option<f64> {
     Some(entry.over(reference)?.median)
 }
 
-/// What the two ends beside a median are.
+/// Returns the meaning of the interval beside a median.
 fn brackets(family: &[Case<'_>]) -> &'static str {
     let metrics = family.iter().flat_map(|case| &case.metrics);
     let mut ends = metrics.flat_map(|metric| &metric.entries).map(|entry| entry.middle.ends);
@@ -157,19 +158,19 @@ fn brackets(family: &[Case<'_>]) -> &'static str {
     }
 }
 
-/// All that was measured in the cases, not only what they are about.
+/// Returns a table of all metrics of the cases.
 fn table(family: &[Case<'_>]) -> Table {
     let head = [
         "case",
-        "what",
-        "who",
+        "metric",
+        "peer",
         "median",
         brackets(family),
         "ratio to the reference",
         "rounds",
         "disturbed",
     ];
-    let mut table = Table::new(format!("all of {}", family[0].workload), &head);
+    let mut table = Table::new(format!("all values of {}", family[0].workload), &head);
     for case in family {
         for metric in &case.metrics {
             for entry in &metric.entries {

@@ -1,4 +1,4 @@
-//! Where, with what, and how to do it again.
+//! The environment of the measurement, and the command that repeats it.
 
 use heist_bench::record::{Record, usable};
 use heist_bench::stats::interval;
@@ -6,9 +6,9 @@ use heist_bench::stats::interval;
 use super::html::{section, text};
 use crate::units;
 
-/// The sections at the end of the page.
+/// Returns the sections at the end of the page.
 pub(super) fn environment(record: &Record) -> String {
-    let lead = "Figures are worth what is known of the machine that they are from.";
+    let lead = "The machine, the build and the versions with which these figures were measured.";
     let facts: String = facts(record)
         .into_iter()
         .map(|(name, value)| {
@@ -24,11 +24,11 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         |value: &str| if value.is_empty() { "unknown".to_owned() } else { value.to_owned() };
     let machine = &record.machine;
     let cores = if machine.cores == 0 { String::new() } else { machine.cores.to_string() };
-    let said = |fact: Option<bool>, yes: &str, no: &str| {
+    let describe = |fact: Option<bool>, yes: &str, no: &str| {
         fact.map_or("unknown", |fact| if fact { yes } else { no }).to_owned()
     };
-    let build = said(record.optimized, "with optimization", "debug, without optimization");
-    let run = said(record.complete, "complete", "cut short");
+    let build = describe(record.optimized, "with optimization", "debug, without optimization");
+    let run = describe(record.complete, "complete", "incomplete");
     let mut facts = vec![
         ("Processor".to_owned(), known(&machine.cpu)),
         ("Cores in use".to_owned(), known(&cores)),
@@ -39,10 +39,10 @@ fn facts(record: &Record) -> Vec<(String, String)> {
         ("Rounds".to_owned(), record.rounds.to_string()),
         ("Run".to_owned(), run),
     ];
-    // One core has nobody to hand it to: that would be the scheduler's time.
+    // With one core, the figure would be the time of a context switch.
     if machine.cores != 1 && usable(&record.hand_off_nanoseconds) {
         let middle = interval(record.hand_off_nanoseconds.iter().copied());
-        facts.push(("A cache line from core to core".to_owned(), units::time(middle.median)));
+        facts.push(("Cache line transfer between cores".to_owned(), units::time(middle.median)));
     }
     if !record.unit.is_empty() {
         facts.push(("Values".to_owned(), record.unit.clone()));
@@ -54,26 +54,24 @@ fn facts(record: &Record) -> Vec<(String, String)> {
 fn reproduce(record: &Record) -> String {
     let lead = match record.commit.strip_suffix("-dirty") {
         Some(commit) => {
-            format!("What was typed, at {commit} with changes that are not committed:")
+            format!("The command, at commit {commit} with uncommitted changes:")
         }
-        None if record.commit.is_empty() => {
-            "What was typed, at a commit that is not known:".to_owned()
-        }
-        None => format!("What was typed, at commit {}:", record.commit),
+        None if record.commit.is_empty() => "The command, at an unknown commit:".to_owned(),
+        None => format!("The command, at commit {}:", record.commit),
     };
     let command = text(&command(record));
     let body = format!(
         "<div class=\"command\"><pre tabindex=\"0\" aria-label=\"The command\"><code id=\"command\">{command}</code></pre>\
          <button type=\"button\" id=\"copy\" hidden>Copy</button></div>\n"
     );
-    section("again", "Do it again", &lead, &body)
+    section("again", "Reproduce", &lead, &body)
 }
 
-/// What to type into a shell.
+/// Returns the shell command that repeats the measurement.
 fn command(record: &Record) -> String {
     let arguments = &record.arguments;
     let mut command = program(record);
-    // The program before this one was told every case after a word.
+    // An older program took each case with the option `--case`.
     let older = arguments.iter().any(|argument| argument == "--case");
     if older {
         command.push_str(" bench");
@@ -90,7 +88,7 @@ fn command(record: &Record) -> String {
     command
 }
 
-/// A plain build has no peer but rayon.
+/// Returns the program, built with the features that its peers need. A default build has only rayon.
 fn program(record: &Record) -> String {
     let mut peers = record.peers.keys().filter(|name| *name != "rayon").peekable();
     if peers.peek().is_none() {
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_came_by_cargo_goes_by_cargo() {
+    fn runs_by_cargo_are_repeated_by_cargo() {
         let record = Record { by_cargo: true, ..record(&["--seconds", "5"], &["rayon"]) };
         assert_eq!(command(&record), "cargo run --release -- --seconds 5");
     }
@@ -137,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_said_to_be() {
+    fn unknown_facts_are_shown_as_unknown() {
         let facts = facts(&Record::default());
         for name in ["Cores in use", "Build", "Run"] {
             assert!(facts.contains(&(name.into(), "unknown".into())), "{facts:?}");
@@ -145,19 +143,19 @@ mod tests {
     }
 
     #[test]
-    fn one_core_hands_nothing_over() {
+    fn one_core_has_no_transfer_time() {
         let mut record = Record { hand_off_nanoseconds: vec![50.0], ..Record::default() };
-        let told = |record: &Record| facts(record).iter().any(|(_, value)| value == "50.0 ns");
-        assert!(told(&record));
+        let shown = |record: &Record| facts(record).iter().any(|(_, value)| value == "50.0 ns");
+        assert!(shown(&record));
         record.machine.cores = 1;
-        assert!(!told(&record));
+        assert!(!shown(&record));
     }
 
     #[test]
-    fn a_debug_build_and_a_run_that_was_cut_short_are_facts() {
+    fn debug_builds_and_incomplete_runs_are_shown() {
         let (optimized, complete) = (Some(false), Some(false));
         let facts = facts(&Record { optimized, complete, ..Record::default() });
         assert!(facts.contains(&("Build".into(), "debug, without optimization".into())));
-        assert!(facts.contains(&("Run".into(), "cut short".into())));
+        assert!(facts.contains(&("Run".into(), "incomplete".into())));
     }
 }

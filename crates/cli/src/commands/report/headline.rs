@@ -1,4 +1,4 @@
-//! What came out, in a sentence or three, and the ratios behind it.
+//! The result in a few sentences, and the ratios behind it.
 
 use heist_bench::is_ours;
 use heist_bench::record::Record;
@@ -10,14 +10,14 @@ use crate::losses::{Comparison, comparisons};
 use crate::units;
 use crate::verdict::{self, Verdict};
 
-/// More tiles than this are not looked at.
+/// The maximum number of tiles.
 const TILES: usize = 8;
-/// More cases than this are counted in the sentence, not named.
+/// If there are more cases, the sentence counts them instead of naming them.
 const NAMED: usize = 4;
-/// More losses than this are counted as well.
+/// The maximum number of losses that are named.
 const LOSSES: usize = 3;
 
-/// Our time in a case as a part of someone's.
+/// heist's time in a case, divided by another peer's.
 struct Ratio<'c> {
     case: &'c Case<'c>,
     ours: &'c str,
@@ -25,14 +25,14 @@ struct Ratio<'c> {
     ratio: Interval,
 }
 
-/// The top of the page.
+/// Returns the top of the page.
 pub(super) fn headline(record: &Record) -> String {
     let cases = cases(record);
     let mut ratios = to_reference(&cases, record.machine.cores);
     let sentence = [result(&ratios), losses(&cases), few_rounds(&ratios).into()].join(" ");
     ratios.sort_by(|a, b| a.ratio.median.total_cmp(&b.ratio.median));
     if ratios.len() > TILES {
-        // The best and the worst.
+        // Keep the best and the worst.
         ratios.drain(TILES / 2..ratios.len() - TILES / 2);
     }
     let tiles: String = ratios.iter().map(tile).collect();
@@ -41,7 +41,7 @@ pub(super) fn headline(record: &Record) -> String {
     format!("{}<p class=\"headline\">{}</p>\n{tiles}", beware(record), text(sentence.trim()))
 }
 
-/// Why not to believe any of it. Nothing, of most files.
+/// Returns the caveats of the record. Most records have none.
 fn beware(record: &Record) -> String {
     let said = |caveat: &str| format!("This file {caveat}.");
     let said: Vec<String> = record.caveats().into_iter().map(said).collect();
@@ -51,7 +51,8 @@ fn beware(record: &Record) -> String {
     format!("<p class=\"beware\">{}</p>\n", text(&said.join(" ")))
 }
 
-/// One for each case that has a reference: with as many workers as there are cores, or as near as was measured.
+/// Returns one ratio per family: of the case whose number of workers is closest to the number of cores
+/// without exceeding it.
 fn to_reference<'c>(cases: &'c [Case<'c>], cores: usize) -> Vec<Ratio<'c>> {
     let mut chosen: Vec<&Case<'_>> = Vec::new();
     for case in cases {
@@ -71,7 +72,7 @@ fn to_reference<'c>(cases: &'c [Case<'c>], cores: usize) -> Vec<Ratio<'c>> {
         .collect()
 }
 
-/// More is better, but not more than there are cores.
+/// Ranks cases: more workers are better, but not more than there are cores.
 fn nearness(case: &Case<'_>, cores: usize) -> i128 {
     let workers = case.workers.unwrap_or_default();
     if workers <= cores { workers as i128 } else { -(workers as i128) }
@@ -81,10 +82,10 @@ fn ratio<'c>(case: &'c Case<'c>, ours: &'c Entry<'_>, theirs: &'c Entry<'_>) -> 
     Some(Ratio { case, ours: ours.by, theirs: theirs.by, ratio: ours.over(theirs)? })
 }
 
-/// How we compare with the reference.
+/// Returns the sentence that compares heist with the reference.
 fn result(ratios: &[Ratio<'_>]) -> String {
     let [first, ..] = ratios else {
-        return "Nobody to compare with took part in any case of this file.".into();
+        return "No case of this file has another peer to compare with.".into();
     };
     let same_sides =
         ratios.iter().all(|ratio| (ratio.ours, ratio.theirs) == (first.ours, first.theirs));
@@ -94,12 +95,12 @@ fn result(ratios: &[Ratio<'_>]) -> String {
     let (ours, theirs) = if same_sides {
         (first.ours, first.theirs)
     } else {
-        ("heist", "rayon, or the best of the others where it did not take part,")
+        ("heist", "rayon (or the fastest other peer where rayon was not measured)")
     };
     counted(ratios, ours, theirs)
 }
 
-/// In how many of the cases what can be said.
+/// Counts the verdicts.
 fn counted(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
     let is = |wanted| move |ratio: &&Ratio<'_>| verdict::of_ratio(&ratio.ratio) == wanted;
     let how_many = |wanted| ratios.iter().filter(is(wanted)).count();
@@ -121,7 +122,7 @@ fn counted(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
     )
 }
 
-/// Every ratio with its case.
+/// Names every case with its ratio.
 fn named(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
     let mut workers: Vec<usize> = ratios.iter().filter_map(|ratio| ratio.case.workers).collect();
     workers.dedup();
@@ -135,7 +136,7 @@ fn named(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
         .map(|(place, ratio)| {
             let case = if one_number { ratio.case.family.clone() } else { ratio.case.phrase() };
             let median = ratio.ratio.median;
-            // Once is enough.
+            // Named only once.
             let whose = if place == 0 {
                 format!(" {} {theirs}’s time", of(median))
             } else {
@@ -147,29 +148,30 @@ fn named(ratios: &[Ratio<'_>], ours: &str, theirs: &str) -> String {
     format!("{before}{ours} takes {}.", units::list(&parts))
 }
 
-/// The word between a ratio and whose time it is of: `0.90 of`, `1.90 times`.
+/// Returns the word between a ratio and its reference: `0.90 of`, `1.90 times`.
 fn of(ratio: f64) -> &'static str {
     if ratio < 1.0 { "of" } else { "times" }
 }
 
-/// Where we are surely slower than anyone at all, the worst first; if there is too little to be sure, how it looks.
+/// Returns the sentence about the cases in which heist is slower than any other peer, the worst first. If
+/// there are too few rounds, it names the worst so far.
 fn losses(cases: &[Case<'_>]) -> String {
     let all = comparisons(cases);
     let lost: Vec<_> = all.iter().filter(|comparison| comparison.is_lost()).collect();
-    // Of each case, the worst.
+    // Name only the worst comparison of each case.
     let first = |place: usize| lost[..place].iter().all(|loss| loss.what != lost[place].what);
     let named = (0..lost.len()).filter(|&place| first(place)).take(LOSSES);
     let named: Vec<String> = named.map(|place| loss_in_words(lost[place])).collect();
-    let most = if lost.len() > named.len() { ", most of all" } else { ":" };
+    let most = if lost.len() > named.len() { ", most of all in" } else { ":" };
     match &all[..] {
         [] => String::new(),
         [worst, ..] if lost.is_empty() && all.iter().any(Comparison::is_undecided) => {
             let worst = loss_in_words(worst);
-            format!("Where it loses takes more rounds to tell; the worst so far: {worst}.")
+            format!("Losses need more rounds to be certain; the worst so far: {worst}.")
         }
-        _ if lost.is_empty() => "It loses nowhere beyond the noise.".into(),
+        _ if lost.is_empty() => "It is nowhere slower beyond the noise.".into(),
         _ => format!(
-            "It loses in {} of {}{most} on {}.",
+            "It is slower in {} of {}{most} {}.",
             lost.len(),
             units::of(all.len() as u64, "comparison"),
             units::list(&named)
@@ -184,10 +186,10 @@ fn loss_in_words(loss: &Comparison<'_>) -> String {
     format!("{} ({median:.2} {} {own}{}’s time)", loss.what, of(median), loss.than)
 }
 
-/// What to know before believing it.
+/// Returns a warning if there are too few rounds.
 fn few_rounds(ratios: &[Ratio<'_>]) -> &'static str {
     if ratios.iter().any(|ratio| ratio.ratio.ends == Ends::Extremes) {
-        "With fewer than six rounds there is no 95 % interval: none of this is sure."
+        "With fewer than six rounds there is no 95 % interval, and none of this is certain."
     } else {
         ""
     }
@@ -207,7 +209,7 @@ fn tile(ratio: &Ratio<'_>) -> String {
         text(&ratio.case.name()),
         of(median),
         text(ratio.theirs),
-        // In full, it is more than a tile can hold.
+        // The full words do not fit into a tile.
         if ends == Ends::Confident { "95 %:" } else { "all rounds:" },
     )
 }
@@ -218,7 +220,7 @@ mod tests {
 
     use super::*;
 
-    /// With as many rounds as it takes to be sure.
+    /// Returns a series with enough rounds for a 95 % interval.
     fn series(case: &str, workers: usize, by: &str, time: f64) -> Series {
         Series {
             workload: "duel".into(),
@@ -238,36 +240,36 @@ mod tests {
     }
 
     #[test]
-    fn the_case_with_as_many_workers_as_cores_speaks_for_its_family() {
+    fn the_case_with_as_many_workers_as_cores_represents_its_family() {
         let mut samples = Vec::new();
         for (workers, ours) in [(1, 150.0), (4, 50.0), (8, 20.0)] {
             samples.push(series("skewed", workers, "heist", ours));
             samples.push(series("skewed", workers, "rayon", 100.0));
         }
         let expected = "With 4 workers, heist takes 0.50 of rayon’s time on duel/skewed. \
-                        It loses in 1 of 3 comparisons: on duel/skewed with 1 worker (1.50 times rayon’s time).";
+                        It is slower in 1 of 3 comparisons: duel/skewed with 1 worker (1.50 times rayon’s time).";
         assert_eq!(said(samples), expected);
     }
 
     #[test]
-    fn one_of_ours_may_be_faster_and_is_said_to_be_ours() {
+    fn a_loss_to_our_own_strategy_is_marked() {
         let samples = vec![
             series("a", 2, "heist", 10.0),
             series("a", 2, "heist-global", 8.0),
             series("a", 2, "rayon", 20.0),
         ];
-        let expected = "It loses in 1 of 2 comparisons: on duel/a with 2 workers (1.25 times our own heist-global’s time).";
+        let expected = "It is slower in 1 of 2 comparisons: duel/a with 2 workers (1.25 times our own heist-global’s time).";
         assert!(said(samples).ends_with(expected));
     }
 
     #[test]
-    fn a_case_that_is_lost_to_many_is_named_once() {
+    fn a_case_lost_to_several_peers_is_named_once() {
         let samples = vec![
             series("a", 2, "heist", 30.0),
             series("a", 2, "rayon", 20.0),
             series("a", 2, "tokio", 10.0),
         ];
-        let expected = "It loses in 2 of 2 comparisons, most of all on duel/a with 2 workers (3.00 times tokio’s time).";
+        let expected = "It is slower in 2 of 2 comparisons, most of all in duel/a with 2 workers (3.00 times tokio’s time).";
         assert!(said(samples).ends_with(expected));
     }
 
@@ -281,18 +283,18 @@ mod tests {
             ]
         });
         let expected = "Of 5 cases, heist is faster than rayon in 4 and slower in 0; no difference was seen in 1. \
-                        It loses nowhere beyond the noise.";
+                        It is nowhere slower beyond the noise.";
         assert_eq!(said(samples.collect()), expected);
     }
 
     #[test]
-    fn few_rounds_are_a_reason_to_doubt() {
+    fn few_rounds_are_uncertain() {
         for rounds in 1..6 {
             let mut samples = vec![series("a", 2, "heist", 3.0), series("a", 2, "rayon", 2.0)];
             few(&mut samples, rounds);
-            let expected = "With 2 workers, heist takes 1.50 times rayon’s time on duel/a. Where it loses takes more rounds to tell; \
+            let expected = "With 2 workers, heist takes 1.50 times rayon’s time on duel/a. Losses need more rounds to be certain; \
                             the worst so far: duel/a with 2 workers (1.50 times rayon’s time). \
-                            With fewer than six rounds there is no 95 % interval: none of this is sure.";
+                            With fewer than six rounds there is no 95 % interval, and none of this is certain.";
             assert_eq!(said(samples), expected);
         }
     }
@@ -311,7 +313,7 @@ mod tests {
             "in 4 and slower in 0; no difference was seen in 0; 1 had too few rounds to tell. ";
         assert!(said(samples.clone()).contains(some), "{}", said(samples));
         few(&mut samples, 5);
-        let all = "There are too few rounds to tell whether heist is faster than rayon in any of 5 cases. Where";
+        let all = "There are too few rounds to tell whether heist is faster than rayon in any of 5 cases. Losses";
         assert!(said(samples.clone()).starts_with(all), "{}", said(samples));
     }
 
@@ -324,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_says_against_itself_comes_first() {
+    fn caveats_come_first() {
         let (optimized, complete) = (Some(false), Some(false));
         let shown = headline(&Record { optimized, complete, ..Record::default() });
         let expected = "<p class=\"beware\">This file is of a debug build, whose times say nothing. \
@@ -333,8 +335,8 @@ mod tests {
     }
 
     #[test]
-    fn one_who_is_alone_is_compared_with_nobody() {
+    fn a_single_peer_is_not_compared() {
         let alone = said(vec![series("a", 2, "heist", 1.0)]);
-        assert_eq!(alone, "Nobody to compare with took part in any case of this file.");
+        assert_eq!(alone, "No case of this file has another peer to compare with.");
     }
 }

@@ -1,14 +1,14 @@
-//! Times in bins of equal width on a logarithmic axis, whatever buckets they came in.
+//! Histograms of times, in bins of equal width on a logarithmic axis, whatever the recorded buckets are.
 
 use super::svg::{PLANE, across, anchor, decimal, label};
 use crate::units;
 
-/// An axis has no more round times than this: a phone has no room for others.
-const MOST_TICKS: usize = 4;
-/// An axis has no more bins than this.
-const MOST_BINS: usize = 64;
+/// The maximum number of axis labels; a phone has no room for more.
+const MAX_TICKS: usize = 4;
+/// The maximum number of bins.
+const MAX_BINS: usize = 64;
 
-/// Times from one end of a logarithmic axis to the other, in bins.
+/// A logarithmic time axis, divided into bins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Axis {
     low: f64,
@@ -17,36 +17,36 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Of everything that these buckets hold. `None` if they hold nothing.
+    /// Returns an axis that covers all buckets. `None` if they are empty.
     pub(super) fn of<'b>(all: impl IntoIterator<Item = &'b [(u64, u64)]>) -> Option<Self> {
         let all: Vec<_> = all.into_iter().collect();
         let parts: Vec<_> = all.iter().flat_map(|buckets| parts(buckets)).collect();
         let low = parts.iter().map(|part| part.0).reduce(f64::min)?;
         let high = parts.iter().map(|part| part.1).reduce(f64::max)?;
-        // Or a single bucket would fill the page.
+        // Otherwise, a single bucket would fill the page.
         let high = high.max(low * 3.0);
-        // A bin is not narrower than a bucket, which would be drawn as several.
+        // A bin is at least as wide as a bucket, which would be drawn as several bins otherwise.
         let width = all.iter().map(|buckets| factor(buckets)).fold(2.0, f64::min);
         let bins = ((high / low).ln() / width.ln()).round() as usize;
-        Some(Self { low, high, bins: bins.clamp(4, MOST_BINS) })
+        Some(Self { low, high, bins: bins.clamp(4, MAX_BINS) })
     }
 
-    /// How many bins there are.
+    /// Returns the number of bins.
     pub(super) fn count(&self) -> usize {
         self.bins
     }
 
-    /// How far across a time is.
+    /// Returns the position of a time, from 0 to 1.
     pub(super) fn place(&self, nanoseconds: f64) -> f64 {
         (nanoseconds.max(self.low) / self.low).ln() / (self.high / self.low).ln()
     }
 
-    /// The upper end of a bin.
+    /// Returns the upper end of a bin.
     pub(super) fn end(&self, bin: usize) -> f64 {
         self.low * (self.high / self.low).powf((bin as f64 + 1.0) / self.bins as f64)
     }
 
-    /// The part of all that is in each bin.
+    /// Returns the share of all times in each bin.
     pub(super) fn bins(&self, buckets: &[(u64, u64)]) -> Vec<f64> {
         let total: f64 = buckets.iter().map(|&(_, count)| count as f64).sum();
         let place = |time| self.place(time) * self.bins as f64;
@@ -65,22 +65,23 @@ impl Axis {
         bins
     }
 
-    /// Powers of ten, if there are enough; or else also twice and five times as much.
+    /// Returns round times for the labels: powers of ten and, if there is room, also their multiples by two
+    /// and five.
     fn round_times(&self) -> Vec<f64> {
         let powers = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let inside = |time: &f64| (self.low..=self.high).contains(time);
         let tens: Vec<f64> = powers.map(|power| 10_f64.powi(power)).collect();
         let fine = tens.iter().flat_map(|ten| [*ten, 2.0 * ten, 5.0 * ten]);
         let fine: Vec<f64> = fine.filter(inside).collect();
-        if fine.len() <= MOST_TICKS {
+        if fine.len() <= MAX_TICKS {
             return fine;
         }
         let tens: Vec<f64> = tens.into_iter().filter(inside).collect();
-        let step = tens.len().div_ceil(MOST_TICKS);
+        let step = tens.len().div_ceil(MAX_TICKS);
         tens.into_iter().step_by(step).collect()
     }
 
-    /// Round times below a plot of this height, with lines up to its top.
+    /// Returns the labels below a plot of this height, with vertical grid lines.
     pub(super) fn ticks(&self, height: u32) -> String {
         let times = self.round_times();
         times
@@ -97,12 +98,13 @@ impl Axis {
     }
 }
 
-/// A power of ten has no digits after the point.
+/// Formats a round time, without decimals.
 fn round(time: f64) -> String {
     units::time(time).replace(".00 ", " ").replace(".0 ", " ")
 }
 
-/// The steps of a histogram as a path in a plane of this height. The tallest bin of the page is `most`.
+/// Returns the outline of a histogram as a path in a plane of this height. `most` is the share of the highest
+/// bin.
 pub(super) fn steps(bins: &[f64], most: f64, height: u32) -> String {
     let mut path = format!("M0 {height}");
     let mut level = 0.0;
@@ -120,15 +122,15 @@ pub(super) fn steps(bins: &[f64], most: f64, height: u32) -> String {
     path
 }
 
-/// How many times there are.
+/// Returns the number of times in all buckets.
 pub(super) fn total(buckets: &[(u64, u64)]) -> u64 {
     buckets.iter().map(|&(_, count)| count).fold(0, u64::saturating_add)
 }
 
-/// The upper end of the bucket that this fraction of all times are not above. `None` of nothing.
+/// Returns the upper end of the bucket that contains this percentile. `None` if there are no times.
 pub(super) fn percentile(buckets: &[(u64, u64)], fraction: f64) -> Option<u64> {
     let total: u128 = buckets.iter().map(|&(_, count)| u128::from(count)).sum();
-    // A float may be above a large number that it stands for.
+    // The conversion to a float may round a large number up.
     let wanted = ((fraction * total as f64).ceil() as u128).clamp(1, total.max(1));
     let mut sorted = buckets.to_vec();
     sorted.sort_unstable();
@@ -139,8 +141,9 @@ pub(super) fn percentile(buckets: &[(u64, u64)], fraction: f64) -> Option<u64> {
     })
 }
 
-/// From where, to where, and how many. Only the upper ends are known, and empty buckets may have been left out: a bucket starts
-/// where the one before ends, or, if that is far away, is as wide as the narrowest.
+/// Returns the lower end, the upper end and the count of each bucket. Only upper ends are recorded, and empty
+/// buckets may be missing: a bucket starts where the previous one ends or, if that is far away, is as wide as
+/// the narrowest.
 fn parts(buckets: &[(u64, u64)]) -> Vec<(f64, f64, u64)> {
     let factor = factor(buckets);
     let mut before = 0.0;
@@ -154,7 +157,7 @@ fn parts(buckets: &[(u64, u64)]) -> Vec<(f64, f64, u64)> {
     parts
 }
 
-/// How many times its lower end the upper end of the narrowest bucket is.
+/// Returns the ratio of the upper to the lower end of the narrowest bucket.
 fn factor(buckets: &[(u64, u64)]) -> f64 {
     let sorted = sorted(buckets);
     let factors = sorted.windows(2).map(|pair| pair[1].0 / pair[0].0);
@@ -175,7 +178,7 @@ mod tests {
     const DOUBLING: [(u64, u64); 4] = [(100, 1), (200, 2), (400, 4), (800, 1)];
 
     #[test]
-    fn nothing_is_lost_on_the_way_to_the_bins() {
+    fn bins_contain_all_times() {
         for buckets in [
             &DOUBLING[..],
             &[(7, 3)],
@@ -195,11 +198,11 @@ mod tests {
         let axis = Axis::of([&DOUBLING[..]]).unwrap();
         assert_eq!(axis.bins(&DOUBLING), [0.125, 0.25, 0.5, 0.125]);
         assert!((axis.end(1) - 200.0).abs() < 1e-9);
-        assert_eq!(Axis::of([&[(100, 1), (101, 1), (100_000, 1)][..]]).unwrap().count(), MOST_BINS);
+        assert_eq!(Axis::of([&[(100, 1), (101, 1), (100_000, 1)][..]]).unwrap().count(), MAX_BINS);
     }
 
     #[test]
-    fn nothing_has_no_axis() {
+    fn empty_buckets_have_no_axis() {
         assert_eq!(Axis::of([&[][..], &[(5, 0)]]), None);
         assert_eq!(percentile(&[], 0.5), None);
     }
@@ -209,13 +212,13 @@ mod tests {
         assert_eq!(percentile(&DOUBLING, 0.5), Some(400));
         assert_eq!(percentile(&DOUBLING, 0.99), Some(800));
         assert_eq!(percentile(&DOUBLING, 0.0), Some(100));
-        // As a float, the number of all is one that is larger.
+        // As a float, the total is rounded up.
         assert_eq!(percentile(&[(7, (1 << 53) + 3)], 1.0), Some(7));
         assert_eq!(percentile(&[(7, u64::MAX), (9, u64::MAX)], 1.0), Some(9));
     }
 
     #[test]
-    fn a_decade_is_as_wide_as_any_other() {
+    fn all_decades_are_equally_wide() {
         let axis = Axis { low: 10.0, high: 1000.0, bins: 8 };
         assert_eq!([10.0, 100.0, 1000.0, 1.0].map(|time| axis.place(time)), [0.0, 0.5, 1.0, 0.0]);
     }
@@ -236,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_go_down_to_the_ground_again() {
+    fn steps_return_to_the_base_line() {
         let path = steps(&[0.0, 0.5, 0.5, 0.25], 0.5, 100);
         assert_eq!(path, "M0 100H250V0H750V50H1000V100");
     }

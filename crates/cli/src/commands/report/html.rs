@@ -1,6 +1,6 @@
-//! Pieces of a page. Whatever comes from a file goes through [`text`] on its way.
+//! Parts of a page. All text from a file must pass through [`text`].
 
-/// Text from outside, harmless in an element and in a quoted attribute.
+/// Escapes untrusted text for use in an element and in a quoted attribute.
 pub(super) fn text(raw: &str) -> String {
     let mut safe = String::with_capacity(raw.len());
     for character in raw.chars() {
@@ -10,7 +10,7 @@ pub(super) fn text(raw: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // No page may hold others than these.
+            // HTML allows no other control characters.
             control if control.is_control() && !matches!(control, '\n' | '\t') => {
                 safe.push('\u{fffd}')
             }
@@ -20,12 +20,12 @@ pub(super) fn text(raw: &str) -> String {
     safe
 }
 
-/// What stands in place of a chart for which the file has nothing: what is missing, and which command brings it.
+/// Returns a replacement for a chart without data: what is missing, and the command that produces it.
 pub(super) fn missing(what: &str, command: &str) -> String {
     format!("<p class=\"missing\">{} <code>{}</code></p>\n", text(what), text(command))
 }
 
-/// A section of the page.
+/// Returns a section of the page.
 pub(super) fn section(id: &str, heading: &str, lead: &str, body: &str) -> String {
     format!(
         "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{}</h2>\n<p class=\"lead\">{}</p>\n{body}</section>\n",
@@ -34,11 +34,11 @@ pub(super) fn section(id: &str, heading: &str, lead: &str, body: &str) -> String
     )
 }
 
-/// The numbers behind a chart.
+/// The numbers of a chart, as a table.
 pub(super) struct Table {
     pub(super) caption: String,
     pub(super) head: Vec<String>,
-    /// The first cell of each names the row.
+    /// The first cell of each row is its header.
     pub(super) rows: Vec<Vec<String>>,
 }
 
@@ -48,8 +48,8 @@ impl Table {
         Self { caption: caption.into(), head, rows: Vec::new() }
     }
 
-    /// Folded away, under its caption.
-    pub(super) fn folded(&self) -> String {
+    /// Returns the table, collapsed under its caption.
+    pub(super) fn collapsed(&self) -> String {
         let caption = text(&self.caption);
         let head: String =
             self.head.iter().map(|cell| format!("<th scope=\"col\">{}</th>", text(cell))).collect();
@@ -84,7 +84,7 @@ mod tests {
     fn cells_of_a_table_are_text() {
         let mut table = Table::new("<i>", &["<b>"]);
         table.rows.push(vec!["<u>".into(), "<s>".into()]);
-        let shown = table.folded();
+        let shown = table.collapsed();
         for tag in ["<i>", "<b>", "<u>", "<s>"] {
             assert!(!shown.contains(tag), "{shown}");
         }

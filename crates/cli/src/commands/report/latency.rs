@@ -1,24 +1,24 @@
-//! How long it took until a thread outside had its answer: a histogram for everyone, one above the other, on one axis.
+//! The latency of a task that another thread submits: one histogram per peer, on a common axis.
 
 use heist_bench::record::{Latencies, Record};
 
 use super::histogram::{Axis, percentile, steps, total};
 use super::html::{Table, missing, section, text};
 use super::palette::Palette;
-use super::svg::{Chart, across, label, named, plane, told};
+use super::svg::{Chart, across, label, named, plane, with_tooltip};
 use crate::units;
 
-/// One histogram with its words.
+/// The height of a histogram with its text.
 const ROW: u32 = 98;
-/// Of which the words take so much.
+/// The height of the text.
 const WORDS: u32 = 27;
 
-/// The section.
+/// Returns the section.
 pub(super) fn latency(record: &Record, palette: &Palette<'_>) -> String {
-    let lead = "A thread outside hands a task to an idle pool and waits for the answer. Left is quicker. The solid line is the time that \
-                half of the answers took at most (p50), the dashed one that of 99 in a hundred (p99): of all rounds together, to the end of a \
-                bucket, which is 3 to 6 % wide. Who took how long, above, has the median of what the rounds had each. The outline of the \
-                first histogram is repeated in the others.";
+    let lead = "A thread outside the pool submits a task to an idle pool and waits for the answer. Further left is faster. The solid line is \
+                p50 and the dashed line p99, over all rounds together and rounded up to the end of a bucket, which is 3 to 6 % wide. The \
+                comparison above shows the median of each round’s percentiles instead. The outline of the first histogram is repeated in \
+                the others.";
     section("latency", "Latency from outside", lead, &body(record, palette))
 }
 
@@ -33,12 +33,12 @@ fn body(record: &Record, palette: &Palette<'_>) -> String {
     cases.map(|(number, case)| figure(case, number, palette)).collect()
 }
 
-/// Everyone in one case.
+/// Returns the chart of one case.
 fn figure(case: &[&Latencies], number: usize, palette: &Palette<'_>) -> String {
     let Some(axis) = Axis::of(case.iter().map(|latencies| &*latencies.buckets)) else {
         return String::new();
     };
-    let name = if case[0].case.is_empty() { "an idle pool is asked" } else { &case[0].case };
+    let name = if case[0].case.is_empty() { "a task for an idle pool" } else { &case[0].case };
     let chart = Chart {
         kind: "latency",
         id: format!("latency-{number}"),
@@ -48,10 +48,10 @@ fn figure(case: &[&Latencies], number: usize, palette: &Palette<'_>) -> String {
         marks: marks(case, &axis, palette),
     };
     format!(
-        "<figure class=\"card whole\"><figcaption><strong>{}</strong><span class=\"quiet\">time until the answer, less is better; a logarithmic axis</span></figcaption>\n{}{}</figure>\n",
+        "<figure class=\"card whole\"><figcaption><strong>{}</strong><span class=\"quiet\">time until the answer, on a logarithmic axis; less is better</span></figcaption>\n{}{}</figure>\n",
         text(name),
         chart.wide(),
-        table(case, name).folded(),
+        table(case, name).collapsed(),
     )
 }
 
@@ -80,7 +80,7 @@ fn marks(case: &[&Latencies], axis: &Axis, palette: &Palette<'_>) -> String {
             named(top + 20, &latencies.by),
             lines(latencies, axis, top),
         );
-        marks.push_str(&told(&words(latencies), &row));
+        marks.push_str(&with_tooltip(&words(latencies), &row));
     }
     marks
 }
@@ -99,7 +99,7 @@ fn words(latencies: &Latencies) -> String {
     )
 }
 
-/// The two that are marked.
+/// Returns the lines of p50 and p99.
 fn lines(latencies: &Latencies, axis: &Axis, top: u32) -> String {
     let (middle, late) = (at(latencies, 0.5), at(latencies, 0.99));
     let line = |class, time| {
@@ -110,19 +110,19 @@ fn lines(latencies: &Latencies, axis: &Axis, top: u32) -> String {
             top + ROW
         )
     };
-    let said = format!("p50 {} · p99 {}", units::time(middle), units::time(late));
+    let description = format!("p50 {} · p99 {}", units::time(middle), units::time(late));
     format!(
         "{}{}{}\n",
         line("p50", middle),
         line("p99", late),
-        label("value", "100%", top + 20, "end", &said)
+        label("value", "100%", top + 20, "end", &description)
     )
 }
 
 fn table(case: &[&Latencies], name: &str) -> Table {
     let mut table = Table::new(
         format!("latency, {name}"),
-        &["who", "answers", "p50", "p90", "p99", "p99.9", "longest"],
+        &["peer", "answers", "p50", "p90", "p99", "p99.9", "longest"],
     );
     for latencies in case {
         let mut row = vec![latencies.by.clone(), units::count(total(&latencies.buckets))];
@@ -139,21 +139,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_answers_the_page_says_how_to_get_some() {
+    fn without_answers_the_page_names_the_command() {
         let empty = Latencies { buckets: vec![(5, 0)], ..Latencies::default() };
         let record = Record { latencies: vec![empty], ..Record::default() };
         assert!(latency(&record, &Palette::new([])).contains("heist bench duel"));
     }
 
-    /// The comparison has others, of the same answers.
+    /// The comparison shows other percentiles of the same answers.
     #[test]
-    fn the_page_says_which_percentiles_they_are() {
+    fn the_lead_explains_the_percentiles() {
         let found = latency(&Record::default(), &Palette::new([]));
-        assert!(found.contains("of all rounds together, to the end of a bucket"), "{found}");
+        assert!(
+            found.contains("over all rounds together and rounded up to the end of a bucket"),
+            "{found}"
+        );
     }
 
     #[test]
-    fn percentiles_are_said() {
+    fn percentiles_are_described() {
         let latencies = Latencies {
             by: "heist".into(),
             buckets: vec![(1_000, 99), (50_000, 1)],

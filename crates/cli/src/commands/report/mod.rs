@@ -1,7 +1,8 @@
-//! `heist report`: a page of a file of samples.
+//! `heist report`: makes an HTML page from a file of samples.
 //!
-//! The page is one file that needs no other and no network. Charts are drawn here, as SVG, so that it prints and works without
-//! its script, which adds what needs a hand: looking closer, choosing, copying.
+//! The page is one file that needs no other file and no network. The charts are SVG and are drawn here, so
+//! that the page can be printed and works without its script. The script adds interaction: zooming, choosing
+//! a run, copying the command.
 
 mod comparison;
 mod environment;
@@ -32,14 +33,14 @@ pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
             exit: Exit::Usage,
             what: format!("cannot write the page to {}", asked.output.display()),
             why: "this is the file with the samples, which would be lost".into(),
-            advice: "Give -o another name, as in -o report.html.".into(),
+            advice: "Choose another name, for example -o report.html.".into(),
         });
     }
     let record = file::read_record(&asked.file)?;
     if record.samples.is_empty() && record.latencies.is_empty() && record.traces.is_empty() {
         return Err(Failure {
             exit: Exit::File,
-            what: format!("cannot make a page of {}", asked.file.display()),
+            what: format!("cannot make a page from {}", asked.file.display()),
             why: "it has no samples, no latencies and no traces".into(),
             advice: "Measure something first: heist bench --json FILE".into(),
         });
@@ -52,12 +53,12 @@ pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
     out::print(&if common.quiet {
         format!("{place}\n")
     } else {
-        format!("{place}: open it in a browser; it needs no network\n")
+        format!("{place}: open it in a browser; no network needed\n")
     })?;
     Ok(Exit::Done)
 }
 
-/// The page that shows a record.
+/// Returns the page that shows a record.
 pub(crate) fn page(record: &Record) -> String {
     let names = record.samples.iter().map(|series| &*series.by);
     let palette =
@@ -70,8 +71,8 @@ pub(crate) fn page(record: &Record) -> String {
         environment::environment(record),
     ];
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n{}<body>\n<a class=\"skip\" href=\"#main\">To the figures</a>\n{}<main id=\"main\">\n{}</main>\n\
-         <footer><p>heist {}. Every result was verified while it was measured.</p></footer>\n<div id=\"tip\" aria-hidden=\"true\"></div>\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n{}<body>\n<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n{}<main id=\"main\">\n{}</main>\n\
+         <footer><p>heist {}. Every result was verified during the measurement.</p></footer>\n<div id=\"tip\" aria-hidden=\"true\"></div>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
         head(),
         header(record),
@@ -84,12 +85,12 @@ fn head() -> String {
     format!(
         "<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>heist: who took how long, and why</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,{ICON}\">\n<style>{STYLE}</style>\n</head>\n",
+         <title>heist benchmark report</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,{ICON}\">\n<style>{STYLE}</style>\n</head>\n",
         policy::policy(STYLE, SCRIPT),
     )
 }
 
-/// Three lanes, one of which takes from another.
+/// Three bars, one of which takes from another.
 const ICON: &str = "%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Cg fill='none' stroke-width='3'%3E\
                     %3Cpath stroke='%230067b1' d='M1 3h14M1 13h9'/%3E%3Cpath stroke='%23c4500a' d='M1 8h6M12 3v10'/%3E%3C/g%3E%3C/svg%3E";
 
@@ -103,7 +104,7 @@ fn header(record: &Record) -> String {
         ("latency", "Latency"),
         ("inside", "Inside one run"),
         ("environment", "Environment"),
-        ("again", "Do it again"),
+        ("again", "Reproduce"),
     ];
     let links: String =
         links.iter().map(|(id, name)| format!("<li><a href=\"#{id}\">{name}</a></li>")).collect();

@@ -1,28 +1,28 @@
-//! How much faster more workers are than one, against as much faster as they could be.
+//! The speed-up of many workers over one, compared with the ideal.
 
 use heist_bench::record::Record;
 
 use super::html::{Table, missing, section, text};
 use super::palette::Palette;
-use super::svg::{Chart, PLANE, across, anchor, decimal, label, plane, told};
+use super::svg::{Chart, PLANE, across, anchor, decimal, label, plane, with_tooltip};
 use crate::cases::{Case, cases, ideal, speed_up};
 use crate::units;
 
-/// Of the plot, without the numbers of workers below it.
+/// The height of the plot, without the axis labels.
 const HEIGHT: u32 = 200;
-/// Room for the signs at either side.
+/// Room for the markers at either side.
 const MARGIN: f64 = 0.04;
 
-/// One family of cases that differ by the number of workers.
+/// A family of cases that differ only in the number of workers.
 struct Scaling<'c> {
     family: &'c str,
-    /// Who, and the speed-up for each number of workers, in rising order. All start with one worker.
+    /// The peers, and the speed-up for each number of workers in ascending order. All start with one worker.
     lines: Vec<(&'c str, Vec<(usize, f64)>)>,
-    /// The most that anyone had.
+    /// The largest number of workers.
     workers: usize,
 }
 
-/// The section.
+/// Returns the section.
 pub(super) fn scaling(record: &Record, palette: &Palette<'_>) -> String {
     let cases = cases(record);
     let cores = record.machine.cores;
@@ -36,21 +36,22 @@ pub(super) fn scaling(record: &Record, palette: &Palette<'_>) -> String {
     } else {
         format!("<div class=\"cards\">\n{cards}</div>\n")
     };
-    let lead = "Everyone against itself with one worker: twice is as good as two workers can be. The speed-up is the median of those of the rounds. The dashed line is that ideal; it ends at \
-                the number of cores, since more workers have to share them.";
+    let lead = "Each peer compared with itself on one worker. The speed-up is the median over the rounds. The dashed line is the ideal: twice as fast with two \
+                workers. It stops rising at the number of cores, because more workers have to share them.";
     section("scaling", "Scaling against ideal", lead, &body)
 }
 
-/// On one core there is no case with more than one worker that could be asked for.
+/// Returns the text that replaces the charts. On one core there is no command to suggest.
 fn nothing_to_show(record: &Record) -> String {
     let what = "No case of this file was measured both with one worker and with more";
     if record.machine.cores == 1 {
         return format!(
-            "<p class=\"missing\">{what}: there was one core, which they would have had to share.</p>\n"
+            "<p class=\"missing\">{what}: there was only one core, which several workers would have had to share.</p>\n"
         );
     }
-    let what =
-        format!("{what}. To measure the duel with one, and with more up to the number of cores:");
+    let what = format!(
+        "{what}. To measure the duel with one worker and with more, up to the number of cores:"
+    );
     missing(&what, &format!("{} bench duel --json FILE", record.program()))
 }
 
@@ -87,7 +88,7 @@ fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_
     let last = |points: &[(usize, f64)]| points.last().copied().unwrap_or_default();
     let mut ends: Vec<_> = scaling.lines.iter().map(|(by, points)| (*by, last(points))).collect();
     ends.sort_by(|a, b| b.1.1.total_cmp(&a.1.1));
-    let said: Vec<String> = ends
+    let descriptions: Vec<String> = ends
         .iter()
         .map(|(by, (workers, times))| format!("{by} is {times:.2} times as fast with {workers}"))
         .collect();
@@ -101,7 +102,7 @@ fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_
         kind: "scaling",
         id: format!("scaling-{number}"),
         title: format!("{}: speed-up over one worker", scaling.family),
-        description: format!("{}.", units::list(&said)),
+        description: format!("{}.", units::list(&descriptions)),
         height: HEIGHT + 24,
         marks: marks(scaling, cores, palette),
     };
@@ -110,17 +111,17 @@ fn card(scaling: &Scaling<'_>, number: usize, cores: usize, palette: &Palette<'_
          {}<ul class=\"keys\">{keys}</ul>\n{}</figure>\n",
         text(scaling.family),
         chart.wide(),
-        table(scaling, cores).folded(),
+        table(scaling, cores).collapsed(),
     )
 }
 
-/// Where things are.
-struct Places {
+/// Maps numbers of workers and speed-ups to positions.
+struct Positions {
     workers: f64,
     top: f64,
 }
 
-impl Places {
+impl Positions {
     fn x(&self, workers: f64) -> f64 {
         MARGIN + (1.0 - 2.0 * MARGIN) * (workers - 1.0) / (self.workers - 1.0)
     }
@@ -138,50 +139,51 @@ fn marks(scaling: &Scaling<'_>, cores: usize, palette: &Palette<'_>) -> String {
     let ideal_end = ideal(scaling.workers, cores) as f64;
     let measured = scaling.lines.iter().flat_map(|(_, points)| points).map(|&(_, times)| times);
     let top = measured.fold(ideal_end, f64::max) * 1.12;
-    let places = Places { workers: scaling.workers as f64, top };
-    let mut out = grid(&places);
-    let mut best = format!("M{}L{}", places.point(1.0, 1.0), places.point(ideal_end, ideal_end));
-    if ideal_end < places.workers {
-        best.push_str(&format!("L{}", places.point(places.workers, ideal_end)));
+    let positions = Positions { workers: scaling.workers as f64, top };
+    let mut out = grid(&positions);
+    let mut best =
+        format!("M{}L{}", positions.point(1.0, 1.0), positions.point(ideal_end, ideal_end));
+    if ideal_end < positions.workers {
+        best.push_str(&format!("L{}", positions.point(positions.workers, ideal_end)));
     }
     let mut lines = format!("<path class=\"ideal\" d=\"{best}\"/>");
-    let mut signs = String::new();
-    // The first one is ours: it is drawn last, over the others.
+    let mut markers = String::new();
+    // heist is the first line; it is drawn last, over the others.
     for (by, points) in scaling.lines.iter().rev() {
         let class = palette.class(by);
         let line: Vec<String> =
-            points.iter().map(|&(workers, times)| places.point(workers as f64, times)).collect();
+            points.iter().map(|&(workers, times)| positions.point(workers as f64, times)).collect();
         lines.push_str(&format!("<path class=\"line {class}\" d=\"M{}\"/>", line.join("L")));
         for &(workers, times) in points {
             let words = format!(
                 "{by}, {}: {times:.2} times as fast as one",
                 units::of(workers as u64, "worker")
             );
-            let sign = format!(
+            let marker = format!(
                 "<svg class=\"sign\" x=\"{}\" y=\"{}\"><path class=\"fill {class}\" d=\"{}\"/></svg>",
-                across(places.x(workers as f64)),
-                decimal(places.y(times)),
-                palette.sign(by),
+                across(positions.x(workers as f64)),
+                decimal(positions.y(times)),
+                palette.marker(by),
             );
-            signs.push_str(&told(&words, &sign));
+            markers.push_str(&with_tooltip(&words, &marker));
         }
     }
     out.push_str(&plane(0, HEIGHT, &lines));
-    out.push_str(&signs);
+    out.push_str(&markers);
     for workers in numbers(scaling) {
-        let x = places.x(workers as f64);
+        let x = positions.x(workers as f64);
         out.push_str(&label("axis", &across(x), HEIGHT + 17, anchor(x), &workers.to_string()));
     }
     out
 }
 
-/// Lines across, with what they mean.
-fn grid(places: &Places) -> String {
-    let step = (places.top / 4.0).ceil().max(1.0) as usize;
-    (0..=places.top as usize)
+/// Returns the horizontal grid lines with their labels.
+fn grid(positions: &Positions) -> String {
+    let step = (positions.top / 4.0).ceil().max(1.0) as usize;
+    (0..=positions.top as usize)
         .step_by(step)
         .map(|times| {
-            let y = places.y(times as f64);
+            let y = positions.y(times as f64);
             let words =
                 label("axis", "0", (y - 4.0).max(9.0) as u32, "start", &format!("{times}×"));
             let y = decimal(y);
@@ -190,7 +192,8 @@ fn grid(places: &Places) -> String {
         .collect()
 }
 
-/// The numbers of workers that were measured; of many, some, and the largest.
+/// Returns the numbers of workers on the axis. If there are too many, some are left out, but never the
+/// largest.
 fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
     let mut all: Vec<usize> =
         scaling.lines.iter().flat_map(|(_, points)| points).map(|&(workers, _)| workers).collect();
@@ -213,7 +216,7 @@ fn numbers(scaling: &Scaling<'_>) -> Vec<usize> {
 fn table(scaling: &Scaling<'_>, cores: usize) -> Table {
     let mut table = Table::new(
         format!("speed-up in {}", scaling.family),
-        &["who", "workers", "speed-up", "part of ideal"],
+        &["peer", "workers", "speed-up", "share of ideal"],
     );
     for (by, points) in &scaling.lines {
         for &(workers, times) in points {
@@ -242,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_up_is_over_ones_own_single_worker() {
+    fn speed_up_is_relative_to_the_peers_own_single_worker() {
         let samples = vec![
             series(4, "heist", 25.0),
             series(1, "heist", 100.0),
@@ -263,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_workers_is_not_drawn() {
+    fn sequential_peers_are_not_drawn() {
         let mut samples = Vec::new();
         for workers in [1, 2] {
             samples.push(series(workers, "heist", 4.0 / workers as f64));
@@ -276,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ideal_ends_at_the_cores() {
+    fn the_ideal_ends_at_the_number_of_cores() {
         let samples = vec![series(1, "heist", 4.0), series(4, "heist", 2.0)];
         let mut record = Record { samples, ..Record::default() };
         for (cores, part) in [(2, "100 %"), (8, "50 %"), (0, "50 %")] {
@@ -297,7 +300,10 @@ mod tests {
             assert!(scaling(&record, &Palette::new([])).contains(advice));
             record.machine.cores = 1;
             let found = scaling(&record, &Palette::new([]));
-            assert!(found.contains("there was one core") && !found.contains("<code>"), "{found}");
+            assert!(
+                found.contains("there was only one core") && !found.contains("<code>"),
+                "{found}"
+            );
         }
     }
 
@@ -324,8 +330,8 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_axes_are_inside() {
-        let places = Places { workers: 4.0, top: 5.0 };
-        assert_eq!([1.0, 4.0].map(|workers| across(places.x(workers))), ["4%", "96%"]);
-        assert_eq!((places.y(0.0), places.y(5.0)), (f64::from(HEIGHT), 0.0));
+        let positions = Positions { workers: 4.0, top: 5.0 };
+        assert_eq!([1.0, 4.0].map(|workers| across(positions.x(workers))), ["4%", "96%"]);
+        assert_eq!((positions.y(0.0), positions.y(5.0)), (f64::from(HEIGHT), 0.0));
     }
 }

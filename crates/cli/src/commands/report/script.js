@@ -7,11 +7,11 @@
 
   document.documentElement.classList.add("scripted");
 
-  // A line beside the pointer.
+  // The tooltip beside the pointer.
   const tip = one("#tip");
-  const hush = () => tip.classList.remove("on");
-  const tell = (event, words) => {
-    if (!words) return hush();
+  const hideTip = () => tip.classList.remove("on");
+  const showTip = (event, words) => {
+    if (!words) return hideTip();
     tip.textContent = words;
     tip.classList.add("on");
     const { width, height } = tip.getBoundingClientRect();
@@ -21,21 +21,21 @@
   };
   for (const kind of ["pointermove", "pointerdown"]) {
     document.addEventListener(kind, (event) => {
-      if (!event.target.closest?.(".timeline")) tell(event, event.target.closest?.("[data-tip]")?.dataset.tip);
+      if (!event.target.closest?.(".timeline")) showTip(event, event.target.closest?.("[data-tip]")?.dataset.tip);
     });
   }
-  document.documentElement.addEventListener("pointerleave", hush);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hush(); });
-  document.addEventListener("scroll", hush, { passive: true });
+  document.documentElement.addEventListener("pointerleave", hideTip);
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+  document.addEventListener("scroll", hideTip, { passive: true });
 
-  // A time with as many digits as tell it from one that is `step` away.
+  // Formats a time with enough digits to distinguish times that are `step` apart.
   const time = (nanoseconds, step, end) => {
     const [size, unit] = end < 1e3 ? [1, "ns"] : end < 1e6 ? [1e3, "µs"] : end < 1e9 ? [1e6, "ms"] : [1e9, "s"];
     const digits = clamp(Math.ceil(-Math.log10(step / size)) + 2, 0, 5);
     return `${(nanoseconds / size).toFixed(nanoseconds ? digits : 0)} ${unit}`;
   };
 
-  // One timeline, and which part of it is seen.
+  // A timeline, and the part of it that is visible.
   class Timeline {
     constructor(box) {
       this.box = box;
@@ -57,7 +57,7 @@
       box.addEventListener("pointerdown", (event) => this.hold(event));
       box.addEventListener("pointermove", (event) => this.move(event));
       for (const end of ["pointerup", "pointercancel"]) box.addEventListener(end, (event) => this.release(event));
-      box.addEventListener("pointerleave", hush);
+      box.addEventListener("pointerleave", hideTip);
       const controls = one(".zoom", box.parentNode);
       controls.hidden = false;
       for (const button of all("button", controls)) button.addEventListener("click", () => this.press(button.dataset.zoom));
@@ -71,10 +71,10 @@
       const step = (this.width / this.columns) * this.span / (this.ticks.length - 1);
       this.ticks.forEach((tick, place) => { tick.textContent = time(at(place / (this.ticks.length - 1)), step, this.span); });
       if (this.width < this.columns || this.parsed) this.lines();
-      this.output.value = this.width < this.columns ? `${time(at(0), step, this.span)} to ${time(at(1), step, this.span)}` : "all of it";
+      this.output.value = this.width < this.columns ? `${time(at(0), step, this.span)} to ${time(at(1), step, this.span)}` : "whole run";
     }
 
-    // What is drawn, as numbers.
+    // The drawn slices and steals, parsed from the paths.
     get lanes() {
       const pitch = Number(this.box.dataset.pitch);
       this.parsed ??= all("[data-lane]", this.plane).map((lane) => ({
@@ -83,7 +83,7 @@
       return this.parsed;
     }
 
-    // From whom: only where there is room for it.
+    // Lines to the victims are shown only if there is room for them.
     lines() {
       const seen = this.lanes.flatMap((lane) => lane.steals).filter((steal) => steal.at >= this.from && steal.at <= this.from + this.width);
       this.box.classList.toggle("close", seen.length <= Number(this.box.dataset.lines));
@@ -113,7 +113,7 @@
       keys[event.key]();
     }
 
-    // How far across the pointer is.
+    // The horizontal position of the pointer, from 0 to 1.
     part(event) {
       const { left, width } = this.box.getBoundingClientRect();
       return clamp((event.clientX - left) / width, 0, 1);
@@ -126,7 +126,7 @@
     }
 
     hold(event) {
-      hush();
+      hideTip();
       this.pointers.set(event.pointerId, this.part(event));
       this.box.setPointerCapture(event.pointerId);
       this.box.classList.add("held");
@@ -139,7 +139,7 @@
 
     move(event) {
       const now = this.part(event);
-      if (!this.pointers.has(event.pointerId)) return tell(event, this.words(event, now));
+      if (!this.pointers.has(event.pointerId)) return showTip(event, this.words(event, now));
       const before = this.pointers.get(event.pointerId);
       const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
       this.pointers.set(event.pointerId, now);
@@ -148,7 +148,7 @@
       this.zoom(factor, (now + other) / 2);
     }
 
-    // What was going on there, read from what is drawn.
+    // Describes the activity at the pointer.
     words(event, part) {
       const { top, width } = this.box.getBoundingClientRect();
       const pitch = Number(this.box.dataset.pitch);
@@ -160,7 +160,7 @@
       const inside = ([from, to]) => from <= column && column <= to;
       const stolen = lane.steals.filter((steal) => Math.abs(steal.at - column) < near).sort((a, b) => Math.abs(a.at - column) - Math.abs(b.at - column))[0];
       const doing = stolen ? `stole from ${this.names[stolen.victim]}`
-        : lane.busy.some(inside) ? "running tasks" : lane.asleep.some(inside) ? "asleep" : "looking for work";
+        : lane.busy.some(inside) ? "running tasks" : lane.asleep.some(inside) ? "asleep" : "searching for work";
       const shown = (this.width / this.columns) * this.span;
       return `${this.names[place]}, ${time((column / this.columns) * this.span, shown / 100, this.span)}: ${doing}`;
     }
@@ -171,7 +171,7 @@
 
   for (const box of all(".timeline")) new Timeline(box);
 
-  // One run at a time.
+  // Shows one run at a time.
   const choice = one("#choice");
   if (choice) {
     const choose = () => { for (const trace of all(".trace")) trace.hidden = trace.dataset.trace !== choice.value; };
@@ -180,7 +180,7 @@
     choose();
   }
 
-  // The command, to be pasted.
+  // Copies the command.
   const copy = one("#copy");
   copy.hidden = false;
   copy.addEventListener("click", async () => {

@@ -1,33 +1,33 @@
-//! The frame of a chart, and where things are in it.
+//! The frame of a chart, and positions in it.
 //!
-//! A chart is as wide as the page lets it be: places across are percentages, and text keeps its size, on a phone as well. Lines
-//! that need more than that are drawn in a [`plane`], which is stretched.
+//! A chart fills the width of the page. Horizontal positions are percentages, and text keeps its size even on
+//! a phone. Lines that need finer positions are drawn in a [`plane`], which is stretched.
 
 use super::html::text;
 
-/// How many units a [`plane`] is wide.
+/// The width of a [`plane`] in its own units.
 pub(super) const PLANE: u32 = 1000;
 
-/// A picture with a name and a description for those who do not see it.
+/// A chart with a title and a description for screen readers.
 pub(super) struct Chart {
-    /// What the page calls it: `comparison`.
+    /// The kind of chart, for example `comparison`.
     pub(super) kind: &'static str,
-    /// Unique on the page.
+    /// The id, which is unique on the page.
     pub(super) id: String,
     pub(super) title: String,
     pub(super) description: String,
     pub(super) height: u32,
-    /// What is drawn. Escaped already.
+    /// The SVG elements, already escaped.
     pub(super) marks: String,
 }
 
 impl Chart {
-    /// As wide as there is room.
+    /// Returns the chart with the full width of the page.
     pub(super) fn wide(&self) -> String {
         self.framed(&format!("width=\"100%\" height=\"{}\"", self.height))
     }
 
-    /// With units that are the same in both directions.
+    /// Returns the chart with a fixed aspect ratio.
     pub(super) fn fixed(&self, width: u32) -> String {
         self.framed(&format!("class=\"fixed\" viewBox=\"0 0 {width} {}\"", self.height))
     }
@@ -43,19 +43,20 @@ impl Chart {
     }
 }
 
-/// A fraction of the way across, as an attribute has it. What is outside is at the edge.
+/// Returns a horizontal position as an attribute value. Positions outside of the chart are moved to its edge.
 pub(super) fn across(fraction: f64) -> String {
     format!("{}%", decimal(100.0 * fraction.clamp(0.0, 1.0)))
 }
 
-/// Two digits after the point, if it takes them. Of no number, zero: a chart must not break over one.
+/// Formats a number with at most two decimals. A value that is not finite becomes zero, because it would
+/// break the chart.
 pub(super) fn decimal(value: f64) -> String {
     let value = if value.is_finite() { value } else { 0.0 };
     let long = format!("{value:.2}");
     long.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A line of text. `anchor` is where it is held: `start`, `middle` or `end`.
+/// Returns a line of text. `anchor` is the point that `x` refers to: `start`, `middle` or `end`.
 pub(super) fn label(class: &str, x: &str, y: u32, anchor: &str, words: &str) -> String {
     format!(
         "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
@@ -63,14 +64,16 @@ pub(super) fn label(class: &str, x: &str, y: u32, anchor: &str, words: &str) -> 
     )
 }
 
-/// Whom a row is about, at its left. A long name would run into what is at its right: the tables have all of it.
+/// Returns the name at the left of a row. A long name is cut, because it would overlap the value at the
+/// right; the tables have the full name.
 pub(super) fn named(y: u32, words: &str) -> String {
     const MOST: usize = 22;
     let cut = words.char_indices().nth(MOST).map(|(end, _)| format!("{}…", &words[..end]));
     label("name", "0", y, "start", cut.as_deref().unwrap_or(words))
 }
 
-/// A part of a chart that is stretched to its width, [`PLANE`] units whatever that is. Heights are as outside.
+/// Returns a part of a chart that is stretched to its width, which is always [`PLANE`] units. Heights are not
+/// stretched.
 pub(super) fn plane(y: u32, height: u32, inside: &str) -> String {
     format!(
         "<svg class=\"plane\" y=\"{y}\" width=\"100%\" height=\"{height}\" viewBox=\"0 0 {PLANE} {height}\" \
@@ -78,12 +81,12 @@ pub(super) fn plane(y: u32, height: u32, inside: &str) -> String {
     )
 }
 
-/// What a pointer over the marks is told.
-pub(super) fn told(words: &str, marks: &str) -> String {
+/// Adds a tooltip to marks.
+pub(super) fn with_tooltip(words: &str, marks: &str) -> String {
     format!("<g data-tip=\"{}\">{marks}</g>\n", text(words))
 }
 
-/// Where labels of an axis are held, so that those at its ends stay inside.
+/// Returns the anchor of an axis label, so that labels at the ends stay inside of the chart.
 pub(super) fn anchor(fraction: f64) -> &'static str {
     match fraction {
         left if left < 0.04 => "start",
@@ -97,13 +100,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_outside_of_a_chart() {
+    fn positions_are_inside_of_the_chart() {
         let shown = [-1.0, 0.0, 0.1234567, 1.0, 7.0, f64::NAN, f64::INFINITY].map(across);
         assert_eq!(shown, ["0%", "0%", "12.35%", "100%", "100%", "0%", "100%"]);
     }
 
     #[test]
-    fn what_is_no_number_is_zero() {
+    fn values_that_are_not_finite_are_zero() {
         let shown = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5, -2.0].map(decimal);
         assert_eq!(shown, ["0", "0", "0", "1.5", "-2"]);
     }
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_has_a_name_and_a_description() {
+    fn a_chart_has_a_title_and_a_description() {
         let chart = Chart {
             kind: "scaling",
             id: "scaling-1".into(),

@@ -1,4 +1,4 @@
-//! The page as a whole. `ci/browser.sh` looks at it in a browser.
+//! Tests of the whole page. `ci/browser.sh` checks it in a browser.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn read(path: &str) -> Record {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// How often each kind of chart is there.
+/// Returns the number of charts of each kind.
 fn charts(page: &str) -> Vec<(&str, usize)> {
     ["comparison", "scaling", "latency", "timeline", "steals", "distribution", "task-times"]
         .into_iter()
@@ -28,19 +28,19 @@ fn a_full_record_has_all_charts() {
         ("scaling", 3),
         ("latency", 1),
         ("timeline", 5),
-        // Nobody steals from a queue that all share.
+        // There is no stealing from a shared queue.
         ("steals", 4),
         ("distribution", 5),
         ("task-times", 5),
     ];
     assert_eq!(charts(&page), expected);
     assert!(page.contains("heist bench duel --workers 1,2,4 --rounds 21 --json duel.json"));
-    assert!(page.contains("in the last 5.30 ms of the run, before which events are lost"));
+    assert!(page.contains("in the last 5.30 ms of the run; earlier events were dropped"));
     assert!(!page.contains("NaN"));
 }
 
 #[test]
-fn records_without_traces_say_how_to_get_them() {
+fn pages_without_traces_name_the_command() {
     for file in ["deque", "fork", "pipeline", "pool"] {
         let mut record = read(&format!("../../bench/record/{file}.json"));
         record.latencies.clear();
@@ -55,9 +55,9 @@ fn records_without_traces_say_how_to_get_them() {
     }
 }
 
-/// Every text of a record, and something that would be seen on the page.
+/// Puts markup into every text of a record.
 #[test]
-fn nothing_from_the_file_can_run() {
+fn text_of_the_file_cannot_run() {
     const EVIL: &str = "</title></script>\"'><script>alert(1)</script><img src=x onerror=alert(1)>";
     let evil = || EVIL.to_owned();
     let mut record = read("tests/data/made-up.json");
@@ -96,7 +96,7 @@ fn nothing_from_the_file_can_run() {
 }
 
 #[test]
-fn nothing_but_zeros_is_a_page() {
+fn a_record_of_zeros_makes_a_page() {
     let zeros = |by: &str| Series {
         workload: "zero".into(),
         case: "1".into(),
@@ -118,17 +118,17 @@ fn nothing_but_zeros_is_a_page() {
     };
     let page = page(&record);
     assert!(!page.contains("NaN") && !page.contains("inf%"), "{page}");
-    assert!(page.contains("Nobody stole"));
+    assert!(page.contains("No thread stole"));
     assert!(page.contains("No task ended"));
 }
 
-/// All attributes of the page, but for those of its head.
+/// Returns all attributes of the page, except those of its head.
 fn attributes(page: &str) -> impl Iterator<Item = &str> {
     let shown = page.split_once("<body>").unwrap().1.split_once("<script>").unwrap().0;
     shown.split("=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0)
 }
 
-/// Of one case, for each number of workers.
+/// Returns the series of one case, for each number of workers.
 fn series(by: &str, workers: &[usize], values: &[f64]) -> Vec<Series> {
     let series = |&workers: &usize| Series {
         workload: "w".into(),
@@ -141,7 +141,7 @@ fn series(by: &str, workers: &[usize], values: &[f64]) -> Vec<Series> {
     workers.iter().map(series).collect()
 }
 
-/// Samples of heist and of rayon, on as many cores as can be said.
+/// Returns samples of heist and rayon on the largest possible number of cores.
 fn samples(workers: &[usize], heist: &[f64], rayon: &[f64]) -> Record {
     Record {
         samples: [series("heist", workers, heist), series("rayon", workers, rayon)].concat(),
@@ -152,7 +152,7 @@ fn samples(workers: &[usize], heist: &[f64], rayon: &[f64]) -> Record {
     }
 }
 
-/// The largest numbers that a trace can have.
+/// Returns a trace with the largest possible numbers.
 fn endless() -> Traced {
     const MOST: u64 = u64::MAX;
     let lane = |victim| Lane {
@@ -212,7 +212,7 @@ fn no_number_breaks_a_page() {
 }
 
 #[test]
-fn a_large_record_is_no_large_page() {
+fn large_records_make_small_pages() {
     let series = |number: usize| Series {
         workload: format!("workload {}", number / 40),
         case: format!("case {}", number / 4),
@@ -243,11 +243,11 @@ fn a_large_record_is_no_large_page() {
     assert!(size < 3_000_000, "{size} bytes");
 }
 
-/// It must work from a file system, with no network.
+/// The page must work from the file system, without a network.
 #[test]
-fn the_page_refers_to_nothing_outside() {
+fn the_page_loads_nothing() {
     let page = page(&read("tests/data/made-up.json"));
-    // The one that is left is the name of a format, in the icon.
+    // The other match is the name of a format, in the icon.
     assert_eq!(page.matches("http").count(), 2, "a namespace, and http-equiv");
     assert_eq!(page.matches(" src=").count(), 0);
     assert!(!page.contains("@import") && !page.contains("url("));

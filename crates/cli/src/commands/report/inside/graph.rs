@@ -1,4 +1,5 @@
-//! The steal graph: threads in a ring, and arrows the way that the tasks went. With many threads, a matrix.
+//! The steal graph: threads on a ring, and arrows in the direction in which tasks moved. With many threads, a
+//! matrix.
 
 use std::f64::consts::TAU;
 
@@ -7,26 +8,26 @@ use heist_bench::record::{Lane, Traced};
 use super::steals::{Stolen, pairs};
 use super::{card, lane_name};
 use crate::commands::report::html::Table;
-use crate::commands::report::svg::{Chart, decimal, told};
+use crate::commands::report::svg::{Chart, decimal, with_tooltip};
 use crate::units;
 
-/// The chart is square, this wide.
+/// The width and height of the chart.
 const SIZE: f64 = 320.0;
-/// Of the ring.
-const RING: f64 = 122.0;
-/// Of a thread in it.
-const NODE: f64 = 22.0;
-/// More threads than this are a matrix.
-const RINGED: usize = 12;
-/// The table has no more pairs than this.
-const PAIRS: usize = 200;
+/// The radius of the ring.
+const RING_RADIUS: f64 = 122.0;
+/// The radius of a thread on the ring.
+const NODE_RADIUS: f64 = 22.0;
+/// If there are more threads, a matrix is drawn.
+const MAX_ON_RING: usize = 12;
+/// The maximum number of pairs in the table.
+const MAX_PAIRS: usize = 200;
 
-/// The card of a trace.
+/// Returns the chart of a trace.
 pub(super) fn graph(traced: &Traced, number: usize) -> String {
-    const HEADING: &str = "Who stole from whom";
+    const HEADING: &str = "Steals between threads";
     let pairs = pairs(traced);
     let Some(busiest) = pairs.first() else {
-        let why = "<p class=\"missing\">Nobody stole in this run: everyone had work of its own, or took it from a queue that all share.</p>\n";
+        let why = "<p class=\"missing\">No thread stole in this run: every thread had work of its own, or took it from a shared queue.</p>\n";
         return card(HEADING, "", why);
     };
     let name = |place: usize| lane_name(&traced.lanes[place], place);
@@ -34,7 +35,7 @@ pub(super) fn graph(traced: &Traced, number: usize) -> String {
     let chart = Chart {
         kind: "steals",
         id: format!("steals-{number}"),
-        title: format!("{}, from whom to whom", units::of(steals, "steal")),
+        title: format!("{}, from victims to thieves", units::of(steals, "steal")),
         description: format!(
             "{} of {} threads stole. Most went from {} to {}: {}.",
             traced.lanes.iter().filter(|lane| lane.totals().stole() > 0).count(),
@@ -44,21 +45,25 @@ pub(super) fn graph(traced: &Traced, number: usize) -> String {
             units::of(busiest.steals, "steal"),
         ),
         height: SIZE as u32,
-        marks: if traced.lanes.len() <= RINGED {
+        marks: if traced.lanes.len() <= MAX_ON_RING {
             ring(traced, &pairs)
         } else {
             matrix(traced, &pairs)
         },
     };
-    let words = if traced.lanes.len() <= RINGED {
-        "arrows go from whom tasks were stolen to the thief; thicker is more often"
+    let words = if traced.lanes.len() <= MAX_ON_RING {
+        "arrows point from the victim to the thief; thicker means more steals"
     } else {
-        "a row for each thief, a column for whom it stole from; stronger is more often"
+        "one row per thief, one column per victim; darker means more steals"
     };
-    card(HEADING, words, &format!("{}{}", chart.fixed(SIZE as u32), table(traced, &pairs).folded()))
+    card(
+        HEADING,
+        words,
+        &format!("{}{}", chart.fixed(SIZE as u32), table(traced, &pairs).collapsed()),
+    )
 }
 
-fn said(traced: &Traced, pair: &Stolen) -> String {
+fn description_of(traced: &Traced, pair: &Stolen) -> String {
     let name = |place: usize| lane_name(&traced.lanes[place], place);
     let tasks = units::of(pair.tasks, "task");
     format!("{} stole {} from {}: {tasks}", name(pair.thief), times(pair.steals), name(pair.victim))
@@ -68,24 +73,24 @@ fn times(steals: u64) -> String {
     if steals == 1 { "once".into() } else { format!("{} times", units::count(steals)) }
 }
 
-/// Where a thread is in the ring: the first at the top, on with the clock.
+/// Returns the position of a thread on the ring, clockwise from the top.
 fn place(thread: usize, threads: usize) -> (f64, f64) {
     let angle = TAU * thread as f64 / threads as f64;
-    (SIZE / 2.0 + RING * angle.sin(), SIZE / 2.0 - RING * angle.cos())
+    (SIZE / 2.0 + RING_RADIUS * angle.sin(), SIZE / 2.0 - RING_RADIUS * angle.cos())
 }
 
 fn ring(traced: &Traced, pairs: &[Stolen]) -> String {
     let threads = traced.lanes.len();
     let most = pairs[0].steals as f64;
     let mut out = String::new();
-    // The busiest are drawn last, over the others.
+    // The pairs with the most steals are drawn last, over the others.
     for pair in pairs.iter().rev() {
         let part = (pair.steals as f64 / most).sqrt();
         let arrow =
             arrow(place(pair.victim, threads), place(pair.thief, threads), 1.5 + 5.0 * part);
         let marks =
             format!("<g class=\"arrow\" opacity=\"{}\">{arrow}</g>", decimal(0.45 + 0.55 * part));
-        out.push_str(&told(&said(traced, pair), &marks));
+        out.push_str(&with_tooltip(&description_of(traced, pair), &marks));
     }
     for (thread, lane) in traced.lanes.iter().enumerate() {
         let (x, y) = place(thread, threads);
@@ -93,32 +98,33 @@ fn ring(traced: &Traced, pairs: &[Stolen]) -> String {
         let words = format!("{}: {steals}", lane_name(lane, thread));
         let (x, y, below) = (decimal(x), decimal(y), decimal(y + 5.0));
         let marks = format!(
-            "<circle class=\"node\" cx=\"{x}\" cy=\"{y}\" r=\"{NODE}\"/><text class=\"in\" x=\"{x}\" y=\"{below}\" text-anchor=\"middle\">{}</text>",
-            sign(lane, thread),
+            "<circle class=\"node\" cx=\"{x}\" cy=\"{y}\" r=\"{NODE_RADIUS}\"/><text class=\"in\" x=\"{x}\" y=\"{below}\" text-anchor=\"middle\">{}</text>",
+            short_label(lane, thread),
         );
-        out.push_str(&told(&words, &marks));
+        out.push_str(&with_tooltip(&words, &marks));
     }
     out
 }
 
-/// What stands in the ring for a thread: the number at the end of its name, or its place.
-fn sign(lane: &Lane, place: usize) -> String {
+/// Returns the label of a thread on the ring: the number at the end of its name, or its index.
+fn short_label(lane: &Lane, place: usize) -> String {
     let letters = lane.name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let number = &lane.name[letters..];
     if number.is_empty() || number.len() > 3 { place.to_string() } else { number.to_owned() }
 }
 
-/// A bow from one thread to another, to the right of the straight way, so that the one back has room.
+/// Returns a curved arrow between two threads, to the right of the straight line, so that the opposite arrow
+/// has room.
 fn arrow(from: (f64, f64), to: (f64, f64), width: f64) -> String {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let length = dx.hypot(dy).max(1.0);
     let bend = 0.16 * length;
     let middle =
         ((from.0 + to.0) / 2.0 - bend * dy / length, (from.1 + to.1) / 2.0 + bend * dx / length);
-    let start = toward(from, middle, NODE + 2.0);
+    let start = toward(from, middle, NODE_RADIUS + 2.0);
     let head = 6.0 + 1.6 * width;
-    let tip = toward(to, middle, NODE + 2.0);
-    let neck = toward(to, middle, NODE + 2.0 + head);
+    let tip = toward(to, middle, NODE_RADIUS + 2.0);
+    let neck = toward(to, middle, NODE_RADIUS + 2.0 + head);
     let (nx, ny) = ((neck.0 - tip.0) / head, (neck.1 - tip.1) / head);
     let wing = 0.45 * head;
     let point = |(x, y): (f64, f64)| format!("{} {}", decimal(x), decimal(y));
@@ -134,7 +140,7 @@ fn arrow(from: (f64, f64), to: (f64, f64), width: f64) -> String {
     )
 }
 
-/// So far from one point on the way to another.
+/// Returns the point at distance `far` from one point in the direction of another.
 fn toward(from: (f64, f64), to: (f64, f64), far: f64) -> (f64, f64) {
     let (dx, dy) = (to.0 - from.0, to.1 - from.1);
     let part = far / dx.hypot(dy).max(1.0);
@@ -153,14 +159,14 @@ fn matrix(traced: &Traced, pairs: &[Stolen]) -> String {
             decimal(cell * 0.94),
             decimal(0.2 + 0.8 * (pair.steals as f64 / most).sqrt()),
         );
-        out.push_str(&told(&said(traced, pair), &marks));
+        out.push_str(&with_tooltip(&description_of(traced, pair), &marks));
     }
     out
 }
 
 fn table(traced: &Traced, pairs: &[Stolen]) -> Table {
-    let mut table = Table::new("who stole from whom", &["thief", "from", "steals", "tasks"]);
-    for pair in pairs.iter().take(PAIRS) {
+    let mut table = Table::new("steals between threads", &["thief", "victim", "steals", "tasks"]);
+    for pair in pairs.iter().take(MAX_PAIRS) {
         table.rows.push(vec![
             lane_name(&traced.lanes[pair.thief], pair.thief),
             lane_name(&traced.lanes[pair.victim], pair.victim),
@@ -168,9 +174,9 @@ fn table(traced: &Traced, pairs: &[Stolen]) -> Table {
             units::count(pair.tasks),
         ]);
     }
-    if pairs.len() > PAIRS {
+    if pairs.len() > MAX_PAIRS {
         table.caption.push_str(&format!(
-            ", the first {PAIRS} of {} pairs",
+            ", the first {MAX_PAIRS} of {} pairs",
             units::count(pairs.len() as u64)
         ));
     }
@@ -183,10 +189,15 @@ mod tests {
 
     #[test]
     fn the_ring_is_inside_of_the_chart() {
-        for threads in 1..=RINGED {
+        for threads in 1..=MAX_ON_RING {
             for thread in 0..threads {
                 let (x, y) = place(thread, threads);
-                for edge in [x - NODE, y - NODE, SIZE - x - NODE, SIZE - y - NODE] {
+                for edge in [
+                    x - NODE_RADIUS,
+                    y - NODE_RADIUS,
+                    SIZE - x - NODE_RADIUS,
+                    SIZE - y - NODE_RADIUS,
+                ] {
                     assert!(edge > 0.0, "{thread} of {threads} is at {x}, {y}");
                 }
             }
@@ -195,9 +206,10 @@ mod tests {
 
     #[test]
     fn threads_are_known_by_the_number_in_their_name() {
-        let sign = |name: &str| sign(&Lane { name: name.into(), ..Lane::default() }, 7);
+        let short_label =
+            |name: &str| short_label(&Lane { name: name.into(), ..Lane::default() }, 7);
         assert_eq!(
-            ["heist-1", "12", "", "main", "ThreadId-1234"].map(sign),
+            ["heist-1", "12", "", "main", "ThreadId-1234"].map(short_label),
             ["1", "12", "7", "7", "7"]
         );
     }
@@ -205,9 +217,9 @@ mod tests {
     #[test]
     fn an_arrow_ends_at_the_edge_of_a_thread() {
         let (from, to) = (place(0, 4), place(2, 4));
-        let tip = toward(to, from, NODE + 2.0);
-        assert!(((tip.0 - to.0).hypot(tip.1 - to.1) - NODE - 2.0).abs() < 1e-9);
-        // Also between threads in the same place.
+        let tip = toward(to, from, NODE_RADIUS + 2.0);
+        assert!(((tip.0 - to.0).hypot(tip.1 - to.1) - NODE_RADIUS - 2.0).abs() < 1e-9);
+        // Two threads may be at the same position.
         assert!(!arrow(to, to, 1.0).contains("NaN"));
     }
 }

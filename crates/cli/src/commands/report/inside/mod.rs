@@ -1,4 +1,5 @@
-//! What the workers did in a run: when, whose tasks, how many, how long. One trace is shown at a time; all, where there is no script.
+//! The activity of the workers in a traced run. The script shows one trace at a time; without it, all are
+//! shown.
 
 mod distribution;
 mod graph;
@@ -13,13 +14,13 @@ use super::html::{missing, section, text};
 use crate::units;
 use scale::Detail;
 
-/// More traces than this are left out: nobody would look at them, and the page must stay small.
+/// The maximum number of traces. More would make the page too large to be useful.
 const TRACES: usize = 12;
 
-/// The section.
+/// Returns the section.
 pub(super) fn inside(record: &Record) -> String {
-    let lead = "One more run of a case, which was not measured, with every start and end of a task, every steal and every sleep \
-                written down.";
+    let lead = "An additional run of a case that was traced instead of measured. The trace has the start and end of every task, every \
+                steal and every sleep.";
     section("inside", "Inside one run", lead, &body(record))
 }
 
@@ -50,7 +51,7 @@ fn body(record: &Record) -> String {
         ),
     };
     format!(
-        "<p class=\"choose\" hidden><label for=\"choice\">Which run</label> <select id=\"choice\">{choices}</select></p>\n{traces}{left_out}"
+        "<p class=\"choose\" hidden><label for=\"choice\">Run</label> <select id=\"choice\">{choices}</select></p>\n{traces}{left_out}"
     )
 }
 
@@ -69,30 +70,30 @@ fn name(traced: &Traced) -> String {
     format!("{}, {}, {}", traced.case, traced.by, units::of(traced.workers as u64, "worker"))
 }
 
-/// A lane's name, or its place if it has none.
+/// Returns the name of a thread, or its number if it has none.
 fn lane_name(lane: &Lane, place: usize) -> String {
     if lane.name.is_empty() { format!("thread {place}") } else { lane.name.clone() }
 }
 
-/// Which part of the run the tasks are from. `None`: all of it.
+/// Returns the part of the run that the tasks are from. `None` if it is the whole run.
 fn part(traced: &Traced) -> Option<String> {
     let known = traced.lanes.iter().all(|lane| lane.totals.is_some());
     (lost(traced) > 0).then(|| match known {
         true => format!(
-            "in the last {} of the run, before which events are lost",
+            "in the last {} of the run; earlier events were dropped",
             units::time(traced.nanoseconds as f64)
         ),
-        // Before there were totals, a thread that had kept more seemed to have done more.
-        false => "of which events are kept, not of the same time for every thread".into(),
+        // Records without totals: a thread that kept more events seems to have done more.
+        false => "whose events were kept, which is another period for each thread".into(),
     })
 }
 
-/// Events that no thread has any more.
+/// Returns the number of events that were dropped.
 fn lost(traced: &Traced) -> u64 {
     traced.lanes.iter().fold(0, |sum, lane| sum.saturating_add(lane.lost))
 }
 
-/// A chart with its heading.
+/// Returns a chart with its heading.
 fn card(heading: &str, words: &str, body: &str) -> String {
     format!(
         "<figure class=\"card\"><figcaption><h4>{}</h4><span class=\"quiet\">{}</span></figcaption>\n{body}</figure>\n",
@@ -108,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_those_that_were_counted_whatever_is_drawn() {
+    fn numbers_come_from_the_totals() {
         let totals = Totals { busy: 250, asleep: 100, steals: vec![(1, 4_000, 4_100)] };
         let thief = Lane {
             tasks: 7,
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_is_said_where_tasks_are_counted() {
+    fn dropped_events_are_mentioned_with_the_task_counts() {
         let traced = |lost, totals: Option<Totals>| {
             let lane = Lane { tasks: 7, lost, totals, ..Lane::default() };
             let task_times = vec![(10, 6)];
@@ -144,13 +145,13 @@ mod tests {
         let known = shown(traced(3, Some(Totals::default())));
         for part in [
             "from left to right, the last 2.00 µs",
-            "7 tasks in the last 2.00 µs of the run, before which events are lost; the dashed",
-            "6 tasks in the last 2.00 µs of the run, before which events are lost: p50",
+            "7 tasks in the last 2.00 µs of the run; earlier events were dropped; the dashed",
+            "6 tasks in the last 2.00 µs of the run; earlier events were dropped: p50",
         ] {
             assert!(known.contains(part), "{part} is not in {known}");
         }
         let old = shown(traced(3, None));
-        assert!(old.contains("7 tasks of which events are kept, not of the same time"), "{old}");
+        assert!(old.contains("7 tasks whose events were kept, which is another period"), "{old}");
         let all = shown(traced(0, Some(Totals::default())));
         assert!(
             all.contains("7 tasks in all; the dashed") && all.contains("6 tasks: p50"),

@@ -1,29 +1,29 @@
-//! Where times are on a timeline, and how finely they are drawn.
+//! Positions on a timeline, and its resolution.
 
 use heist_bench::record::Traced;
 
-/// How finely time is drawn: what is closer together than a column is one.
+/// The resolution of a timeline: events closer together than a column are drawn as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Detail {
     columns: u32,
 }
 
 impl Detail {
-    /// As fine as a page of about a megabyte allows, if it has so many lanes.
+    /// Returns the finest resolution that keeps a page with this number of threads at about a megabyte.
     pub(super) fn for_lanes(lanes: usize) -> Self {
         const ALL: usize = 75_000;
         Self { columns: (ALL / lanes.max(1)).clamp(100, 8_000) as u32 }
     }
 }
 
-/// Where times are, for one trace.
+/// The time axis of one trace.
 pub(super) struct Scale {
     pub(super) columns: u32,
     pub(super) nanoseconds: u64,
 }
 
 impl Scale {
-    /// The trace's own length, or longer if something happens later.
+    /// Covers the length of the trace, or more if events happen later.
     pub(super) fn new(traced: &Traced, detail: Detail) -> Self {
         let slices = traced.lanes.iter().flat_map(|lane| lane.busy.iter().chain(&lane.asleep));
         let steals = traced.lanes.iter().flat_map(|lane| &lane.steals);
@@ -36,7 +36,8 @@ impl Scale {
         f64::from(self.columns) * (nanoseconds as f64 / self.nanoseconds as f64)
     }
 
-    /// The columns that slices touch, from and to: at least one each, in order, with a column between neighbours.
+    /// Returns the ranges of columns that the slices touch, in order: each at least one column wide, with a
+    /// gap between neighbours.
     fn columns(&self, slices: &[(u64, u64)]) -> Vec<(u32, u32)> {
         let mut sorted = slices.to_vec();
         sorted.sort_unstable();
@@ -52,7 +53,7 @@ impl Scale {
         columns
     }
 
-    /// Slices as a path at this height.
+    /// Returns the slices as a path at this height.
     pub(super) fn path(&self, slices: &[(u64, u64)], y: u32) -> String {
         self.columns(slices).iter().map(|(from, to)| format!("M{from} {y}h{}", to - from)).collect()
     }
@@ -67,7 +68,7 @@ mod tests {
     const SCALE: Scale = Scale { columns: 100, nanoseconds: 1_000 };
 
     #[test]
-    fn what_is_closer_than_a_column_is_one() {
+    fn slices_within_a_column_are_merged() {
         assert_eq!(
             SCALE.columns(&[(0, 20), (25, 40), (80, 81), (500, 400)]),
             [(0, 4), (8, 9), (50, 51)]
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_on_the_timeline() {
+    fn the_scale_covers_all_events() {
         let lane = Lane { busy: vec![(0, 50)], steals: vec![(70, 9, 1)], ..Lane::default() };
         let traced = Traced { lanes: vec![lane], ..Traced::default() };
         let scale = Scale::new(&traced, Detail::for_lanes(1));
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn more_lanes_are_drawn_less_finely() {
+    fn many_threads_have_a_lower_resolution() {
         assert_eq!(Detail::for_lanes(0), Detail { columns: 8_000 });
         assert_eq!(Detail::for_lanes(40), Detail { columns: 1_875 });
         assert_eq!(Detail::for_lanes(5_000), Detail { columns: 100 });

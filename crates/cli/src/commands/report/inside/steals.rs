@@ -1,8 +1,8 @@
-//! Who stole from whom, and how much.
+//! The number of steals between each pair of threads.
 
 use heist_bench::record::Traced;
 
-/// Of one thread from another, all steals together.
+/// All steals of one thread from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stolen {
     pub(super) thief: usize,
@@ -11,7 +11,8 @@ pub(super) struct Stolen {
     pub(super) tasks: u64,
 }
 
-/// All pairs that had anything to do with each other, the busiest first. Both are places among the lanes; nobody steals from itself.
+/// Returns all pairs with steals, the most frequent first. Threads are identified by their index. A thread
+/// never steals from itself.
 pub(super) fn pairs(traced: &Traced) -> Vec<Stolen> {
     let lanes = traced.lanes.len();
     let mut pairs: Vec<Stolen> = Vec::new();
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steals_of_a_pair_are_together_and_strangers_are_left_out() {
+    fn steals_of_a_pair_are_summed_and_unknown_threads_are_left_out() {
         let lane =
             |steals: &[(u64, usize, usize)]| Lane { steals: steals.to_vec(), ..Lane::default() };
         let lanes = vec![lane(&[(5, 1, 2)]), lane(&[(1, 0, 1), (2, 0, 4), (3, 7, 1), (4, 1, 1)])];

@@ -1,21 +1,21 @@
-//! How long tasks took, as a histogram on a logarithmic axis.
+//! The durations of tasks, as a histogram on a logarithmic axis.
 
 use heist_bench::record::Traced;
 
 use super::{card, part};
 use crate::commands::report::histogram::{Axis, percentile, total};
 use crate::commands::report::html::Table;
-use crate::commands::report::svg::{Chart, across, told};
+use crate::commands::report::svg::{Chart, across, with_tooltip};
 use crate::units;
 
-/// Of the plot, without the times below it.
+/// The height of the plot, without the axis labels.
 const HEIGHT: u32 = 170;
-/// The table has no more rows than this.
-const ROWS: usize = 100;
+/// The maximum number of rows of the table.
+const MAX_ROWS: usize = 100;
 
-/// The card of a trace.
+/// Returns the chart of a trace.
 pub(super) fn task_times(traced: &Traced, number: usize) -> String {
-    const HEADING: &str = "How long tasks took";
+    const HEADING: &str = "Task durations";
     let buckets = &traced.task_times;
     let Some(axis) = Axis::of([&**buckets]) else {
         return card(
@@ -28,19 +28,15 @@ pub(super) fn task_times(traced: &Traced, number: usize) -> String {
     let chart = Chart {
         kind: "task-times",
         id: format!("task-times-{number}"),
-        title: "How long tasks took, on a logarithmic axis".into(),
-        description: format!(
-            "Half took no longer than {}, 99 in a hundred no longer than {}.",
-            at(0.5),
-            at(0.99)
-        ),
+        title: "Task durations on a logarithmic axis".into(),
+        description: format!("p50 is {}, p99 is {}.", at(0.5), at(0.99)),
         height: HEIGHT + 20,
         marks: columns(&axis, buckets),
     };
     let part = part(traced).map(|part| format!(" {part}")).unwrap_or_default();
     let tasks = units::of(total(buckets), "task");
     let words = format!("{tasks}{part}: p50 {}, p99 {}", at(0.5), at(0.99));
-    card(HEADING, &words, &format!("{}{}", chart.wide(), table(buckets).folded()))
+    card(HEADING, &words, &format!("{}{}", chart.wide(), table(buckets).collapsed()))
 }
 
 fn columns(axis: &Axis, buckets: &[(u64, u64)]) -> String {
@@ -48,7 +44,7 @@ fn columns(axis: &Axis, buckets: &[(u64, u64)]) -> String {
     let most = bins.iter().copied().fold(0.0, f64::max);
     let mut out = axis.ticks(HEIGHT);
     for (bin, &part) in bins.iter().enumerate().filter(|(_, part)| **part > 0.0) {
-        // A single task among millions is to be seen.
+        // A single task among millions must be visible.
         let height = (f64::from(HEIGHT - 4) * part / most).max(1.5);
         let marks = format!(
             "<rect class=\"column\" x=\"{}\" y=\"{:.1}\" width=\"{}\" height=\"{height:.1}\"/>",
@@ -58,17 +54,17 @@ fn columns(axis: &Axis, buckets: &[(u64, u64)]) -> String {
         );
         let words =
             format!("up to {}: {:.1} % of all tasks", units::time(axis.end(bin)), 100.0 * part);
-        out.push_str(&told(&words, &marks));
+        out.push_str(&with_tooltip(&words, &marks));
     }
     out.push_str(&format!("<line class=\"ground\" x2=\"100%\" y1=\"{HEIGHT}\" y2=\"{HEIGHT}\"/>"));
     out
 }
 
 fn table(buckets: &[(u64, u64)]) -> Table {
-    let mut table = Table::new("task times", &["up to", "tasks"]);
+    let mut table = Table::new("task durations", &["up to", "tasks"]);
     let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
-    // Neighbours together, if there are too many.
-    for group in filled.chunks(filled.len().div_ceil(ROWS).max(1)) {
+    // Neighbours are merged if there are too many.
+    for group in filled.chunks(filled.len().div_ceil(MAX_ROWS).max(1)) {
         let upper = group.iter().map(|(upper, _)| *upper).max().unwrap_or_default();
         let count = group.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
         table.rows.push(vec![units::time(upper as f64), units::count(count)]);

@@ -1,4 +1,4 @@
-//! When each worker ran tasks, slept, and stole from whom.
+//! The timeline: when each thread ran tasks, slept, and stole.
 
 use heist_bench::record::{Lane, Traced};
 
@@ -8,20 +8,20 @@ use crate::commands::report::html::Table;
 use crate::commands::report::svg::{Chart, across, anchor, label, named};
 use crate::units;
 
-/// How tall a lane's bar is.
+/// The height of a thread's bar.
 const BAR: u32 = 18;
-/// From one lane to the next, with its words.
+/// The distance between the bars of two threads, including their text.
 const PITCH: u32 = 48;
-/// From the top of a lane to its bar.
+/// The distance from the text of a thread to its bar.
 const WORDS: u32 = 23;
-/// How long a pin is.
+/// The length of a mark for a steal.
 const PIN: u32 = 10;
-/// Lines from lane to lane are drawn if there are no more than this in sight.
+/// Lines between thief and victim are drawn if no more than this are visible.
 const LINES: usize = 60;
-/// Labels of the axis.
+/// The number of intervals of the axis.
 const TICKS: u32 = 4;
 
-/// The timeline of a trace, with what it takes to look closer.
+/// Returns the timeline of a trace, with the controls to zoom.
 pub(super) fn timeline(traced: &Traced, number: usize, detail: Detail) -> String {
     let scale = Scale::new(traced, detail);
     let lanes = traced.lanes.len() as u32;
@@ -47,7 +47,7 @@ pub(super) fn timeline(traced: &Traced, number: usize, detail: Detail) -> String
     format!(
         "<figure class=\"card whole\"><figcaption><h4>Timeline</h4><span class=\"quiet\">from left to right, {}{}</span></figcaption>\n{KEYS}\
          <div class=\"timeline{}\" data-span=\"{}\" data-pitch=\"{PITCH}\" data-lines=\"{LINES}\" aria-describedby=\"hint-{number}\">\n{}</div>\n\
-         <p class=\"zoom\" hidden><span id=\"hint-{number}\">Drag, pinch, or use the arrow keys: up and down to zoom, left and right to move, Home for all.</span>\
+         <p class=\"zoom\" hidden><span id=\"hint-{number}\">Drag, pinch, or use the arrow keys: up and down to zoom, left and right to move, Home to reset.</span>\
          <span class=\"buttons\"><button type=\"button\" data-zoom=\"in\" aria-label=\"Zoom in\">+</button>\
          <button type=\"button\" data-zoom=\"out\" aria-label=\"Zoom out\">−</button><button type=\"button\" data-zoom=\"all\">All</button><output></output></span></p>\n{}{}</figure>\n",
         if lost(traced) > 0 { "the last " } else { "" },
@@ -56,16 +56,16 @@ pub(super) fn timeline(traced: &Traced, number: usize, detail: Detail) -> String
         scale.nanoseconds,
         chart.wide(),
         not_shown(traced),
-        table(traced, &scale).folded(),
+        table(traced, &scale).collapsed(),
     )
 }
 
-/// What the marks mean.
+/// The legend.
 const KEYS: &str = "<ul class=\"keys\" aria-hidden=\"true\">\
     <li><svg class=\"key\" width=\"22\" height=\"14\"><path class=\"busy\" d=\"M0 7h22\" stroke-width=\"14\"/></svg>runs tasks</li>\
-    <li><svg class=\"key\" width=\"22\" height=\"14\"><rect class=\"track\" width=\"22\" height=\"14\"/></svg>looks for work</li>\
+    <li><svg class=\"key\" width=\"22\" height=\"14\"><rect class=\"track\" width=\"22\" height=\"14\"/></svg>searches for work</li>\
     <li><svg class=\"key\" width=\"22\" height=\"14\"><rect class=\"track\" width=\"22\" height=\"14\"/><path class=\"asleep\" d=\"M0 7h22\"/></svg>sleeps</li>\
-    <li><svg class=\"key\" width=\"22\" height=\"14\"><path class=\"steal\" d=\"M11 0v14\"/></svg>steals; closer up, with a line to whom from</li></ul>\n";
+    <li><svg class=\"key\" width=\"22\" height=\"14\"><path class=\"steal\" d=\"M11 0v14\"/></svg>steals; when zoomed in, with a line to the victim</li></ul>\n";
 
 fn marks(traced: &Traced, scale: &Scale, names: &[String], words: &[String]) -> String {
     let height = traced.lanes.len() as u32 * PITCH;
@@ -91,7 +91,7 @@ fn marks(traced: &Traced, scale: &Scale, names: &[String], words: &[String]) -> 
             "<path class=\"from\" d=\"{lines}\"/><path class=\"steal\" d=\"{pins}\"/></g>\n"
         ));
     }
-    // Words are drawn last, over the lines.
+    // Text is drawn last, over the lines.
     format!(
         "{tracks}<svg class=\"plane\" width=\"100%\" height=\"{height}\" viewBox=\"0 0 {} {height}\" preserveAspectRatio=\"none\">{inside}</svg>\n{labels}{}",
         scale.columns,
@@ -99,19 +99,20 @@ fn marks(traced: &Traced, scale: &Scale, names: &[String], words: &[String]) -> 
     )
 }
 
-/// The middle of a lane's bar.
+/// Returns the vertical centre of a thread's bar.
 fn middle(place: usize) -> u32 {
     place as u32 * PITCH + WORDS + BAR / 2
 }
 
-/// Pins on the edge of the thief's bar, and lines from the middle of the other's. Steals from the same one in the same column are one.
+/// Returns the marks on the thief's bar, and the lines to the victim's bar. Steals from one victim within one
+/// column are drawn once.
 fn steals(lane: &Lane, place: usize, lanes: usize, scale: &Scale) -> (String, String) {
     let most = scale.columns as usize / 4;
     let mut seen: Vec<(u32, usize)> =
         lane.steals.iter().map(|&(when, victim, _)| (scale.place(when) as u32, victim)).collect();
     seen.sort_unstable();
     seen.dedup();
-    // Of too many, every second or third.
+    // If there are too many, draw only every second or third.
     let step = seen.len().div_ceil(most).max(1);
     let (mut pins, mut lines) = (String::new(), String::new());
     for &(x, victim) in seen.iter().step_by(step) {
@@ -158,7 +159,7 @@ fn not_shown(traced: &Traced) -> String {
     match lost(traced) {
         0 => String::new(),
         lost => format!(
-            "<p class=\"quiet\">Not shown: {}, of which newer ones took the place.</p>\n",
+            "<p class=\"quiet\">Not shown: {} that newer events have replaced.</p>\n",
             units::of(lost, "event")
         ),
     }
@@ -167,7 +168,7 @@ fn not_shown(traced: &Traced) -> String {
 fn table(traced: &Traced, scale: &Scale) -> Table {
     let mut table = Table::new(
         "what each thread did",
-        &["thread", "busy", "asleep", "tasks", "steals", "events lost"],
+        &["thread", "busy", "asleep", "tasks", "steals", "events dropped"],
     );
     for (place, lane) in traced.lanes.iter().enumerate() {
         let totals = lane.totals();
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steal_from_nobody_known_has_no_line() {
+    fn a_steal_from_an_unknown_thread_has_no_line() {
         let scale = Scale { columns: 100, nanoseconds: 1_000 };
         let lane = Lane { steals: vec![(10, 9, 1), (10, 9, 1), (20, 1, 3)], ..Lane::default() };
         let (pins, lines) = steals(&lane, 0, 2, &scale);
