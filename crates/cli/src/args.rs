@@ -14,8 +14,8 @@ use colorchoice_clap::Color;
 
 use crate::{help, out};
 
-/// Measures and inspects heist, a work-stealing parallelism library, on your own machine. Without a command, it runs
-/// the duel: a comparison of heist and rayon that takes at most 20 seconds.
+/// Measures and inspects heist, a work-stealing parallelism library, on your own machine. Without a command,
+/// it runs the duel: a comparison of heist and rayon that takes at most 20 seconds.
 #[derive(Debug, Parser)]
 #[command(name = "heist", version, after_help = help::TOP, after_long_help = help::TOP_LONG)]
 pub(crate) struct Args {
@@ -172,8 +172,8 @@ impl Args {
     }
 }
 
-/// Prints the error or the help, and ends the process. If help cannot be printed, the exit code says that, as for any
-/// other result.
+/// Prints the error or the help, and ends the process. If help cannot be printed, the exit code says that, as
+/// for any other result.
 fn end(error: &clap::Error) -> ! {
     let printed = error.print().and_then(|()| io::stdout().flush());
     process::exit(match printed {

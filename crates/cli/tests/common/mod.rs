@@ -27,14 +27,15 @@ pub(crate) fn heist(arguments: &[&str]) -> Command {
     command
 }
 
-/// Restores the default effect of signals. A script that runs the tests in the background makes its children ignore
-/// them, and the command would inherit that.
+/// Restores the default effect of signals. A script that runs the tests in the background makes its children
+/// ignore them, and the command would inherit that.
 #[cfg(unix)]
 fn restore_signals(command: &mut Command) {
     use std::os::unix::process::CommandExt as _;
     let restore = || {
         for kind in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
-            // SAFETY: this runs in the child before `exec`, where no handler of this process is needed any more.
+            // SAFETY: this runs in the child before `exec`, where no handler of this process is needed any
+            // more.
             unsafe { libc::signal(kind, libc::SIG_DFL) };
         }
         Ok(())

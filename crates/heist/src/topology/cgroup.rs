@@ -30,8 +30,8 @@ struct Hierarchy {
     base: String,
 }
 
-/// Returns all limits from the group of this process up to the root, innermost first. `None` if the group of this
-/// process is not known.
+/// Returns all limits from the group of this process up to the root, innermost first. `None` if the group of
+/// this process is not known.
 pub(super) fn quotas(root: &Path) -> Option<Vec<CgroupQuota>> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
@@ -87,7 +87,8 @@ fn mounted(root: &Path, mounts: &str, version: u8) -> Option<Hierarchy> {
 impl Hierarchy {
     /// Returns the limits of a group and of all groups that contain it.
     fn quotas(&self, group: &str) -> Vec<CgroupQuota> {
-        // In a container, the mount point may show the container's own group while `group` is the host's name for it.
+        // In a container, the mount point may show the container's own group while `group` is the host's name
+        // for it.
         let inner = Path::new(group).strip_prefix(&self.base).unwrap_or(Path::new(""));
         inner
             .ancestors()

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-/// The upper bound of processor numbers. It exceeds what any kernel supports, and keeps a malformed range such as
-/// `0-18446744073709551615` from filling the memory.
+/// The upper bound of processor numbers. It exceeds what any kernel supports, and keeps a malformed range
+/// such as `0-18446744073709551615` from filling the memory.
 const MAX_CPUS: usize = 1 << 16;
 
 /// A set of processors, identified by the numbers that the operating system gives them.
@@ -35,7 +35,8 @@ impl CpuSet {
         self.0.len()
     }
 
-    /// Returns `true` if the set contains no processor. A NUMA node that consists only of memory has an empty set.
+    /// Returns `true` if the set contains no processor. A NUMA node that consists only of memory has an empty
+    /// set.
     ///
     /// ```
     /// # use heist::topology::CpuSet;

@@ -1,8 +1,9 @@
-//! The machine as the operating system describes it: processors, caches, NUMA nodes, and the limits of this process.
+//! The machine as the operating system describes it: processors, caches, NUMA nodes, and the limits of this
+//! process.
 //!
-//! On Linux, [`Topology::detect`] reads the files below `/proc` and `/sys`. On other systems it only knows how many
-//! processors the process may use. A value that the system does not report is `None` or an empty list; nothing is
-//! guessed.
+//! On Linux, [`Topology::detect`] reads the files below `/proc` and `/sys`. On other systems it only knows
+//! how many processors the process may use. A value that the system does not report is `None` or an empty
+//! list; nothing is guessed.
 //!
 //! ```
 //! let topology = heist::topology::Topology::detect();
@@ -27,8 +28,8 @@ mod tests;
 
 use std::fmt;
 use std::path::Path;
-// This query starts no thread and synchronises nothing, so it does not belong to what the `sync` module swaps for a
-// model checker. `sync::parallelism` is no substitute: it answers 1 where the system does not answer.
+// This query starts no thread and synchronises nothing, so it does not belong to what the `sync` module swaps
+// for a model checker. `sync::parallelism` is no substitute: it answers 1 where the system does not answer.
 use std::thread;
 
 pub use cgroup::CgroupQuota;
@@ -53,11 +54,11 @@ pub struct Topology {
     pub online: Option<CpuSet>,
     /// The processors in the affinity mask of this process.
     pub allowed: Option<CpuSet>,
-    /// The CPU limits of the control groups that contain this process, innermost group first. `None` if the system
-    /// does not report the group of this process.
+    /// The CPU limits of the control groups that contain this process, innermost group first. `None` if the
+    /// system does not report the group of this process.
     pub quotas: Option<Vec<CgroupQuota>>,
-    /// The number of processors that the process may use at once, as the standard library computes it from the
-    /// affinity mask and the control groups.
+    /// The number of processors that the process may use at once, as the standard library computes it from
+    /// the affinity mask and the control groups.
     pub available_parallelism: Option<usize>,
     /// The packages (sockets) with their physical cores.
     pub packages: Vec<Package>,
@@ -121,12 +122,12 @@ impl Topology {
         }
     }
 
-    /// Reads the description of a machine from the directory `root`, which contains copies of Linux's `proc` and `sys`
-    /// directories.
+    /// Reads the description of a machine from the directory `root`, which contains copies of Linux's `proc`
+    /// and `sys` directories.
     ///
-    /// The files do not contain [`available_parallelism`](Self::available_parallelism), so that it is `None`. A file
-    /// that is missing or malformed leaves its value out and is no error: containers and older kernels lack some of
-    /// them.
+    /// The files do not contain [`available_parallelism`](Self::available_parallelism), so that it is `None`.
+    /// A file that is missing or malformed leaves its value out and is no error: containers and older kernels
+    /// lack some of them.
     ///
     /// ```
     /// let nowhere = heist::topology::Topology::from_root("/no/such/directory");

@@ -1,4 +1,5 @@
-//! The content security policy of the page: it may run its own script, use its own style, and load nothing else.
+//! The content security policy of the page: it may run its own script, use its own style, and load nothing
+//! else.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use sha2::{Digest, Sha256};

@@ -1,4 +1,5 @@
-//! The format of `heist topo --json`. Scripts read it: fields may be added, but keep their names and meanings.
+//! The format of `heist topo --json`. Scripts read it: fields may be added, but keep their names and
+//! meanings.
 
 use heist::topology::{
     Cache, CgroupQuota, CpuSet, NumaNode, Package, ParallelismLimit, PhysicalCore,

@@ -1,5 +1,5 @@
-//! Whether the system supports `membarrier`, with which one thread makes all others execute a memory fence. Where it
-//! does, a join needs no fence of its own.
+//! Whether the system supports `membarrier`, with which one thread makes all others execute a memory fence.
+//! Where it does, a join needs no fence of its own.
 
 /// Returns `None` on systems on which heist does not use `membarrier`.
 #[cfg(target_os = "linux")]

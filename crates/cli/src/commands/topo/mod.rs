@@ -28,7 +28,8 @@ pub(crate) struct Overview {
     membarrier: Option<bool>,
 }
 
-/// Describes this machine. The first call decides; later calls return the same, even if the environment has changed.
+/// Describes this machine. The first call decides; later calls return the same, even if the environment has
+/// changed.
 pub(crate) fn detect() -> Overview {
     static DETECTED: OnceLock<Overview> = OnceLock::new();
     DETECTED.get_or_init(Overview::detect).clone()
@@ -53,7 +54,8 @@ impl Overview {
             topology: Topology::detect(),
             requested: env::var_os("HEIST_WORKERS")
                 .map(|value| value.to_string_lossy().into_owned()),
-            // A pool knows its default best. It records no trace, so that it never writes one to `HEIST_TRACE`.
+            // A pool knows its default best. It records no trace, so that it never writes one to
+            // `HEIST_TRACE`.
             workers: heist::Pool::builder()
                 .trace(0)
                 .build()
@@ -91,8 +93,8 @@ impl Overview {
         format!("{}{model}, {nodes}, {limit}", self.cores())
     }
 
-    /// Returns `2 cores`, or `1 of 2 cores (affinity)`. Counts processors instead if the cores are unknown, or if the
-    /// affinity mask allows some of the processors of every core.
+    /// Returns `2 cores`, or `1 of 2 cores (affinity)`. Counts processors instead if the cores are unknown,
+    /// or if the affinity mask allows some of the processors of every core.
     fn cores(&self) -> String {
         let of = |part: usize, all: usize, what| {
             let part = if part < all { format!("{part} of ") } else { String::new() };
