@@ -20,10 +20,10 @@ use std::io::{self, IsTerminal};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crossterm::terminal;
 use heist::trace::Trace;
 use heist_bench::record::{Record, Traced};
 use heist_bench::{Bench, Case, Selection};
-use ratatui::crossterm::terminal;
 
 use self::budget::{Budget, MAX_ROUNDS};
 use self::caveats::Circumstances;

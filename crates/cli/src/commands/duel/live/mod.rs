@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ratatui::crossterm::terminal;
-use ratatui::layout::Rect;
+use crossterm::terminal;
+use ratatui_core::layout::Rect;
 
 use self::echo::EchoOff;
 use self::viewport::InlineViewport;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Style, Stylize};
-use ratatui::text::{Line, Span};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Style, Stylize};
+use ratatui_core::text::{Line, Span};
 
 use crate::commands::duel::activity::{HISTORY, Sample, State, WorkerActivity};
 use crate::commands::duel::progress::{Current, Progress};
@@ -217,8 +217,8 @@ fn colour(by: &str) -> Style {
 mod tests {
     use std::time::Instant;
 
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
+    use ratatui_core::backend::TestBackend;
+    use ratatui_core::terminal::{Frame, Terminal};
 
     use super::*;
     use crate::commands::duel::activity::tests::{ran, stats};
@@ -242,7 +242,7 @@ mod tests {
     fn picture(progress: &Progress, columns: u16, rows: u16) -> String {
         let height = height(progress.activity.workers.len(), rows);
         let mut terminal = Terminal::new(TestBackend::new(columns, height)).unwrap();
-        let draw = |frame: &mut ratatui::Frame<'_>| {
+        let draw = |frame: &mut Frame<'_>| {
             let buffer = super::frame(progress, Duration::from_secs(4), frame.area());
             *frame.buffer_mut() = buffer;
         };

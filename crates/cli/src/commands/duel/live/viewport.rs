@@ -6,16 +6,13 @@
 
 use std::io::{self, Write};
 
-use ratatui::backend::IntoCrossterm;
-use ratatui::buffer::{Buffer, Cell};
-use ratatui::crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
-use ratatui::crossterm::queue;
-use ratatui::crossterm::style::{Attribute, Print, ResetColor, SetAttribute, SetForegroundColor};
-use ratatui::crossterm::terminal::{
-    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate,
-};
-use ratatui::layout::Rect;
-use ratatui::style::{Color, Modifier};
+use crossterm::cursor::{Hide, MoveToColumn, MoveUp, Show};
+use crossterm::queue;
+use crossterm::style::{self, Attribute, Print, ResetColor, SetAttribute, SetForegroundColor};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
+use ratatui_core::buffer::{Buffer, Cell};
+use ratatui_core::layout::Rect;
+use ratatui_core::style::{Color, Modifier};
 
 /// Clears its lines when it is dropped.
 pub(super) struct InlineViewport<W: Write> {
@@ -75,8 +72,8 @@ impl<W: Write> InlineViewport<W> {
 
     fn set(&mut self, (colour, modifier): (Color, Modifier)) -> io::Result<()> {
         queue!(self.out, ResetColor, SetAttribute(Attribute::Reset))?;
-        if colour != Color::Reset {
-            queue!(self.out, SetForegroundColor(colour.into_crossterm()))?;
+        if let Some(colour) = terminal_colour(colour) {
+            queue!(self.out, SetForegroundColor(colour))?;
         }
         for (wanted, attribute) in
             [(Modifier::BOLD, Attribute::Bold), (Modifier::DIM, Attribute::Dim)]
@@ -86,6 +83,19 @@ impl<W: Write> InlineViewport<W> {
             }
         }
         Ok(())
+    }
+}
+
+/// Converts the colours that the view uses. crossterm calls the standard colours of a terminal dark.
+fn terminal_colour(colour: Color) -> Option<style::Color> {
+    match colour {
+        Color::Red => Some(style::Color::DarkRed),
+        Color::Green => Some(style::Color::DarkGreen),
+        Color::Yellow => Some(style::Color::DarkYellow),
+        Color::Blue => Some(style::Color::DarkBlue),
+        Color::Magenta => Some(style::Color::DarkMagenta),
+        Color::Cyan => Some(style::Color::DarkCyan),
+        _ => None,
     }
 }
 
@@ -109,7 +119,7 @@ fn line(buffer: &Buffer, row: u16) -> &[Cell] {
 
 #[cfg(test)]
 mod tests {
-    use ratatui::style::Style;
+    use ratatui_core::style::Style;
 
     use super::*;
 
