@@ -1,4 +1,4 @@
-//! The cases in which heist is slower than somebody else. The terminal and the page share the answer.
+//! The comparisons in which heist is slower than another peer. The terminal and the page share the answer.
 
 use heist_bench::stats::Interval;
 

@@ -1,4 +1,4 @@
-//! The contract of `heist soak`: it ends when it should, says what it has done, and how to have it again.
+//! The contract of `heist soak`: it ends in time, reports what it ran, and says how to repeat it.
 
 mod common;
 
@@ -12,19 +12,19 @@ fn a_second_of_shapes() {
     {
         assert!(out.contains(part), "{part} is not in\n{out}");
     }
-    // Panics are part of the shapes, and none is printed.
+    // The shapes contain panics, none of which is printed.
     assert!(err.starts_with("soak: 2 s, seed 11\n") && !err.contains("panicked"), "{err}");
 }
 
 #[test]
-fn quiet_is_a_line() {
+fn quiet_prints_one_line() {
     let (out, err) = expect(&["soak", "--minutes", "0.005", "--quiet"], 0);
     assert!(out.starts_with("ok: ") && out.lines().count() == 1, "{out}");
     assert_eq!(err, "");
 }
 
 #[test]
-fn no_time_is_enough_for_a_shape() {
+fn the_shortest_run_has_one_shape() {
     let (out, _) = expect(&["soak", "--minutes", "1e-9", "--quiet"], 0);
     assert!(out.starts_with("ok: 1 shape in "), "{out}");
 }
@@ -58,7 +58,7 @@ fn panics_are_not_printed_even_with_backtraces() {
 }
 
 #[test]
-fn a_pool_that_cannot_be_is_not_held_against_the_shapes() {
+fn a_pool_that_cannot_start_is_no_failed_check() {
     let output = heist(&["soak"]).env("HEIST_WORKERS", "many").output().unwrap();
     assert_eq!(output.status.code(), Some(4));
     assert!(text(&output.stderr).contains("not a number of workers"), "{output:?}");
@@ -72,7 +72,7 @@ mod interrupted {
     use super::*;
     use common::signal;
 
-    /// Long enough to be interrupted, which is when its first line has come.
+    /// Starts a run that is long enough to be interrupted, and waits for its first line.
     fn begun() -> (Child, BufReader<std::process::ChildStderr>) {
         let mut child = heist(&["soak", "--minutes", "5", "--seed", "2"])
             .stdout(Stdio::piped())
@@ -101,9 +101,9 @@ mod interrupted {
         }
     }
 
-    /// As `nohup` and the background jobs of scripts have it.
+    /// `nohup` and the background jobs of scripts ignore signals.
     #[test]
-    fn what_was_ignored_stays_ignored() {
+    fn ignored_signals_stay_ignored() {
         let script = "trap '' INT HUP; exec \"$0\" \"$@\"";
         let mut child = Command::new("sh")
             .args(["-c", script, env!("CARGO_BIN_EXE_heist"), "soak", "--minutes", "0.02"])

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-/// More rounds hardly make the intervals narrower.
+/// The maximum number of rounds: more hardly make the intervals narrower.
 pub(super) const MAX_ROUNDS: usize = 15;
 
-/// Fewer rounds have no 95 % interval, which is worth some of the time reserved for what follows.
+/// The number of rounds from which on there is a 95 % interval. To reach it, a duel uses some of the time
+/// that is reserved for what follows.
 const MIN_CONFIDENT_ROUNDS: usize = 6;
 
 /// The time limits of a duel.

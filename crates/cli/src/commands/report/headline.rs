@@ -38,21 +38,21 @@ pub(super) fn headline(record: &Record) -> String {
     let tiles: String = ratios.iter().map(tile).collect();
     let tiles =
         if tiles.is_empty() { tiles } else { format!("<ul class=\"tiles\">{tiles}</ul>\n") };
-    format!("{}<p class=\"headline\">{}</p>\n{tiles}", beware(record), text(sentence.trim()))
+    format!("{}<p class=\"headline\">{}</p>\n{tiles}", caveats(record), text(sentence.trim()))
 }
 
 /// Returns the caveats of the record. Most records have none.
-fn beware(record: &Record) -> String {
-    let said = |caveat: &str| format!("This file {caveat}.");
-    let said: Vec<String> = record.caveats().into_iter().map(said).collect();
-    if said.is_empty() {
+fn caveats(record: &Record) -> String {
+    let sentence = |caveat: &str| format!("This file {caveat}.");
+    let sentences: Vec<String> = record.caveats().into_iter().map(sentence).collect();
+    if sentences.is_empty() {
         return String::new();
     }
-    format!("<p class=\"beware\">{}</p>\n", text(&said.join(" ")))
+    format!("<p class=\"beware\">{}</p>\n", text(&sentences.join(" ")))
 }
 
-/// Returns one ratio per family: of the case whose number of workers is closest to the number of cores
-/// without exceeding it.
+/// Returns one ratio per family that has a reference: of the case with as many workers as there are cores, or
+/// with the nearest number that was measured.
 fn to_reference<'c>(cases: &'c [Case<'c>], cores: usize) -> Vec<Ratio<'c>> {
     let mut chosen: Vec<&Case<'_>> = Vec::new();
     for case in cases {

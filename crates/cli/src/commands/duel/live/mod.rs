@@ -26,10 +26,10 @@ use crate::{out, style};
 /// The time between two samples of the counters.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(40);
 
-/// Three samples per frame make eight frames per second.
+/// The number of samples per frame, which makes eight frames per second.
 const SAMPLES_PER_FRAME: usize = 3;
 
-/// More bytes than a frame has.
+/// The size of the output buffer: more bytes than a frame has.
 const FRAME_CAPACITY: usize = 1 << 16;
 
 /// Draws until it is dropped, then clears its lines.
