@@ -29,8 +29,7 @@ fn main() -> ExitCode {
         if args.command.is_none() {
             commands::topo::detect();
         }
-        // SAFETY: there is no other thread. The pool that was built to learn the default number of workers
-        // has been dropped, and its threads have ended.
+        // SAFETY: no other thread was started yet.
         unsafe { heist_bench::set_environment(matches!(args.command, Some(Command::Trace(_)))) };
     }
     let outcome = exit::guarded(|| run(&args)).flatten();

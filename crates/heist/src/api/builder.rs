@@ -177,6 +177,30 @@ impl Builder {
         self
     }
 
+    /// Returns the number of workers of a pool for which [`workers`](Self::workers) was not called.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().build()?;
+    /// assert_eq!(heist::Builder::default_workers()?, pool.workers());
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if `HEIST_WORKERS` is not a number of workers that a pool can have.
+    pub fn default_workers() -> Result<usize, BuildError> {
+        match std::env::var_os(ENVIRONMENT) {
+            Some(value) => match value.to_str().and_then(|value| value.trim().parse().ok()) {
+                Some(asked) if asked > MAX_WORKERS => {
+                    Err(BuildError::TooManyWorkers { asked, limit: MAX_WORKERS })
+                }
+                Some(workers) if workers > 0 => Ok(workers),
+                _ => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
+            },
+            None => Ok(parallelism().min(MAX_WORKERS)),
+        }
+    }
+
     /// Starts the pool.
     ///
     /// ```
@@ -191,7 +215,7 @@ impl Builder {
     /// a number, and if the system refuses a thread. In the last case the threads that had started have ended when
     /// this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
-        let workers = self.workers.map_or_else(default_workers, Ok)?;
+        let workers = self.workers.map_or_else(Self::default_workers, Ok)?;
         match workers {
             0 => return Err(BuildError::ZeroWorkers),
             1..=MAX_WORKERS => {}
@@ -215,17 +239,6 @@ impl Builder {
             Strategy::LockedDeques => Inner::Locked(start(config)?),
             Strategy::GlobalQueue => Inner::Global(start(config)?),
         }))
-    }
-}
-
-/// Returns the number of workers that the environment requests, or else the system grants.
-fn default_workers() -> Result<usize, BuildError> {
-    match std::env::var_os(ENVIRONMENT) {
-        Some(value) => match value.to_str().and_then(|value| value.trim().parse().ok()) {
-            Some(workers) if workers > 0 => Ok(workers),
-            _ => Err(BuildError::Environment { value: value.to_string_lossy().into_owned() }),
-        },
-        None => Ok(parallelism().min(MAX_WORKERS)),
     }
 }
 

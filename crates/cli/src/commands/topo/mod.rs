@@ -54,13 +54,7 @@ impl Overview {
             topology: Topology::detect(),
             requested: env::var_os("HEIST_WORKERS")
                 .map(|value| value.to_string_lossy().into_owned()),
-            // A pool knows its default best. It records no trace, so that it never writes one to
-            // `HEIST_TRACE`.
-            workers: heist::Pool::builder()
-                .trace(0)
-                .build()
-                .map(|pool| pool.workers())
-                .map_err(|error| error.to_string()),
+            workers: heist::Builder::default_workers().map_err(|error| error.to_string()),
             membarrier: membarrier::is_supported(),
         }
     }
