@@ -36,7 +36,7 @@ run() { cargo +nightly "$1" --target "$target" --target-dir target/asan --profil
 # The compile-fail tests have no run time to check; doc tests are run natively.
 tests_of() {
     # Not what is compiled only, nor for shuttle, nor a stack overflow, which the sanitizer reports its own way. Of pipelines
-    # only those that drop things at odd moments: all of them take minutes to compile, and the example has every shape.
+    # only those that drop things at odd moments: all of them take minutes to compile, and `stress pipelines` has every shape.
     local file
     for file in "crates/$1"/tests/*.rs; do
         file=$(basename "$file" .rs)
@@ -48,7 +48,7 @@ mapfile -t deque < <(tests_of deque)
 mapfile -t heist < <(tests_of heist)
 
 run test -p heist-deque --lib "${deque[@]}"
-run run -p heist-deque --example stress -- --quick
+run run -p heist-stress -- queues --quick
 
 # To find what is used after a return, the sanitizer puts locals elsewhere than on the stack. The pool, which measures
 # its stack by the addresses of locals, then takes it to be full, and leaves it to another thread to run what a task
@@ -57,5 +57,4 @@ run run -p heist-deque --example stress -- --quick
 run test -p heist --test drops --test install
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 run test -p heist "${heist[@]}" -- --skip ::forget
-run run -p heist --example strategies -- --quick
-run run -p heist --example pipelines -- --quick
+run run -p heist-stress -- pools pipelines --quick

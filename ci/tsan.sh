@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the stress examples under ThreadSanitizer.
+# Runs the program `stress` (crates/stress) under ThreadSanitizer.
 #
 # The standard library that comes with a toolchain is not instrumented, and
 # without its happens-before edges every Arc and every join looks like a race.
@@ -12,8 +12,8 @@
 # pool (who sleeps, who is called) decide about wake-ups, while tasks and results
 # pass by acquire and release. So a report is a finding, and nothing is
 # suppressed. It forgets what a thread did once that thread has ended and was
-# detached (its JoinHandle dropped, a scoped one included): the programs should
-# keep their handles until all their threads are done.
+# detached (its JoinHandle dropped, a scoped one included): the cases of `stress`
+# keep the handles of their threads and join them.
 #
 # Exit code: 0 clean, 66 a race was reported, 77 skipped (the packages cannot be
 # had here; one line says why), anything else: something is broken.
@@ -21,9 +21,9 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-examples=(heist-deque/stress heist/strategies heist/forks heist/engines heist/pipelines) # package/example
+subjects=(queues pools forks loops pipelines engines)
 args=(--quick)
-time_limit=1800 # seconds for each run, so that a hang ends too
+time_limit=1800 # seconds for each subject, so that a hang ends too
 min_rustc=1.85 # edition 2024; a higher rust-version in the workspace wins
 cache=${HEIST_TSAN_DIR:-target/tsan}
 
@@ -167,18 +167,17 @@ fi
 say "control: race reported, locked twin clean"
 
 flags=$(printf '%s\x1f' -Zsanitizer=thread)--sysroot=$sysroot
-for pair in "${examples[@]}"; do
-  package=${pair%/*} example=${pair#*/}
-  say "building example $example of $package"
-  CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$cache/build \
-    with_rustc cargo build --quiet --release -j 2 --target "$target" -p "$package" --example "$example" ||
-    fail "example $example does not build"
+say "building stress"
+CARGO_ENCODED_RUSTFLAGS=$flags CARGO_TARGET_DIR=$cache/build \
+  with_rustc cargo build --quiet --release -j 2 --target "$target" -p heist-stress --bin stress ||
+  fail "stress does not build"
+for subject in "${subjects[@]}"; do
   code=0
-  timeout "$time_limit" "$cache/build/$target/release/examples/$example" "${args[@]}" || code=$?
+  timeout "$time_limit" "$cache/build/$target/release/stress" "$subject" "${args[@]}" || code=$?
   case $code in
-    0) say "ok: $example ${args[*]}, no race reported" ;;
-    "$race_exit") say "FAILED: data race in $example ${args[*]}, see the report above" >&2; exit "$race_exit" ;;
-    124) fail "$example ${args[*]} still ran after $time_limit s" ;;
-    *) fail "$example ${args[*]} ended with exit code $code" ;;
+    0) say "ok: stress $subject ${args[*]}, no race reported" ;;
+    "$race_exit") say "FAILED: data race in stress $subject ${args[*]}, see the report above" >&2; exit "$race_exit" ;;
+    124) fail "stress $subject ${args[*]} still ran after $time_limit s" ;;
+    *) fail "stress $subject ${args[*]} ended with exit code $code" ;;
   esac
 done

@@ -1,47 +1,52 @@
-//! What has been done so far, and what is said of it.
+//! What has run so far, and the texts that say so.
 
 use std::time::Duration;
 
-use super::Kind;
+use heist_stress::{Subject, random};
+
 use crate::exit::Exit;
 use crate::style::Paint;
 use crate::units;
 
-/// Of each kind, the shapes, and what they had.
-#[derive(Debug, Default)]
-pub(super) struct Counts([(u64, u64); Kind::ALL.len()]);
+/// What has run of each subject.
+#[derive(Debug)]
+pub(super) struct Counts([Count; random::SUBJECTS.len()]);
 
-impl Kind {
-    /// What it is called, and what its shapes have.
-    fn names(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Queues => ("queues", "items"),
-            Self::Pools => ("pools", "tasks"),
-            Self::Forks => ("forks", "leaves"),
-            Self::Loops => ("loops and sorts", "items"),
-            Self::Pipelines => ("pipelines", "items"),
-        }
+/// What has run of one subject.
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    subject: Subject,
+    shapes: u64,
+    /// The items, tasks or leaves of all shapes.
+    done: u64,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self(random::SUBJECTS.map(|subject| Count { subject, shapes: 0, done: 0 }))
     }
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, kind: Kind, done: u64) {
-        let count = &mut self.0[kind as usize];
-        count.0 += 1;
-        count.1 += done;
+    /// Adds a shape with so many items, tasks or leaves.
+    pub(super) fn add(&mut self, subject: Subject, done: u64) {
+        let count = self.0.iter_mut().find(|count| count.subject == subject);
+        let count = count.expect("every subject of a random case is counted");
+        count.shapes += 1;
+        count.done += done;
     }
 
     pub(super) fn shapes(&self) -> u64 {
-        self.0.iter().map(|count| count.0).sum()
+        self.0.iter().map(|count| count.shapes).sum()
     }
 
-    /// While it runs.
+    /// Returns a line for the progress display.
     pub(super) fn line(&self) -> String {
-        let done: u64 = self.0.iter().map(|count| count.1).sum();
+        let done: u64 = self.0.iter().map(|count| count.done).sum();
         format!("{}, {} items and tasks", units::of(self.shapes(), "shape"), units::count(done))
     }
 
-    /// At the end, if nothing was wrong.
+    /// Returns the text for the end of a run in which everything was right.
     pub(super) fn summary(
         &self,
         exit: Exit,
@@ -52,13 +57,13 @@ impl Counts {
     ) -> String {
         let mut text = String::new();
         if !quiet {
-            for (kind, (shapes, done)) in Kind::ALL.into_iter().zip(self.0) {
-                let (name, what) = kind.names();
+            for Count { subject, shapes, done } in self.0 {
                 text += &format!(
-                    "{:<16} {:>10} shapes {:>16} {what}\n",
-                    paint.bold(name),
+                    "{:<16} {:>10} shapes {:>16} {}\n",
+                    paint.bold(title(subject)),
                     units::count(shapes),
-                    units::count(done)
+                    units::count(done),
+                    subject.unit(),
                 );
             }
         }
@@ -72,21 +77,29 @@ impl Counts {
     }
 }
 
+fn title(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Loops => "loops and sorts",
+        _ => subject.name(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::style;
 
     #[test]
-    fn a_summary_has_a_line_for_each_kind_unless_it_is_quiet() {
+    fn a_summary_has_a_line_for_each_subject_unless_it_is_quiet() {
         let mut counts = Counts::default();
-        counts.add(Kind::Pools, 1500);
-        counts.add(Kind::Pools, 500);
+        counts.add(Subject::Pools, 1500);
+        counts.add(Subject::Pools, 500);
         let text = counts.summary(Exit::Done, false, Duration::from_secs(3), 7, style::plain());
         assert!(
             text.contains("pools                     2 shapes            2,000 tasks"),
             "{text}"
         );
+        assert!(text.contains("loops and sorts "), "{text}");
         let quiet =
             counts.summary(Exit::Interrupted, true, Duration::from_secs(3), 7, style::plain());
         assert_eq!(

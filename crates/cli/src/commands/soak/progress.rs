@@ -1,4 +1,4 @@
-//! How far it is: a bar where one can be drawn, a line now and then elsewhere, nothing if that is wished.
+//! Shows the progress: a bar on a terminal, a line every ten seconds elsewhere, nothing with `--quiet`.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use super::counts::Counts;
 use crate::args::Common;
 use crate::out;
 
-/// Between lines.
-const PAUSE: Duration = Duration::from_secs(10);
+/// The time between two lines.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// The bar is gone when this is dropped.
+/// A progress display. The bar is removed when this is dropped.
 pub(super) enum Progress {
     Bar(ProgressBar),
     Lines { next: Duration, limit: Duration },
-    Nothing,
+    Quiet,
 }
 
 impl Progress {
     pub(super) fn new(common: &Common, seed: u64, limit: Duration) -> Self {
         if common.quiet {
-            return Self::Nothing;
+            return Self::Quiet;
         }
         out::note(&format!("soak: {} s, seed {seed}", limit.as_secs_f64().ceil()));
         if !out::is_drawable() {
-            return Self::Lines { next: PAUSE, limit };
+            return Self::Lines { next: INTERVAL, limit };
         }
         let style = ProgressStyle::with_template("{bar:30} {pos} of {len} s  {msg}")
             .expect("a template without errors");
         Self::Bar(ProgressBar::new(limit.as_secs_f64().ceil() as u64).with_style(style))
     }
 
-    /// After every shape.
+    /// Updates the display. Called after every shape.
     pub(super) fn show(&mut self, counts: &Counts, elapsed: Duration) {
         match self {
             Self::Bar(bar) => {
-                // Also lets it draw, but not more often than one can see.
+                // The bar redraws only as often as an eye can follow.
                 bar.set_position(elapsed.as_secs());
                 bar.set_message(counts.line());
             }
             Self::Lines { next, limit } if elapsed >= *next => {
-                *next = elapsed + PAUSE;
+                *next = elapsed + INTERVAL;
                 out::note(&format!(
                     "soak: {} of {} s, {}",
                     elapsed.as_secs(),
@@ -49,7 +49,7 @@ impl Progress {
                     counts.line()
                 ));
             }
-            Self::Lines { .. } | Self::Nothing => {}
+            Self::Lines { .. } | Self::Quiet => {}
         }
     }
 }

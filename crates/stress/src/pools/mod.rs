@@ -1,0 +1,25 @@
+//! Pools of every strategy under load.
+
+mod known_sums;
+mod task_log;
+mod task_trees;
+
+use std::thread;
+
+use heist::Strategy;
+
+use crate::{Error, Monitor, Size, Subject, random};
+use known_sums::KnownSums;
+pub(crate) use task_trees::TaskTrees;
+
+/// Runs the same work on every strategy with one to four workers, then random cases.
+pub(crate) fn run(seed: u64, size: Size, monitor: &Monitor<'_>) -> Result<(), Error> {
+    let max_workers = thread::available_parallelism().map_or(1, usize::from).min(4);
+    for strategy in Strategy::ALL {
+        for workers in 1..=max_workers {
+            let case = KnownSums { strategy, workers, rounds: size.choose(4, 40) };
+            monitor.report(&case.run()?);
+        }
+    }
+    random::run_some(Subject::Pools, seed, size, monitor)
+}
