@@ -1,11 +1,11 @@
-//! Twelve pieces of work on four workers, three of them long: what becomes of them by how they are distributed.
+//! Shows how a pipeline distributes twelve items, three of them long, over four workers.
 //!
-//! Dealt out in turn, all of the long ones are the same worker's, and the others have nothing to do for more than half
-//! of the time. With stealing, only what has been started stays where it is. With weights, the long ones go first, and
-//! what is left evens out.
+//! With round robin and without stealing, one worker gets all the long items, and the others are idle for more than half
+//! of the time. With stealing, an idle worker takes over items that have not been started. With weights, the long items
+//! are started first, and the short ones fill the gaps.
 //!
-//! A piece of work is a sleep, so that four workers can do with fewer cores. In the pictures, a unit of time is two
-//! columns, and a piece is as wide as it was long: `3----|` is one of three units.
+//! The work of an item is a sleep, which lets four workers run at once on fewer processors. The example draws one line
+//! for each worker. A unit of time is two columns wide: `3----|` is an item of three units.
 
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -15,39 +15,39 @@ use std::time::{Duration, Instant};
 use heist::Pool;
 use heist::pipeline::{Distribution, Pipeline, Source};
 
-/// How many units each piece takes. In turn, each long one is the fourth.
+/// How many units of time each item takes. Every fourth item is long: round robin gives them all to the same worker.
 const WORK: [usize; 12] = [1, 2, 1, 10, 3, 1, 4, 10, 1, 3, 2, 10];
 const WORKERS: usize = 4;
 const UNIT: Duration = Duration::from_millis(5);
-/// Of a picture, for each unit.
-const COLUMNS: f64 = 2.0;
+/// How many columns a unit of time takes in the drawing.
+const COLUMNS_PER_UNIT: f64 = 2.0;
 
-/// A piece of work that has been done: by whom, and from when until when, in units.
+/// An item that has been processed. The times are in units since the start of the pipeline.
 struct Block {
-    lane: String,
+    thread: String,
     start: f64,
     end: f64,
     units: usize,
 }
 
-fn lane(worker: usize) -> String {
+fn thread_name(worker: usize) -> String {
     format!("worker {worker}")
 }
 
-/// Does it, and keeps a record.
+/// Processes an item by sleeping, and records when and where that happened.
 fn work(units: usize, began: Instant, done: &Mutex<Vec<Block>>) -> usize {
     let now = || began.elapsed().as_secs_f64() / UNIT.as_secs_f64();
     let start = now();
     thread::sleep(UNIT * units as u32);
     let end = now();
-    let lane = thread::current().name().unwrap_or("a thread").to_owned();
-    done.lock().unwrap_or_else(PoisonError::into_inner).push(Block { lane, start, end, units });
+    let thread = thread::current().name().unwrap_or_default().to_owned();
+    done.lock().unwrap_or_else(PoisonError::into_inner).push(Block { thread, start, end, units });
     units
 }
 
-/// What one worker did, from left to right.
+/// Draws the items of one worker from left to right.
 fn draw<'b>(blocks: impl Iterator<Item = &'b Block>) -> String {
-    let column = |time: f64| (time * COLUMNS).round() as usize;
+    let column = |time: f64| (time * COLUMNS_PER_UNIT).round() as usize;
     let mut line = String::new();
     for block in blocks {
         let label = block.units.to_string();
@@ -59,30 +59,30 @@ fn draw<'b>(blocks: impl Iterator<Item = &'b Block>) -> String {
     line
 }
 
-/// When the last worker was through.
+/// Returns when the last worker was done.
 fn makespan(blocks: &[Block]) -> f64 {
     blocks.iter().map(|block| block.end).fold(0.0, f64::max)
 }
 
-/// The fewest units in which it can be done, the work given longest first: tries every way that could be better.
-fn best(work: &[usize], loads: &mut [usize], least: usize) -> usize {
-    let Some((&units, rest)) = work.split_first() else {
-        return least.min(loads.iter().copied().max().unwrap_or(0));
+/// Returns the shortest possible makespan, by trying every assignment that could improve on `best`. `loads` is what each
+/// worker has got so far. The search is fastest if `items` has the longest items first.
+fn best_makespan(items: &[usize], loads: &mut [usize], mut best: usize) -> usize {
+    let Some((&units, rest)) = items.split_first() else {
+        return best.min(loads.iter().copied().max().unwrap_or(0));
     };
-    let mut least = least;
     for worker in 0..loads.len() {
         let load = loads[worker];
-        // Of workers that have the same, one stands for all.
-        if load + units < least && !loads[..worker].contains(&load) {
+        // Workers with equal loads are interchangeable: trying the first of them is enough.
+        if load + units < best && !loads[..worker].contains(&load) {
             loads[worker] += units;
-            least = best(rest, loads, least);
+            best = best_makespan(rest, loads, best);
             loads[worker] = load;
         }
     }
-    least
+    best
 }
 
-/// Runs a pipeline, and shows what each worker did when. Was the result right?
+/// Runs a pipeline and draws what each worker did. Returns whether the result was right.
 fn show<S>(pool: &Pool, title: &str, pipeline: Pipeline<S>) -> bool
 where
     S: Source<Item = usize> + Send,
@@ -106,14 +106,14 @@ where
         report.steals,
         if right { "right" } else { "WRONG" },
     );
-    for lane in (0..WORKERS).map(lane) {
-        println!("  {lane}  {}", draw(blocks.iter().filter(|block| block.lane == lane)));
+    for thread in (0..WORKERS).map(thread_name) {
+        println!("  {thread}  {}", draw(blocks.iter().filter(|block| block.thread == thread)));
     }
     right
 }
 
 fn main() -> ExitCode {
-    let pool = match Pool::builder().workers(WORKERS).thread_name(lane).build() {
+    let pool = match Pool::builder().workers(WORKERS).thread_name(thread_name).build() {
         Ok(pool) => pool,
         Err(error) => {
             eprintln!("skew: {error}");
@@ -123,18 +123,18 @@ fn main() -> ExitCode {
     let mut longest_first = WORK;
     longest_first.sort_by(|a, b| b.cmp(a));
     let total: usize = WORK.iter().sum();
-    let best = best(&longest_first, &mut [0; WORKERS], total);
+    let best = best_makespan(&longest_first, &mut [0; WORKERS], total);
     println!("{total} units of work on {WORKERS} workers: at best {best} units of time");
 
-    let dealt = |distribution| Pipeline::new(WORK).batch(1).distribute(distribution);
+    let pipeline = |distribution| Pipeline::new(WORK).batch(1).distribute(distribution);
     use Distribution::{LoadAware, RoundRobin};
 
-    let mut right = show(&pool, "RoundRobin, no stealing", dealt(RoundRobin).steal(false));
+    let mut right = show(&pool, "RoundRobin, no stealing", pipeline(RoundRobin).steal(false));
     for distribution in Distribution::ALL {
-        right &= show(&pool, &format!("{distribution:?}"), dealt(distribution));
+        right &= show(&pool, &format!("{distribution:?}"), pipeline(distribution));
     }
     for distribution in [RoundRobin, LoadAware] {
-        let weighed = dealt(distribution).weigh(|&units| units, total);
+        let weighed = pipeline(distribution).weigh(|&units| units, total);
         right &= show(&pool, &format!("{distribution:?}, weighed"), weighed);
     }
     if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
