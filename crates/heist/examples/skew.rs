@@ -1,11 +1,11 @@
 //! Shows how a pipeline distributes twelve items, three of them long, over four workers.
 //!
-//! With round robin and without stealing, one worker gets all the long items, and the others are idle for more than half
-//! of the time. With stealing, an idle worker takes over items that have not been started. With weights, the long items
-//! are started first, and the short ones fill the gaps.
+//! With round robin and without stealing, one worker gets all the long items, and the others are idle for
+//! more than half of the time. With stealing, an idle worker takes over items that have not been started.
+//! With weights, the long items are started first, and the short ones fill the gaps.
 //!
-//! The work of an item is a sleep, which lets four workers run at once on fewer processors. The example draws one line
-//! for each worker. A unit of time is two columns wide: `3----|` is an item of three units.
+//! The work of an item is a sleep, which lets four workers run at once on fewer processors. The example
+//! draws one line for each worker. A unit of time is two columns wide: `3----|` is an item of three units.
 
 use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use heist::Pool;
 use heist::pipeline::{Distribution, Pipeline, Source};
 
-/// How many units of time each item takes. Every fourth item is long: round robin gives them all to the same worker.
+/// How many units of time each item takes. Every fourth item is long: round robin gives them all to the
+/// same worker.
 const WORK: [usize; 12] = [1, 2, 1, 10, 3, 1, 4, 10, 1, 3, 2, 10];
 const WORKERS: usize = 4;
 const UNIT: Duration = Duration::from_millis(5);
@@ -64,8 +65,8 @@ fn makespan(blocks: &[Block]) -> f64 {
     blocks.iter().map(|block| block.end).fold(0.0, f64::max)
 }
 
-/// Returns the shortest possible makespan, by trying every assignment that could improve on `best`. `loads` is what each
-/// worker has got so far. The search is fastest if `items` has the longest items first.
+/// Returns the shortest possible makespan, by trying every assignment that could improve on `best`. `loads`
+/// is what each worker has got so far. The search is fastest if `items` has the longest items first.
 fn best_makespan(items: &[usize], loads: &mut [usize], mut best: usize) -> usize {
     let Some((&units, rest)) = items.split_first() else {
         return best.min(loads.iter().copied().max().unwrap_or(0));

@@ -1,5 +1,5 @@
-//! The engine under `rayon-core`: worker threads of the caller's own, one of them perhaps an attached thread, joins whose
-//! halves wait for each other, spawned closures, and broadcasts.
+//! The engine under `rayon-core`: worker threads of the caller's own, one of them perhaps an attached
+//! thread, joins whose halves wait for each other, spawned closures, and broadcasts.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,8 +12,8 @@ use crate::{Error, Monitor, Size, Violation};
 #[derive(Clone, Copy, Debug)]
 struct Case {
     threads: usize,
-    /// Whether one of the threads is an attached thread: a thread of the caller, for which the engine does not wait when
-    /// it is closed.
+    /// Whether one of the threads is an attached thread: a thread of the caller, for which the engine does
+    /// not wait when it is closed.
     attached: bool,
     rounds: u64,
 }
@@ -66,8 +66,8 @@ fn fibonacci(n: u64) -> u64 {
     a + b
 }
 
-/// Joins two halves that wait for each other, inside of `depth` other joins: another thread must steal the second half,
-/// also if it has not requested work.
+/// Joins two halves that wait for each other, inside of `depth` other joins: another thread must steal the
+/// second half, also if it has not requested work.
 fn rendezvous(depth: u32) {
     if depth > 0 {
         join(|| rendezvous(depth - 1), || ());
@@ -77,8 +77,8 @@ fn rendezvous(depth: u32) {
     }
 }
 
-/// Spawns `count` closures one by one, broadcasts one closure to every thread, and returns the sum of what the spawned
-/// ones add.
+/// Spawns `count` closures one by one, broadcasts one closure to every thread, and returns the sum of what
+/// the spawned ones add.
 fn spawn_and_broadcast(engine: &Engine, count: u64) -> u64 {
     let (sum, latch) = (AtomicU64::new(0), Latch::new());
     let add = |number| {
@@ -101,7 +101,8 @@ fn spawn_and_broadcast(engine: &Engine, count: u64) -> u64 {
 
 /// Uses the engine from outside in even rounds, and from one of its own threads in odd ones.
 fn run_round(engine: &Engine, round: u64) -> Result<(), Violation> {
-    let sum = if round % 2 == 0 {
+    let from_outside = round & 1 == 0;
+    let sum = if from_outside {
         spawn_and_broadcast(engine, 100)
     } else {
         engine.run(|_| spawn_and_broadcast(engine, 100))

@@ -28,8 +28,8 @@ impl ExactlyOnce {
         self.0.iter().filter(|times| times.load(Relaxed) > 1).count()
     }
 
-    /// Returns an error unless every number was recorded exactly once. `what` names the things that the numbers
-    /// stand for, in the plural.
+    /// Returns an error unless every number was recorded exactly once. `what` names the things that the
+    /// numbers stand for, in the plural.
     pub(crate) fn check(&self, what: &'static str) -> Result<(), Violation> {
         match (self.lost(), self.doubled()) {
             (0, 0) => Ok(()),

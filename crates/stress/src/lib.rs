@@ -1,19 +1,22 @@
 //! Stress tests for heist and heist-deque.
 //!
-//! A [`Subject`] is a part of the libraries: queues, pools, forks, loops, pipelines, engines. A *case* is one run of a
-//! subject with fixed parameters, of which everything is checked: each item, task and leaf must come exactly once, each
-//! result must be the expected one, and the counters of the pool must agree with what happened.
+//! A [`Subject`] is a part of the libraries: queues, pools, forks, loops, pipelines, engines. A *case* is
+//! one run of a subject with fixed parameters, of which everything is checked: each item, task and leaf
+//! must come exactly once, each result must be the expected one, and the counters of the pool must agree
+//! with what happened.
 //!
 //! There are two users:
 //!
-//! * `heist soak` runs [random cases](random) for as long as the user likes, and calls each of them a *shape*. A seed
+//! * `heist soak` runs [random cases](random) for as long as the user likes, and calls each of them a
+//!   *shape*. A seed
 //!   and a number identify a random case, so that it can be run again.
-//! * The program `stress` runs whole subjects with [`Subject::run`]: large cases whose results are known, and then some
+//! * The program `stress` runs whole subjects with [`Subject::run`]: large cases whose results are known,
+//!   and then some
 //!   random ones. ThreadSanitizer, AddressSanitizer and the checks run it.
 //!
-//! ThreadSanitizer forgets what a thread did once the thread has ended and was detached, which is what dropping its
-//! `JoinHandle` does (also that of a scoped thread). Every case therefore keeps the handles of its threads and joins
-//! them.
+//! ThreadSanitizer forgets what a thread did once the thread has ended and was detached, which is what
+//! dropping its `JoinHandle` does (also that of a scoped thread). Every case therefore keeps the handles of
+//! its threads and joins them.
 
 mod rng;
 mod error;

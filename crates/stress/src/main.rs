@@ -1,6 +1,7 @@
 //! `stress`: runs the stress tests of whole subjects, for the checks and the sanitizers.
 //!
-//! This is a plain program and not a test: a sanitizer sees only the threads of heist, and no threads of a test harness.
+//! This is a plain program and not a test: a sanitizer sees only the threads of heist, and no threads of a
+//! test harness.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::process::{self, ExitCode};

@@ -13,8 +13,8 @@ pub struct Monitor<'m> {
 impl<'m> Monitor<'m> {
     /// Starts a monitor.
     ///
-    /// It calls `report` with one line for each part of a subject that has passed. It calls `on_hang`, on another
-    /// thread, with the description of a watched case that does not end within about a minute.
+    /// It calls `report` with one line for each part of a subject that has passed. It calls `on_hang`, on
+    /// another thread, with the description of a watched case that does not end within about a minute.
     pub fn new(report: impl Fn(&str) + 'm, on_hang: impl FnOnce(String) + Send + 'static) -> Self {
         Self { report: Box::new(report), watchdog: Watchdog::start(on_hang) }
     }
@@ -23,8 +23,8 @@ impl<'m> Monitor<'m> {
         (self.report)(line);
     }
 
-    /// Calls `run`, which runs `case`, under the eyes of the watchdog. Only for short cases: those that take long under
-    /// a sanitizer must not be taken to hang.
+    /// Calls `run`, which runs `case`, under the eyes of the watchdog. Only for short cases: those that
+    /// take long under a sanitizer must not be taken to hang.
     pub(crate) fn watch<R>(&self, case: &impl fmt::Debug, run: impl FnOnce() -> R) -> R {
         let _watched = self.watchdog.watch(format!("{case:?}"));
         run()

@@ -25,8 +25,8 @@ impl PoolChoice {
 
     /// Calls `f` on the pool, and returns its result or its panic.
     ///
-    /// `case` describes the caller in an error. There is an error if the pool does not start, or if its counters do not
-    /// add up; a panic of `f` is none.
+    /// `case` describes the caller in an error. There is an error if the pool does not start, or if its
+    /// counters do not add up; a panic of `f` is none.
     pub(crate) fn run<R: Send>(
         self,
         case: &impl std::fmt::Debug,

@@ -12,7 +12,8 @@ pub fn subject_of(number: u64) -> Subject {
     SUBJECTS[(number % SUBJECTS.len() as u64) as usize]
 }
 
-/// Runs a case, and returns how many items, tasks or leaves it had. The same seed and number give the same case.
+/// Runs a case, and returns how many items, tasks or leaves it had. The same seed and number give the same
+/// case.
 ///
 /// ```
 /// let items = heist_stress::random::run(1, 3)?;

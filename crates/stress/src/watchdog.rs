@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The time between two looks. The watchdog counts looks instead of measuring time: a process that was suspended for an
-/// hour does not hang.
+/// The time between two looks. The watchdog counts looks instead of measuring time: a process that was
+/// suspended for an hour does not hang.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// A case hangs if so many looks in a row find it running. A case takes milliseconds; in a debug build or under a
-/// sanitizer, on a busy machine, it takes a second.
+/// A case hangs if so many looks in a row find it running. A case takes milliseconds; in a debug build or
+/// under a sanitizer, on a busy machine, it takes a second.
 const LIMIT: u32 = 60;
 
 /// A thread that reports a case that does not end within about a minute. It ends when this is dropped.

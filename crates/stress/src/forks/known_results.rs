@@ -25,8 +25,8 @@ fn fibonacci(n: u64) -> u64 {
     a + b
 }
 
-/// Counts the compositions of `n`, the ways to write it as an ordered sum of positive numbers: there are 2^(n - 1).
-/// Opens a scope for every remainder, with one part for each first summand.
+/// Counts the compositions of `n`, the ways to write it as an ordered sum of positive numbers: there are
+/// 2^(n - 1). Opens a scope for every remainder, with one part for each first summand.
 fn count_compositions(n: u32, count: &AtomicU64) {
     heist::scope(|scope| {
         for first in 1..n {

@@ -17,7 +17,8 @@ use crate::{Error, Violation};
 /// How long batches that still run when a pipeline ends may take. They take some microseconds.
 const DROP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// An item of a pipeline. Each holds a clone of the `Arc` of its run, whose count therefore tells how many items exist.
+/// An item of a pipeline. Each holds a clone of the `Arc` of its run, whose count therefore tells how many
+/// items exist.
 struct Item {
     number: u64,
     alive: Arc<()>,
@@ -119,7 +120,8 @@ impl Leftovers {
         }
     }
 
-    /// Waits until no item is left. Must not be called on a thread of the pool, which may have to drop the items.
+    /// Waits until no item is left. Must not be called on a thread of the pool, which may have to drop the
+    /// items.
     pub(super) fn wait_until_dropped(self) -> Result<(), Error> {
         let deadline = Instant::now() + DROP_TIMEOUT;
         while self.check_dropped().is_err() && Instant::now() < deadline {
@@ -195,8 +197,8 @@ impl Case {
         let leftovers = Leftovers { alive: Arc::new(()), case: *self };
         let outcome = self.run_from_origin(pool, &leftovers.alive);
         check(self, &outcome).map_err(|violation| violation.in_case(self))?;
-        // A call with a sink waits for the batches that are running when it ends. With an iterator, they end on their
-        // own after the iterator has ended or was dropped.
+        // A call with a sink waits for the batches that are running when it ends. With an iterator, they
+        // end on their own after the iterator has ended or was dropped.
         if self.target == Target::Sink {
             leftovers.check_dropped()?;
         }
@@ -345,7 +347,8 @@ impl Case {
         Outcome { results, end, refused: false }
     }
 
-    /// Takes the results from an iterator, and returns the report unless the iterator is dropped before its end.
+    /// Takes the results from an iterator, and returns the report unless the iterator is dropped before its
+    /// end.
     fn iterate<S, G>(
         &self,
         pool: &Pool,

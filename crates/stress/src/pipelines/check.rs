@@ -1,4 +1,5 @@
-//! Checks that a pipeline delivered what a sequential loop would have, and that it ended as its fault demands.
+//! Checks that a pipeline delivered what a sequential loop would have, and that it ended as its fault
+//! demands.
 
 use std::ops::RangeInclusive;
 
@@ -99,7 +100,8 @@ fn check_error(case: &Case, error: &PipelineError) -> Result<(), Violation> {
     expect(right, || format!("expected a fault in {stage}, batch {batch:?}, but: {error}"))
 }
 
-/// Checks, however the run ended, that no result is doubled, wrong, out of order, or missing from before the fault.
+/// Checks, however the run ended, that no result is doubled, wrong, out of order, or missing from before
+/// the fault.
 fn check_results(case: &Case, results: &[u64]) -> Result<(), Violation> {
     let senders = match case.origin {
         Origin::Senders(senders) => senders,

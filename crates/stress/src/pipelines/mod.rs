@@ -1,5 +1,6 @@
-//! Pipelines: all distributions, bounds and sources, with errors, panics and cancellations at every place, alone and
-//! many at once, in tasks and inside of each other; and one long stream whose memory must not grow.
+//! Pipelines: all distributions, bounds and sources, with errors, panics and cancellations at every place,
+//! alone and many at once, in tasks and inside of each other; and one long stream whose memory must not
+//! grow.
 
 mod arrangement;
 mod case;

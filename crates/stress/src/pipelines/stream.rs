@@ -9,8 +9,8 @@ use crate::{Error, Size, Violation};
 
 /// The items of the stream in the normal size.
 const ITEMS: u64 = 100_000_000;
-/// How much more memory the long stream may need than a short one. What is in flight takes 2 MiB, and a sanitizer keeps
-/// freed memory for a while. If all items were kept, they would take 800 MiB.
+/// How much more memory the long stream may need than a short one. What is in flight takes 2 MiB, and a
+/// sanitizer keeps freed memory for a while. If all items were kept, they would take 800 MiB.
 const MAX_GROWTH_KIB: u64 = 64 << 10;
 
 /// Runs the streams, and returns a line about the memory that they took.

@@ -72,8 +72,8 @@ impl TaskLog {
         }
     }
 
-    /// Checks, once the pool has ended, that each task has run once and has dropped its closure once, and that the
-    /// counters of the pool agree. A pool that stops early need not have run every task.
+    /// Checks, once the pool has ended, that each task has run once and has dropped its closure once, and
+    /// that the counters of the pool agree. A pool that stops early need not have run every task.
     pub(super) fn check(&self, stats: Option<&Stats>) -> Result<(), Violation> {
         let first = self.first_violation.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(violation) = first {

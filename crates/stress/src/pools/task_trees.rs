@@ -1,5 +1,5 @@
-//! Random trees of tasks: tasks spawn tasks, one by one and in batches, wait for them or do not, panic, and are cut off
-//! by a stop.
+//! Random trees of tasks: tasks spawn tasks, one by one and in batches, wait for them or do not, panic, and
+//! are cut off by a stop.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -113,11 +113,12 @@ impl TaskTrees {
         }
     }
 
-    /// Ends the pool, and returns its counters unless the pool is dropped. All threads of the pool have ended when this
-    /// returns.
+    /// Ends the pool, and returns its counters unless the pool is dropped. All threads of the pool have
+    /// ended when this returns.
     fn end_pool(&self, pool: Arc<Pool>) -> Option<Stats> {
         if self.end == End::Drop {
-            // If a task held the last reference, dropping it would only request the stop, without waiting for it.
+            // If a task held the last reference, dropping it would only request the stop, without waiting
+            // for it.
             while Arc::strong_count(&pool) > 1 {
                 thread::yield_now();
             }
@@ -193,8 +194,8 @@ impl Spawner {
         task.number()
     }
 
-    /// Spawns a task or a batch, and joins it now, leaves it to the caller to join it later, or drops its handle.
-    /// Returns whether there is room for more tasks.
+    /// Spawns a task or a batch, and joins it now, leaves it to the caller to join it later, or drops its
+    /// handle. Returns whether there is room for more tasks.
     fn spawn_some(&self, rng: &mut Rng, seed: u64, pending: &mut Pending) -> bool {
         if rng.one_in(4) {
             self.spawn_batch(rng, seed, pending);

@@ -40,8 +40,8 @@ impl Run {
         counter.fetch_add(1, Relaxed);
     }
 
-    /// Runs a thief: steals one item or a batch, by turns, until everything has been pushed and nothing is left.
-    /// `pop` takes what a batch has moved into the thief's own deque.
+    /// Runs a thief: steals one item or a batch, by turns, until everything has been pushed and nothing is
+    /// left. `pop` takes what a batch has moved into the thief's own deque.
     fn steal_all(
         &self,
         case: &Case,
@@ -50,8 +50,8 @@ impl Run {
         mut pop: impl FnMut() -> Option<usize>,
     ) {
         for turn in 0_usize.. {
-            // Ordering: Acquire, with the Release of `SetOnDrop`. It is loaded before the steal: only an empty queue
-            // that is seen after the last push shows that nothing is left.
+            // Ordering: Acquire, with the Release of `SetOnDrop`. It is loaded before the steal: only an
+            // empty queue that is seen after the last push shows that nothing is left.
             let pushed = self.pushed.load(Acquire);
             match if turn % case.batch_interval == 0 { steal_batch() } else { steal_one() } {
                 Steal::Success(item) => self.record(item, &self.stolen),
@@ -66,7 +66,8 @@ impl Run {
     }
 }
 
-/// Sets the flag when dropped, also if the system refuses a thread: those that have started would wait for ever.
+/// Sets the flag when dropped, also if the system refuses a thread: those that have started would wait for
+/// ever.
 struct SetOnDrop<'r>(&'r AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
@@ -80,8 +81,8 @@ fn join_all(threads: Vec<ScopedJoinHandle<'_, ()>>) {
     ended.expect("these threads do not panic");
 }
 
-/// Runs a case on a deque. This is a macro because the flavours have the same methods but no trait in common. `$push`
-/// returns an item that does not fit.
+/// Runs a case on a deque. This is a macro because the flavours have the same methods but no trait in
+/// common. `$push` returns an item that does not fit.
 macro_rules! load_deque {
     ($case:expr, $new:expr, $push:expr) => {{
         let (case, run) = ($case, Run::new($case.items));

@@ -21,8 +21,8 @@ pub(crate) enum Queue {
     Injector(usize),
 }
 
-/// One owner pushes numbered items and pops some of them back, and thieves steal the rest. Into an injector, several
-/// threads push. Every item must come out exactly once.
+/// One owner pushes numbered items and pops some of them back, and thieves steal the rest. Into an
+/// injector, several threads push. Every item must come out exactly once.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Case {
     queue: Queue,
@@ -30,8 +30,8 @@ pub(crate) struct Case {
     thieves: usize,
     /// The owner pops after every so many pushes.
     pop_interval: usize,
-    /// The owner pops fewer items than this at a time, and a different number each time: the deque is sometimes deep
-    /// and sometimes empty.
+    /// The owner pops fewer items than this at a time, and a different number each time: the deque is
+    /// sometimes deep and sometimes empty.
     max_pops: usize,
     /// A thief steals a batch in one of so many steals.
     batch_interval: usize,

@@ -1,7 +1,7 @@
 //! `heist soak`: runs random test cases for a given time.
 //!
-//! A *shape* is a random case of [`heist_stress::random`]. Its seed and its number identify it: a failure names both, and
-//! `--seed` with `--shape` runs the same case again.
+//! A *shape* is a random case of [`heist_stress::random`]. Its seed and its number identify it: a failure
+//! names both, and `--seed` with `--shape` runs the same case again.
 
 mod counts;
 mod progress;
