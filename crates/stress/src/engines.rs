@@ -67,7 +67,7 @@ fn fibonacci(n: u64) -> u64 {
 }
 
 /// Joins two halves that wait for each other, inside of `depth` other joins: another thread must steal the
-/// second half, also if it has not requested work.
+/// second half, even if it has not requested work.
 fn rendezvous(depth: u32) {
     if depth > 0 {
         join(|| rendezvous(depth - 1), || ());

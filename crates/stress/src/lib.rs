@@ -8,14 +8,12 @@
 //! There are two users:
 //!
 //! * `heist soak` runs [random cases](random) for as long as the user likes, and calls each of them a
-//!   *shape*. A seed
-//!   and a number identify a random case, so that it can be run again.
+//!   *shape*. A seed and a number identify a random case, and running it again takes only these two.
 //! * The program `stress` runs whole subjects with [`Subject::run`]: large cases whose results are known,
-//!   and then some
-//!   random ones. ThreadSanitizer, AddressSanitizer and the checks run it.
+//!   and then some random ones. ThreadSanitizer, AddressSanitizer and the checks run it.
 //!
 //! ThreadSanitizer forgets what a thread did once the thread has ended and was detached, which is what
-//! dropping its `JoinHandle` does (also that of a scoped thread). Every case therefore keeps the handles of
+//! dropping its `JoinHandle` does (even that of a scoped thread). Every case therefore keeps the handles of
 //! its threads and joins them.
 
 mod rng;
