@@ -32,7 +32,7 @@ pub(crate) fn run(size: Size, monitor: &Monitor<'_>) -> Result<(), Error> {
 
 impl Case {
     fn run(self) -> Result<(), Violation> {
-        // An attached thread belongs to its engine for good, therefore each case has a thread of its own.
+        // An attached thread belongs to its engine for good. Each case therefore runs on a new thread.
         thread::spawn(move || {
             let (engine, workers) = Engine::new(self.threads, self.attached);
             let mut workers = workers.into_iter();

@@ -43,7 +43,7 @@ fn from_threads(pool: &Pool, cases: &[Case]) -> Result<Vec<Leftovers>, Error> {
             scope.spawn(move || case.run(pool))
         };
         let threads: Vec<_> = cases.iter().map(start).collect();
-        // All are joined, also after one that fails.
+        // Joins all of them, even after one that fails.
         threads.into_iter().map(|thread| thread.join().expect("no case panics")).collect()
     });
     outcomes.into_iter().collect()

@@ -66,8 +66,8 @@ impl Run {
     }
 }
 
-/// Sets the flag when dropped, also if the system refuses a thread: those that have started would wait for
-/// ever.
+/// Sets the flag when dropped. This also happens if the system refuses a thread: without the flag, the
+/// thieves that have started would wait for ever.
 struct SetOnDrop<'r>(&'r AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
