@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// What is measured: after a change of it, the commit is asked for again, as the checkout may have become another one.
-const MEASURED: [&str; 6] = [
+const MEASURED: [&str; 8] = [
     "build.rs",
     "src",
+    "harness/src",
+    "queues/src",
     "../crates/heist/src",
     "../crates/deque/src",
     "../Cargo.toml",
@@ -59,7 +61,7 @@ fn output(program: &str, arguments: &[&str]) -> String {
 
 #[cfg(feature = "tbb")]
 fn tbb() {
-    const SOURCE: &str = "src/fork/tbb/programs.cpp";
+    const SOURCE: &str = "src/workloads/fork/tbb/programs.cpp";
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").file(SOURCE);
     if let Err(error) = build.try_compile("heist_bench_tbb") {

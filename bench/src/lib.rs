@@ -1,101 +1,49 @@
-//! How long the queues and pools of heist and their peers take for the same work.
+//! The workloads on which heist and its peers are measured.
 //!
-//! Every case runs in interleaved rounds, everything that comes out of a queue or a pool is
-//! checked, and the result is a ratio to a peer. `docs/METHODOLOGY.md` says why. The command `heist`
-//! is how people run it.
+//! Every case runs in interleaved rounds, every result is verified, and the outcome is a ratio to a peer.
+//! `docs/METHODOLOGY.md` explains why. The command `heist` runs this library.
+//!
+//! `harness` (a crate of its own) measures and reports. [`workloads`] has the cases, [`peers`] the pools that
+//! several of them share; the workloads for queues are the crate `heist-bench-queues`.
 
-mod cores;
-mod deque;
-mod duel;
-mod fork;
-mod handoff;
-mod histogram;
-mod idle;
-mod ignition;
-mod injector;
-mod item;
-mod json;
-mod latency;
-mod lines;
-mod machine;
-mod measure;
-pub mod metric;
-mod pause;
-mod pipeline;
-mod pools;
-mod random;
-mod range;
-pub mod record;
-mod report;
-mod row;
-mod selection;
-mod sort;
-mod spawn;
-pub mod stats;
-mod strategies;
-mod summary;
-mod target;
-mod threads;
-mod trace_cost;
-mod usage;
+mod bench;
+mod built;
+mod peers;
+mod timeline;
+mod workloads;
 
-pub use measure::{Bench, Step, Watcher};
-pub use selection::{Case, Kind, Selection, UnknownName, cases, missing_feature};
+pub use bench::{Bench, cases, trace};
+pub use built::missing_feature;
+pub use harness::{Case, Kind, Selection, Step, UnknownName, Watcher, metric, record, stats};
+pub use timeline::summarize;
 
-use row::Row;
-
-/// The example of the README, so that it is run.
+/// The example of the README, so that it is tested.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// What the environment must say before the first pool is started: how many workers a global pool has, whether ours
-/// keeps a trace, how deep stacks are.
+/// Sets the environment variables that must be set before the first pool starts: the number of workers of heist's
+/// global pool, whether that pool keeps a trace, and the stack size of threads.
 ///
 /// # Safety
 ///
-/// There is no other thread yet: one might read the environment meanwhile.
+/// No other thread may be running: it might read the environment meanwhile.
 pub unsafe fn set_environment(traced: bool) {
-    // SAFETY: as the caller says.
-    unsafe { pools::set_environment(traced) };
+    // SAFETY: the caller guarantees that there is no other thread.
+    unsafe { peers::set_environment(traced) };
 }
 
-/// What a run panics with where the system refuses what a pool needs: why. No result is wrong then.
+/// What a run panics with if the system refuses what a pool needs: the reason. No result is wrong in that case.
 #[derive(Debug)]
 pub struct Refused(pub String);
 
-/// Is it one of heist's own, by its name?
+/// Returns whether an entry of this name is one of heist's own.
 pub fn is_ours(by: &str) -> bool {
     by.starts_with("heist")
 }
 
-/// Runs our side of a case once more, not measured, in a pool that keeps a trace. `None` if the case has no pool of ours of
-/// which one could ask that.
-pub fn trace(case: &str, by: &str) -> Option<heist::trace::Trace> {
-    let rows = all_rows();
-    let row = rows.iter().find(|row| row.id() == case)?;
-    // A queue has no pool.
-    if row.item.is_some() { None } else { row.entry(by)?.trace() }
-}
-
-/// What the pool of ours that is being measured just now has counted; `None` if there is none. May be called from any thread.
+/// Returns the counters of the heist pool that is being measured; `None` if there is none. May be called from any
+/// thread.
 pub fn live() -> Option<heist::Stats> {
-    pools::live::pool().map(heist::Pool::stats)
-}
-
-fn all_rows() -> Vec<Row> {
-    let mut rows = deque::rows();
-    rows.extend(injector::rows());
-    rows.extend(spawn::rows());
-    rows.extend(latency::rows());
-    rows.extend(idle::rows());
-    rows.extend(strategies::rows());
-    rows.extend(ignition::rows());
-    rows.extend(fork::rows());
-    rows.extend(range::rows());
-    rows.extend(sort::rows());
-    rows.extend(pipeline::rows());
-    rows.extend(duel::rows());
-    rows.extend(trace_cost::rows());
-    rows
+    peers::live::pool().map(heist::Pool::stats)
 }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::terminal;
 use heist::trace::Trace;
-use heist_bench::record::{Record, Traced};
+use heist_bench::record::Record;
 use heist_bench::{Bench, Case, Selection};
 
 use self::budget::{Budget, MAX_ROUNDS};
@@ -132,7 +132,7 @@ fn traces(
         }
         let case = format!("{FAMILY}/{workload}/{workers}");
         let Some(trace) = heist_bench::trace(&case, WORK_STEALING) else { continue };
-        record.traces.push(Traced::of(&trace, &case, WORK_STEALING));
+        record.traces.push(heist_bench::summarize(&trace, &case, WORK_STEALING));
         shown.get_or_insert(trace);
     }
     shown

@@ -1,0 +1,51 @@
+//! How many of many times lie where: buckets of single nanoseconds up to 32, and then three to six per cent wide.
+
+use hdrhistogram::Histogram;
+
+/// One decimal digit, or a little more: enough for a picture.
+const DIGITS: u8 = 1;
+
+/// The upper end of each bucket that holds something, and how many it holds; in nanoseconds.
+pub fn buckets(nanoseconds: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
+    let mut histogram = Histogram::<u64>::new(DIGITS).expect("so many digits are allowed");
+    for time in nanoseconds {
+        histogram.record(time).expect("it grows as it must");
+    }
+    let bucket = |at: hdrhistogram::iterators::IterationValue<u64>| {
+        (at.value_iterated_to(), at.count_since_last_iteration())
+    };
+    histogram.iter_recorded().map(bucket).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_a_bucket() {
+        let found = buckets([0, 7, 7, 1_000_000, 1_010_000, 2_000_000]);
+        let counts: Vec<_> = found.iter().map(|&(_, count)| count).collect();
+        assert_eq!(counts, [1, 2, 2, 1]);
+        assert_eq!((found[0].0, found[1].0), (0, 7));
+        assert!((1_010_000..1_100_000).contains(&found[2].0), "{found:?}");
+    }
+
+    /// As the page says.
+    #[test]
+    fn a_bucket_is_three_to_six_per_cent_wide() {
+        for time in (1..32).chain((32..100_000).step_by(7)) {
+            let end = buckets([time])[0].0;
+            assert!(end >= time, "{time}: {end}");
+            // The next time is in the next bucket.
+            let wide = buckets([end + 1])[0].0 - end;
+            let part = wide as f64 / end as f64;
+            assert!(wide == 1 || (0.031..0.0646).contains(&part), "{time}: {wide}");
+            assert!(time >= 32 || end == time, "{time}: {end}");
+        }
+    }
+
+    #[test]
+    fn nothing_fills_no_bucket() {
+        assert_eq!(buckets([]), []);
+    }
+}

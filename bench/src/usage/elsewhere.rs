@@ -1,7 +1,0 @@
-//! Systems that we do not ask.
-
-use super::Usage;
-
-pub(crate) fn look() -> Usage {
-    Usage::default()
-}

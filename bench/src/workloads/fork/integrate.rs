@@ -1,0 +1,127 @@
+//! An integral by halving intervals until that changes nothing: a join for every halving.
+
+use std::hint::black_box;
+use std::sync::LazyLock;
+
+use harness::metric;
+use harness::row::Row;
+
+use super::{Case, Fork, Program};
+
+/// From zero.
+const END: f64 = if cfg!(test) { 10.0 } else { 10_000.0 };
+
+/// An interval is done when halving it changes its area by no more than this.
+const TOLERANCE: f64 = 1e-3;
+
+const AREA: Case<Area> = Case {
+    workload: "integrate",
+    name: "",
+    title: "x³ + x",
+    metric: &metric::JOIN,
+    program: Area,
+    limits: &[],
+    efficiency: None,
+};
+
+pub(super) fn rows() -> Vec<Row> {
+    AREA.rows()
+}
+
+/// What the sequential program finds. Areas are added in the same order by all, so all find the same,
+/// to the last bit.
+static FOUND: LazyLock<(f64, u64)> = LazyLock::new(|| {
+    let mut joins = 0;
+    (counted(Interval::new(0.0, END), &mut joins), joins)
+});
+
+#[derive(Clone, Copy)]
+struct Area;
+
+impl Program for Area {
+    type Input = ();
+
+    fn input(self) {}
+
+    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
+        area::<F>(hand, Interval::new(0.0, black_box(END))).to_bits()
+    }
+
+    fn check(self, by: &str, (): &(), found: u64) {
+        assert_eq!(f64::from_bits(found), FOUND.0, "{by}: that is not the sequential area");
+    }
+
+    fn operations(self) -> u64 {
+        FOUND.1
+    }
+}
+
+fn height(x: f64) -> f64 {
+    (x * x + 1.0) * x
+}
+
+/// With the heights at its ends, which are not computed twice, and the trapezium between them.
+#[derive(Clone, Copy)]
+struct Interval {
+    from: f64,
+    to: f64,
+    left: f64,
+    right: f64,
+    area: f64,
+}
+
+impl Interval {
+    fn new(from: f64, to: f64) -> Self {
+        Self::between(from, to, height(from), height(to))
+    }
+
+    #[inline(always)]
+    fn between(from: f64, to: f64, left: f64, right: f64) -> Self {
+        Self { from, to, left, right, area: (left + right) * (to - from) * 0.5 }
+    }
+
+    #[inline(always)]
+    fn halves(self) -> (Self, Self) {
+        let middle = self.from + (self.to - self.from) * 0.5;
+        let height = height(middle);
+        let left = Self::between(self.from, middle, self.left, height);
+        (left, Self::between(middle, self.to, height, self.right))
+    }
+
+    /// What the halves make of it, if that is good enough.
+    #[inline(always)]
+    fn done(self, (left, right): (Self, Self)) -> Option<f64> {
+        let area = left.area + right.area;
+        ((area - self.area).abs() <= TOLERANCE).then_some(area)
+    }
+}
+
+fn area<F: Fork>(hand: &mut F::Hand<'_>, interval: Interval) -> f64 {
+    let (left, right) = interval.halves();
+    if let Some(area) = interval.done((left, right)) {
+        return area;
+    }
+    let (a, b) =
+        F::join(hand, move |hand| area::<F>(hand, left), move |hand| area::<F>(hand, right));
+    a + b
+}
+
+/// The same, counting what would be joins.
+fn counted(interval: Interval, joins: &mut u64) -> f64 {
+    let (left, right) = interval.halves();
+    interval.done((left, right)).unwrap_or_else(|| {
+        *joins += 1;
+        counted(left, joins) + counted(right, joins)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_area_is_that_of_the_formula() {
+        let formula = END.powi(4) / 4.0 + END.powi(2) / 2.0;
+        assert!((FOUND.0 - formula).abs() < formula * 1e-4, "{} {formula}", FOUND.0);
+    }
+}

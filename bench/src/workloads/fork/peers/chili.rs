@@ -1,0 +1,56 @@
+//! chili. The thread that opens a scope is one of its workers; while a scope is open, a thread of its
+//! own beats.
+
+use std::num::NonZero;
+
+use chili::{Config, Scope, ThreadPool};
+
+use crate::peers::kept;
+use crate::workloads::fork::Fork;
+
+pub(crate) struct Chili;
+
+impl Fork for Chili {
+    const NAME: &'static str = "chili";
+
+    type Pool = ThreadPool;
+    type Hand<'h> = Scope<'h>;
+
+    fn pool(workers: usize) -> &'static ThreadPool {
+        kept::keep(Self::NAME, workers, || {
+            let config = Config { thread_count: NonZero::new(workers), ..Config::default() };
+            Box::leak(Box::new(ThreadPool::with_config(config)))
+        })
+    }
+
+    fn run<R: Send>(pool: &ThreadPool, f: impl FnOnce(&mut Scope<'_>) -> R + Send) -> R {
+        f(&mut pool.scope())
+    }
+
+    fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
+        fib(scope, n)
+    }
+
+    /// The second closure runs at once, and the first is the one that another thread may take: the
+    /// other way round than rayon and heist have it. Its documentation does not say which; a
+    /// program that asks for both orders has a case for each.
+    #[inline(always)]
+    fn join<A, B, RA, RB>(scope: &mut Scope<'_>, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(&mut Scope<'_>) -> RA + Send,
+        B: FnOnce(&mut Scope<'_>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        scope.join(a, b)
+    }
+}
+
+/// See [`Fork::fib`].
+fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = scope.join(move |scope| fib(scope, n - 1), move |scope| fib(scope, n - 2));
+    a + b
+}

@@ -1,0 +1,77 @@
+//! The idle workload: what a pool takes of the processor while it has nothing to do.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use harness::metric;
+use harness::row::{Row, Sample, nanoseconds};
+use harness::target::{Target, Than};
+use harness::usage;
+
+use crate::peers::board::Lap;
+use crate::peers::shape::{self, Shape};
+use crate::peers::{Pool, condvar, heist, kept, rayon};
+#[cfg(feature = "peers")]
+use crate::peers::{channel, threadpool, tokio};
+
+const WORKERS: usize = 2;
+
+/// Tasks that the pool has run just before.
+const BURST: u64 = if cfg!(test) { 100 } else { 10_000 };
+
+/// Between the end of the burst and the begin of the measurement: what is still busy then was not
+/// just about to fall asleep.
+const GRACE: Duration = Duration::from_millis(5);
+
+/// How long we watch.
+const WATCH: Duration = Duration::from_millis(if cfg!(test) { 5 } else { 1_000 });
+
+/// Milliseconds in a second, at most.
+const LIMIT: f64 = 0.15;
+
+/// Nothing where the system does not say what we use.
+pub(crate) fn rows() -> Vec<Row> {
+    if !usage::KNOWN {
+        return Vec::new();
+    }
+    let title = "a second after a burst".into();
+    let mut row = Row::of_pools("idle", "after-burst".into(), title, vec![&metric::CPU]);
+    enter::<heist::Stealing>(&mut row);
+    enter::<heist::Locked>(&mut row);
+    enter::<heist::Global>(&mut row);
+    enter::<rayon::ThreadPool>(&mut row);
+    #[cfg(feature = "peers")]
+    {
+        enter::<tokio::Runtime>(&mut row);
+        enter::<threadpool::ThreadPool>(&mut row);
+        enter::<channel::Workers>(&mut row);
+    }
+    enter::<condvar::Workers>(&mut row);
+    // What this program takes by itself: the pools that are kept are asleep, or this shows it.
+    row.enter("no pool", watch);
+    row.targets = vec![Target {
+        of: heist::Stealing::NAME,
+        metric: &metric::CPU,
+        than: Than::Nothing,
+        at_most: LIMIT,
+    }];
+    vec![row]
+}
+
+fn enter<P: Pool>(row: &mut Row) {
+    row.enter(P::NAME, || {
+        let pool = kept::pool::<P>(WORKERS);
+        let lap = Lap::begin();
+        shape::start::<P, BURST>(pool, Shape::Outside);
+        lap.wait(P::NAME, BURST);
+        watch()
+    });
+}
+
+fn watch() -> Sample {
+    thread::sleep(GRACE);
+    let (start, before) = (Instant::now(), usage::look());
+    thread::sleep(WATCH);
+    let used = usage::look() - before;
+    Sample::of([nanoseconds(used.cpu) / start.elapsed().as_secs_f64()])
+}

@@ -1,0 +1,49 @@
+//! The trace workload: what it costs to keep a trace.
+
+use harness::metric;
+use harness::row::{Row, Sample};
+use harness::target::{Target, Than};
+
+use crate::peers::Pool;
+use crate::peers::heist::{Heist, Traced, WorkStealing};
+use crate::workloads::duel;
+use crate::workloads::fork::{Ours, fib};
+
+const WORKERS: usize = 2;
+
+const TRACED: &str = Heist::<Traced>::NAME;
+const UNTRACED: &str = "untraced";
+
+/// What a trace may cost at the most, of the time without. A join leaves no trace: of that it costs nothing, but for what is left of noise.
+const LIMIT: f64 = 1.25;
+
+pub(crate) fn rows() -> Vec<Row> {
+    vec![
+        row("fib", "a Fibonacci number, a join at every call", |keeps| match keeps {
+            Keeps::Nothing => fib::measure::<Ours<WorkStealing>>(WORKERS),
+            Keeps::Trace => fib::measure::<Ours<Traced>>(WORKERS),
+        }),
+        row("tasks-1us", "tasks of 1 µs from outside", |keeps| match keeps {
+            Keeps::Nothing => duel::uniform::<Heist<WorkStealing>>(WORKERS),
+            Keeps::Trace => duel::uniform::<Heist<Traced>>(WORKERS),
+        }),
+    ]
+}
+
+/// What the pool of an entry keeps.
+#[derive(Clone, Copy)]
+enum Keeps {
+    Nothing,
+    Trace,
+}
+
+fn row(case: &str, title: &str, measure: fn(Keeps) -> Sample) -> Row {
+    let mut row = Row::of_pools("trace", case.into(), title.into(), vec![&metric::TIME]);
+    row.references = vec![UNTRACED];
+    row.workers = Some(WORKERS);
+    row.enter(TRACED, move || measure(Keeps::Trace));
+    row.enter(UNTRACED, move || measure(Keeps::Nothing));
+    let than = Than::Entry(UNTRACED);
+    row.targets = vec![Target { of: TRACED, metric: &metric::TIME, than, at_most: LIMIT }];
+    row
+}
