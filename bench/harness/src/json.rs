@@ -147,6 +147,7 @@ mod tests {
         let record = Record {
             version: Some(2),
             arguments: vec!["bench".into(), "a \"b\" \\ c\n".into()],
+            script: Some("run.sh".into()),
             by_cargo: true,
             machine: Machine { cpu: "µ".into(), cores: 2, ..Machine::default() },
             commit: "abc".into(),
@@ -160,6 +161,7 @@ mod tests {
                 item: Some("u64".into()),
                 workers: Some(2),
                 sequential: true,
+                runs: vec![vec![1.0, 1.25, 9.0]],
                 values: [("nanoseconds".into(), vec![1.25])].into(),
                 ..Series::default()
             }],

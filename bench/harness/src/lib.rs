@@ -4,6 +4,7 @@
 //! [`Record`](record::Record) is what is written to a file; [`report`] makes tables. `docs/METHODOLOGY.md`
 //! explains why measurements are taken in this way.
 
+pub mod board;
 pub mod cores;
 mod handoff;
 pub mod histogram;

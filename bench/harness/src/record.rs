@@ -16,6 +16,9 @@ pub struct Record {
     pub version: Option<u64>,
     /// What was typed after the program's name; of absolute paths, the name of the file.
     pub arguments: Vec<String>,
+    /// The script that started the program, if it was not the command `heist`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<String>,
     /// Cargo has started the program, so that it need not be installed. Older files do not say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_cargo: bool,

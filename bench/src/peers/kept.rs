@@ -6,7 +6,8 @@
 use std::any::Any;
 use std::sync::Mutex;
 
-use super::board::Lap;
+use harness::board::Lap;
+
 use super::shape::{self, Shape};
 use super::{Pool, live, traced};
 

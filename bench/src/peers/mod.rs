@@ -1,6 +1,5 @@
 //! The pools: what one must do to take part in a workload, and how long one lives.
 
-pub(crate) mod board;
 #[cfg(feature = "peers")]
 pub(crate) mod channel;
 pub(crate) mod condvar;

@@ -1,7 +1,8 @@
 //! Where a number of small tasks come from.
 
+use harness::board::Board;
+
 use super::Pool;
-use super::board::Board;
 
 /// Tasks are numbered from 0, and each says its number to the board.
 #[derive(Clone, Copy)]

@@ -8,7 +8,8 @@ use harness::row::{Row, Sample, nanoseconds};
 use harness::target::{Target, Than};
 use harness::usage;
 
-use crate::peers::board::Lap;
+use harness::board::Lap;
+
 use crate::peers::shape::{self, Shape};
 use crate::peers::{Pool, condvar, heist, kept, rayon};
 #[cfg(feature = "peers")]

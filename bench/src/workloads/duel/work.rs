@@ -4,7 +4,8 @@ use harness::pause::Pause;
 use harness::random::mix;
 use harness::row::Sample;
 
-use crate::peers::board::{Board, Lap};
+use harness::board::{Board, Lap};
+
 use crate::peers::{Pool, kept};
 
 /// Tasks of each kind of work.

@@ -6,12 +6,12 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
+use harness::board::{Board, Lap};
 use harness::metric;
 use harness::pause::Pause;
 use harness::row::{Row, Sample, nanoseconds};
 use lamps::Lamps;
 
-use crate::peers::board::{Board, Lap};
 use crate::peers::{self, Pool, heist, kept, rayon};
 
 const WORKERS: [usize; 4] = [2, 4, 8, 24];

@@ -4,7 +4,8 @@ use harness::metric;
 use harness::row::{Row, Sample};
 use harness::target::{Target, Than};
 
-use crate::peers::board::Lap;
+use harness::board::Lap;
+
 use crate::peers::shape::{self, Shape};
 use crate::peers::{self, PEERS, Pool, heist, kept, rayon};
 #[cfg(feature = "peers")]

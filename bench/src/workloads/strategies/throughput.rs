@@ -2,8 +2,9 @@
 
 use harness::row::{Sample, nanoseconds};
 
+use harness::board::Lap;
+
 use super::Counts;
-use crate::peers::board::Lap;
 use crate::peers::heist::{Choice, Heist};
 use crate::peers::shape::{self, Shape};
 use crate::peers::{Pool, kept};
