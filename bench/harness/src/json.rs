@@ -181,6 +181,8 @@ mod tests {
             include_str!("../../record/duel.json"),
             include_str!("../../record/fork.json"),
             include_str!("../../record/pool.json"),
+            include_str!("../../record/rayon.json"),
+            include_str!("../../record/trace-off.json"),
         ] {
             let record: Record = serde_json::from_str(recorded).unwrap();
             assert!(text(&record) == recorded);
@@ -195,6 +197,8 @@ mod tests {
             (include_str!("../../record/pool.json"), "spawn", "heist"),
             (include_str!("../../record/deque.json"), "deque", "crossbeam"),
             (include_str!("../../record/pipeline.json"), "pipeline", "heist-pull"),
+            (include_str!("../../record/rayon.json"), "rayon", "stock"),
+            (include_str!("../../record/trace-off.json"), "revisions", "before"),
         ];
         for (text, workload, by) in files {
             let record: Record = serde_json::from_str(text).unwrap();

@@ -29,8 +29,21 @@ pub enum Better {
 }
 
 /// All metrics, each key once. Cases that define an operation more exactly have titles of their own.
-const ALL: [&Metric; 11] =
-    [&TIME, &STEALS, &P50, &P99, &CPU, &SWITCHES, &CONTENTION, &WAKE_UPS, &IGNITION, &TOTAL, &LIT];
+const ALL: [&Metric; 13] = [
+    &TIME,
+    &STEALS,
+    &P50,
+    &P99,
+    &CPU,
+    &SWITCHES,
+    &CONTENTION,
+    &WAKE_UPS,
+    &IGNITION,
+    &TOTAL,
+    &LIT,
+    &PROCESS_CPU,
+    &PROCESS_SWITCHES,
+];
 
 /// Returns the metric with this name in the JSON.
 pub fn named(key: &str) -> Option<&'static Metric> {
@@ -187,6 +200,28 @@ pub const LIT: Metric = Metric {
     key: "workers_lit",
     title: "workers that ran something",
     better: Better::More,
+    unit: 1.0,
+    digits: (0, 0),
+    spread: false,
+    ratio: None,
+};
+
+/// The processor time of a process that measures one case.
+pub const PROCESS_CPU: Metric = Metric {
+    key: "cpu_milliseconds",
+    title: "ms of processor time of the process",
+    better: Better::Less,
+    unit: 1.0,
+    digits: (0, 3),
+    spread: false,
+    ratio: None,
+};
+
+/// The context switches of a process that measures one case.
+pub const PROCESS_SWITCHES: Metric = Metric {
+    key: "switches",
+    title: "context switches of the process",
+    better: Better::Less,
     unit: 1.0,
     digits: (0, 0),
     spread: false,

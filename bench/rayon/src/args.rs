@@ -1,241 +1,121 @@
-//! What the command line asks for.
+//! The command line.
 
-use std::ffi::OsString;
-use std::fmt;
+use std::num::NonZero;
 use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
 
 /// An odd number, so that the median is a round that happened. A guess.
 const ROUNDS: usize = 11;
 
-/// What the machines have that this is measured on.
-const THREADS: usize = 2;
-
 /// How long a process measures: a round of all cases takes some 15 seconds.
 const MILLIS: u64 = 100;
 
-/// Enough for a few runs of the longest case.
+/// The same for a check: enough for a few runs of the longest case.
 const CHECK_MILLIS: u64 = 10;
 
-pub(crate) const HELP: &str = "\
-The same programs on rayon with its own rayon-core (stock) and with heist's (heist).
+/// The same programs on rayon with its own rayon-core (stock) and with heist's (heist)
+#[derive(Debug, Parser)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
 
-    compare --stock PROGRAM --heist PROGRAM [OPTIONS]
-        Runs every case with both, in interleaved rounds, and prints the ratios.
-
-        --case TEXT     only cases with TEXT in their name; may be given again for more
-        --rounds N      run every case N times with each (default 11)
-        --threads N     in a pool of N threads (default 2)
-        --millis N      so long in a process (default 100)
-        --json FILE     keep every sample, with the machine and the command, in FILE
-        --check         one short round, only to verify the results
-
-    run CASE [--threads N] [--millis N]
-        Measures one case on what this program was built with. Prints a line of JSON.
-
-    list
-        Shows the names of the cases, their targets, and what they are.
-";
-
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Help,
-    List,
-    Run(Run),
+    /// Run every case with both programs, in interleaved rounds, and print the ratios
     Compare(Compare),
+    /// Measure one case on the rayon-core that this program was built with, and print a line of JSON
+    Run(Run),
+    /// Print the names of the cases, their targets and what they are
+    List,
+    /// Print which rayon-core this program was built with
+    Built,
 }
 
-/// One case in this process.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Run {
+    /// The name of the case; `list` prints all names
     pub(crate) case: String,
-    /// At least one.
-    pub(crate) threads: usize,
-    /// At least one.
+    /// The number of threads of the pool
+    #[arg(long, default_value = "2")]
+    pub(crate) threads: NonZero<usize>,
+    /// How long to measure, in milliseconds
+    #[arg(long, default_value_t = MILLIS)]
     pub(crate) millis: u64,
 }
 
-/// Both programs in turn.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
+    /// The program that was built with rayon's own rayon-core; run.sh gives it
+    #[arg(long, value_name = "PROGRAM")]
     pub(crate) stock: PathBuf,
+    /// The program that was built with heist's rayon-core; run.sh gives it
+    #[arg(long, value_name = "PROGRAM")]
     pub(crate) heist: PathBuf,
-    /// Empty: every case.
+    /// Only the cases that this name matches; may be given several times
+    #[arg(long = "case", value_name = "NAME")]
     pub(crate) cases: Vec<String>,
-    /// At least one.
-    pub(crate) rounds: usize,
-    pub(crate) threads: usize,
-    pub(crate) millis: u64,
+    /// How often every case runs with each program [default: 11, with --check 1]
+    #[arg(long, value_name = "N")]
+    rounds: Option<NonZero<usize>>,
+    /// The number of threads of the pool
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub(crate) threads: NonZero<usize>,
+    /// How long a process measures, in milliseconds [default: 100, with --check 10]
+    #[arg(long, value_name = "N")]
+    millis: Option<u64>,
+    /// Write every sample, with the machine and the command, to this file
+    #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Run one short round that only verifies the results
+    #[arg(long)]
     pub(crate) check: bool,
 }
 
 impl Compare {
-    /// Was the case of this name asked for?
-    pub(crate) fn selects(&self, id: &str) -> bool {
-        self.cases.is_empty() || self.cases.iter().any(|part| id.contains(part.as_str()))
-    }
-}
-
-/// A command line that makes no sense, and what to write instead.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum UsageError {
-    /// An option that takes a value, or the command that takes a case, came last.
-    MissingValue(String),
-    /// The option is not there at all.
-    MissingOption(&'static str),
-    /// What an option takes is a number.
-    BadNumber(String, OsString),
-    Unknown(OsString),
-}
-
-impl fmt::Display for UsageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingValue(option) => write!(f, "{option} needs a value after it; see --help"),
-            Self::MissingOption(option) => {
-                write!(f, "{option} is needed; bench/rayon/run.sh gives it")
-            }
-            Self::BadNumber(option, text) => {
-                write!(f, "{option} takes a number from 1 up, not {}", text.display())
-            }
-            Self::Unknown(text) => write!(f, "{} has no meaning here; see --help", text.display()),
-        }
-    }
-}
-
-/// Reads the arguments that follow the program's name.
-pub(crate) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
-    let mut rest = Rest(args.into_iter());
-    let Some(command) = rest.0.next() else {
-        return Ok(Command::Help);
-    };
-    match command.to_str() {
-        Some("--help" | "-h" | "help") => Ok(Command::Help),
-        Some("list") => Ok(Command::List),
-        Some("run") => run(rest).map(Command::Run),
-        Some("compare") => compare(rest).map(Command::Compare),
-        _ => Err(UsageError::Unknown(command)),
-    }
-}
-
-fn run(mut rest: Rest<impl Iterator<Item = OsString>>) -> Result<Run, UsageError> {
-    let case = rest.text("run")?;
-    let mut run = Run { case, threads: THREADS, millis: MILLIS };
-    while let Some(option) = rest.0.next() {
-        match option.to_str() {
-            Some(name @ "--threads") => run.threads = rest.number(name)? as usize,
-            Some(name @ "--millis") => run.millis = rest.number(name)?,
-            _ => return Err(UsageError::Unknown(option)),
-        }
-    }
-    Ok(run)
-}
-
-fn compare(mut rest: Rest<impl Iterator<Item = OsString>>) -> Result<Compare, UsageError> {
-    let (mut stock, mut heist, mut cases, mut json, mut check) = (None, None, vec![], None, false);
-    let (mut rounds, mut threads, mut millis) = (None, THREADS, None);
-    while let Some(option) = rest.0.next() {
-        match option.to_str() {
-            Some(name @ "--stock") => stock = Some(rest.value(name)?.into()),
-            Some(name @ "--heist") => heist = Some(rest.value(name)?.into()),
-            Some(name @ "--case") => cases.push(rest.text(name)?),
-            Some(name @ "--rounds") => rounds = Some(rest.number(name)? as usize),
-            Some(name @ "--threads") => threads = rest.number(name)? as usize,
-            Some(name @ "--millis") => millis = Some(rest.number(name)?),
-            Some(name @ "--json") => json = Some(rest.value(name)?.into()),
-            Some("--check") => check = true,
-            _ => return Err(UsageError::Unknown(option)),
-        }
-    }
-    Ok(Compare {
-        stock: stock.ok_or(UsageError::MissingOption("--stock"))?,
-        heist: heist.ok_or(UsageError::MissingOption("--heist"))?,
-        cases,
-        rounds: rounds.unwrap_or(if check { 1 } else { ROUNDS }),
-        threads,
-        millis: millis.unwrap_or(if check { CHECK_MILLIS } else { MILLIS }),
-        json,
-        check,
-    })
-}
-
-/// The arguments that have not been read.
-struct Rest<I>(I);
-
-impl<I: Iterator<Item = OsString>> Rest<I> {
-    fn value(&mut self, option: &str) -> Result<OsString, UsageError> {
-        self.0.next().ok_or_else(|| UsageError::MissingValue(option.into()))
+    pub(crate) fn rounds(&self) -> usize {
+        let default = if self.check { 1 } else { ROUNDS };
+        self.rounds.map_or(default, NonZero::get)
     }
 
-    fn text(&mut self, option: &str) -> Result<String, UsageError> {
-        self.value(option)?.into_string().map_err(UsageError::Unknown)
-    }
-
-    fn number(&mut self, option: &str) -> Result<u64, UsageError> {
-        let text = self.value(option)?;
-        match text.to_str().map(str::parse) {
-            Some(Ok(number)) if number > 0 => Ok(number),
-            _ => Err(UsageError::BadNumber(option.into(), text)),
-        }
+    pub(crate) fn millis(&self) -> u64 {
+        self.millis.unwrap_or(if self.check { CHECK_MILLIS } else { MILLIS })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
-    fn of(line: &str) -> Result<Command, UsageError> {
-        parse(line.split_whitespace().map(OsString::from))
-    }
-
     fn compared(line: &str) -> Compare {
-        match of(line) {
+        match Args::try_parse_from(line.split_whitespace()).map(|args| args.command) {
             Ok(Command::Compare(args)) => args,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     #[test]
-    fn nothing_shows_the_help() {
-        assert_eq!(of(""), Ok(Command::Help));
-        assert_eq!(of("--help"), Ok(Command::Help));
-        assert_eq!(of("list"), Ok(Command::List));
-    }
-
-    #[test]
-    fn a_worker_has_a_case() {
-        let expected = Run { case: "fib".into(), threads: 3, millis: MILLIS };
-        assert_eq!(of("run fib --threads 3"), Ok(Command::Run(expected)));
-        assert!(of("run").is_err());
+    fn the_definition_is_consistent() {
+        Args::command().debug_assert();
     }
 
     #[test]
     fn a_check_is_short() {
-        let args = compared("compare --stock a --heist b --check");
-        assert_eq!((args.rounds, args.millis), (1, CHECK_MILLIS));
-        let args = compared("compare --stock a --heist b --check --rounds 3");
-        assert_eq!((args.rounds, args.check), (3, true));
+        let args = compared("program compare --stock a --heist b --check");
+        assert_eq!((args.rounds(), args.millis()), (1, CHECK_MILLIS));
+        let args = compared("program compare --stock a --heist b --check --rounds 3");
+        assert_eq!((args.rounds(), args.check), (3, true));
     }
 
     #[test]
-    fn a_case_is_any_of_the_texts() {
-        let args = compared("compare --stock a --heist b --case sum/ --case fib");
-        assert!(args.selects("sum/outside/1e3"));
-        assert!(args.selects("fib"));
-        assert!(!args.selects("sort/stable"));
-    }
-
-    #[test]
-    fn errors_say_what_to_do() {
-        for (line, advice) in [
-            ("compare --stock a", "--heist is needed"),
-            ("compare --stock a --heist b --rounds 0", "takes a number from 1 up"),
-            ("compare --stock", "needs a value"),
-            ("run fib --rounds 2", "--rounds has no meaning here"),
-            ("fib", "fib has no meaning here; see --help"),
-        ] {
-            let message = of(line).unwrap_err().to_string();
-            assert!(message.contains(advice), "{line}: {message}");
+    fn no_rounds_and_no_threads_are_errors() {
+        for line in ["--rounds 0", "--threads 0", "--rounds x"] {
+            let line = format!("program compare --stock a --heist b {line}");
+            assert!(Args::try_parse_from(line.split_whitespace()).is_err(), "{line}");
         }
     }
 }

@@ -1,36 +1,26 @@
-//! The same programs on rayon as it comes and on rayon with heist in the place of rayon-core.
+//! The same programs on rayon's own rayon-core (`stock`) and on heist's (`heist`).
 //!
-//! Built twice, once with each. `run` measures one case on what this program was built with;
-//! `compare` runs both programs in interleaved rounds.
+//! This program is built twice, once with each. `run` measures one case on the rayon-core that the program was built
+//! with; `compare` runs both programs in interleaved rounds, with the harness of `heist bench`.
 
 mod args;
 mod built;
 mod cases;
 mod compare;
-mod json;
-mod machine;
 mod worker;
-
-#[path = "../../src/random.rs"]
-mod random;
-#[path = "../../src/stats.rs"]
-#[allow(dead_code, unreachable_pub, reason = "of a library whose others use all of it")]
-mod stats;
-#[path = "../../src/usage/mod.rs"]
-mod usage;
 
 use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Args, Command};
+use clap::Parser;
 
 fn main() -> ExitCode {
-    let outcome = match args::parse(std::env::args_os().skip(1)) {
-        Ok(Command::Help) => print(args::HELP),
-        Ok(Command::List) => print(&cases::list()),
-        Ok(Command::Run(args)) => worker::run(&args).and_then(|line| print(&line)),
-        Ok(Command::Compare(args)) => compare::run(&args).and_then(|text| print(&text)),
-        Err(error) => Err(error.to_string()),
+    let outcome = match Args::parse().command {
+        Command::List => print(&cases::list()),
+        Command::Built => print(&format!("{}\n", built::rayon_core())),
+        Command::Run(args) => worker::run(&args).and_then(|line| print(&line)),
+        Command::Compare(args) => compare::run(&args).and_then(|text| print(&text)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -41,7 +31,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// To stdout; whoever closes it early has seen enough.
+/// Writes to stdout. A reader that closes the pipe early is not an error.
 fn print(text: &str) -> Result<(), String> {
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

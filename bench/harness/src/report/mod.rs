@@ -44,7 +44,12 @@ fn write(out: &mut String, record: &Record, rows: &[Row]) -> fmt::Result {
     targets::summary(out, rows)
 }
 
-fn head(out: &mut String, record: &Record) -> fmt::Result {
+/// Writes the machine, the build and the number of rounds as a list.
+///
+/// # Errors
+///
+/// Those of the writer.
+pub fn head(out: &mut String, record: &Record) -> fmt::Result {
     let machine = &record.machine;
     let known = |text: &str| match text {
         "" => "unknown".to_owned(),

@@ -7,7 +7,7 @@ use rayon::join;
 use rayon::prelude::*;
 
 use super::{Case, Run, batch, timed};
-use crate::random::numbers;
+use harness::random::numbers;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![
@@ -87,7 +87,7 @@ fn nbody() -> Run {
         let mut bodies = start.clone();
         let ((), time) = timed(|| (0..STEPS).for_each(|_| bodies.step()));
         // Also the rounding is the same: each body is computed in the same order.
-        assert!(bodies == expected, "a wrong result");
+        assert!(bodies == expected, "wrong result");
         time
     })
 }
@@ -183,7 +183,7 @@ fn matmul() -> Run {
     Box::new(move || {
         out.fill(0.0);
         let ((), time) = timed(|| multiply(black_box(&left), black_box(&right), &mut out));
-        assert!(out == expected, "a wrong result");
+        assert!(out == expected, "wrong result");
         time
     })
 }

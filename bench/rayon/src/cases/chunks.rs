@@ -6,7 +6,7 @@ use std::hint::black_box;
 use rayon::prelude::*;
 
 use super::{Case, Run, batch, chain, timed};
-use crate::random::{mix, numbers};
+use harness::random::{mix, numbers};
 
 const MILLION: usize = 1_000_000;
 
@@ -34,7 +34,7 @@ fn collect() -> Run {
         let end = black_box(MILLION as u64);
         let collect = || (0..end).into_par_iter().map(mix).collect::<Vec<_>>();
         let (found, time) = timed(collect);
-        assert!(found == expected, "a wrong result");
+        assert!(found == expected, "wrong result");
         time
     })
 }
@@ -70,7 +70,7 @@ fn flat() -> Run {
             }
         };
         let ((), time) = timed(loops);
-        assert!(data == expected, "a wrong result");
+        assert!(data == expected, "wrong result");
         time / f64::from(COUNT)
     })
 }

@@ -28,7 +28,7 @@ fn hot(plan: &Plan) -> Run {
     Box::new(move || {
         let calls = || {
             for call in 0..COUNT {
-                assert_eq!(pool.install(|| black_box(call)), call, "a wrong result");
+                assert_eq!(pool.install(|| black_box(call)), call, "wrong result");
             }
         };
         timed(calls).1 / f64::from(COUNT)
@@ -42,7 +42,7 @@ fn cold(plan: &Plan) -> Run {
         thread::sleep(PAUSE);
         call += 1;
         let (found, time) = timed(|| pool.install(|| black_box(call)));
-        assert_eq!(found, call, "a wrong result");
+        assert_eq!(found, call, "wrong result");
         time
     })
 }

@@ -1,4 +1,4 @@
-//! What is measured, and what we want to see.
+//! The cases and their targets.
 
 mod apps;
 mod chunks;
@@ -13,15 +13,16 @@ mod sum;
 use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
-use crate::random::mix;
+use harness::metric::{self, Metric};
+use harness::random::mix;
 
-/// A run: verifies what comes out, and returns the nanoseconds that it took.
+/// A run: verifies the result, and returns the nanoseconds that it took.
 pub(crate) type Run = Box<dyn FnMut() -> f64 + Send>;
 
-/// What a case may want to know.
+/// What a case needs to know to prepare its runs.
 pub(crate) struct Plan {
     pub(crate) threads: usize,
-    /// How long the whole measurement takes, about.
+    /// About how long the whole measurement takes.
     pub(crate) time: Duration,
 }
 
@@ -29,65 +30,48 @@ pub(crate) struct Case {
     pub(crate) id: &'static str,
     pub(crate) title: String,
     pub(crate) place: Place,
-    pub(crate) unit: Unit,
+    /// What a run returns.
+    pub(crate) metric: &'static Metric,
     pub(crate) goal: Goal,
-    /// Called on the main thread, unmeasured.
+    /// Prepares the runs. Called on the main thread, unmeasured.
     pub(crate) prepare: fn(&Plan) -> Run,
 }
 
-/// Who calls the runs.
+/// Which thread calls the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The main thread.
     Outside,
-    /// A worker of the pool, which runs all of them in one go.
+    /// A worker of the pool, which runs all of them without leaving the pool.
     Inside,
 }
 
-/// What a run returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unit {
-    Nanoseconds,
-    /// In a second. Of these there is one run, without any before it.
-    CpuMillis,
-}
-
-impl Unit {
-    /// Its name in the JSON.
-    pub(crate) fn key(self) -> &'static str {
-        match self {
-            Self::Nanoseconds => "nanoseconds",
-            Self::CpuMillis => "cpu_milliseconds_per_second",
-        }
-    }
-}
-
-/// An upper limit, fixed before the run.
+/// An upper limit that was fixed before the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
-    /// Of the median of the rounds' ratios.
+    /// A limit of the median of the rounds' ratios.
     Ratio(f64),
-    /// Of the median: that of the other and this much more.
+    /// A limit of the median: that of the other program plus this value.
     Floor(f64),
 }
 
-/// Where there is nothing to win, there is nothing to lose.
+/// The limit of cases in which nothing can be gained: they must not be slower.
 const NO_WORSE: f64 = 1.05;
 
-/// What a join costs is all that is measured.
+/// The limit of cases that measure only the cost of a join.
 const CHEAP_JOINS: f64 = 0.4;
 
-/// A call from outside.
+/// The limit of calls from outside the pool.
 const SOONER: f64 = 0.9;
 
-/// Of the geometric mean of the ratios of all cases that have one.
+/// The limit of the geometric mean of the ratios of all cases that measure a time.
 pub(crate) const MEAN: f64 = 0.8;
 
 impl Case {
     fn outside(id: &'static str, title: impl Into<String>, prepare: fn(&Plan) -> Run) -> Self {
         let goal = Goal::Ratio(NO_WORSE);
-        let (place, unit) = (Place::Outside, Unit::Nanoseconds);
-        Self { id, title: title.into(), place, unit, goal, prepare }
+        let (place, metric) = (Place::Outside, &metric::TIME);
+        Self { id, title: title.into(), place, metric, goal, prepare }
     }
 
     fn inside(id: &'static str, title: impl Into<String>, prepare: fn(&Plan) -> Run) -> Self {
@@ -99,7 +83,7 @@ impl Case {
     }
 }
 
-/// Every case, in the order of the tables.
+/// Returns every case, in the order of the tables.
 pub(crate) fn all() -> Vec<Case> {
     let groups = [
         sum::cases(),
@@ -115,39 +99,39 @@ pub(crate) fn all() -> Vec<Case> {
     groups.into_iter().flatten().collect()
 }
 
-/// The names of the cases, their targets, and what they are.
+/// Returns the names of the cases, their targets, and what they are.
 pub(crate) fn list() -> String {
     let line = |case: Case| {
         let goal = match case.goal {
             Goal::Ratio(ratio) => format!("{ratio:.2}"),
-            Goal::Floor(floor) => format!("+{floor:.2}"),
+            Goal::Floor(floor) => format!("+{:.2}", floor / metric::CPU.unit),
         };
         format!("{:<20} {goal:>5}  {}\n", case.id, case.title)
     };
     all().into_iter().map(line).collect()
 }
 
-/// What it returns, and the nanoseconds that it took.
+/// Returns the result of the work, and the nanoseconds that it took.
 fn timed<R>(work: impl FnOnce() -> R) -> (R, f64) {
     let start = Instant::now();
     let found = work();
     (found, start.elapsed().as_nanos() as f64)
 }
 
-/// For runs that are too short for the clock, or too many to keep them all: a sample is the mean of
-/// so many, one right after the other.
+/// Returns a run that calls `run` `count` times and takes the mean, for calls that are too short for the clock or too
+/// many to keep them all.
 fn batch<R: PartialEq + Debug + Send + 'static>(
     count: u32,
     expected: R,
     mut run: impl FnMut() -> R + Send + 'static,
 ) -> Run {
     Box::new(move || {
-        let all = || (0..count).for_each(|_| assert_eq!(run(), expected, "a wrong result"));
+        let all = || (0..count).for_each(|_| assert_eq!(run(), expected, "wrong result"));
         timed(all).1 / f64::from(count)
     })
 }
 
-/// A run changes a copy of the input into what is expected; copying and comparing are not measured.
+/// Returns a run that changes a copy of the input into what is expected. Copying and comparing are not measured.
 fn on_a_copy<T: Copy + PartialEq + Send + 'static>(
     input: Vec<T>,
     expected: Vec<T>,
@@ -157,12 +141,12 @@ fn on_a_copy<T: Copy + PartialEq + Send + 'static>(
     Box::new(move || {
         copy.copy_from_slice(&input);
         let ((), time) = timed(|| run(&mut copy));
-        assert!(copy == expected, "a wrong result");
+        assert!(copy == expected, "wrong result");
         time
     })
 }
 
-/// Work of a few nanoseconds a turn, each of which needs the one before.
+/// Works for a few nanoseconds a turn. Each turn depends on the one before.
 fn chain(seed: u64, turns: u32) -> u64 {
     (0..turns).fold(seed, |value, _| mix(value))
 }
@@ -186,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    #[should_panic = "a wrong result"]
+    #[should_panic = "wrong result"]
     fn a_wrong_result_is_noticed() {
         batch(2, 1, || 2)();
     }
 
     #[test]
-    #[should_panic = "a wrong result"]
+    #[should_panic = "wrong result"]
     fn a_wrong_order_is_noticed() {
         on_a_copy(vec![2, 1], vec![1, 2], |_| ())();
     }

@@ -4,7 +4,7 @@ use rayon::join;
 use rayon::prelude::*;
 
 use super::{Case, Run, on_a_copy};
-use crate::random::numbers;
+use harness::random::numbers;
 
 const MILLION: usize = 1_000_000;
 

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use rayon::prelude::*;
 
 use super::{Case, Run, batch};
-use crate::random::numbers;
+use harness::random::numbers;
 
 pub(super) fn cases() -> Vec<Case> {
     vec![Case::outside("lines", "par_lines: words in 20,000 lines", |_| lines())]

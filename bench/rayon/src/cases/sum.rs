@@ -5,7 +5,7 @@ use std::hint::black_box;
 use rayon::prelude::*;
 
 use super::{Case, Run, batch};
-use crate::random::numbers;
+use harness::random::numbers;
 
 pub(super) fn cases() -> Vec<Case> {
     let title = |length: &str, place| format!("par_iter().map().sum() of {length} u64, {place}");

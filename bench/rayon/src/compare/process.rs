@@ -1,78 +1,80 @@
-//! One process: how it is started, how long we wait, what it has said.
+//! One process: how it is started, how long to wait for it, and what it printed.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use super::{Process, Side};
 use crate::args::Compare;
-use crate::json::{read_number, read_numbers, read_text};
+use crate::worker::Process;
 
-/// Far longer than any case takes, also on a busy machine.
+/// Far longer than any case takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a case. An error names the case and the side.
-pub(super) fn run(args: &Compare, side: Side, case: &str) -> Result<Process, String> {
-    let program = match side {
-        Side::Stock => &args.stock,
-        Side::Heist => &args.heist,
-    };
-    let mut child = start(program, args, case)?;
-    let outcome = outcome(&mut child, LIMIT).and_then(|line| {
-        found(&line).ok_or_else(|| format!("it printed what we do not understand: {line}"))
-    });
-    outcome.map_err(|reason| format!("{case} with {} failed: {reason}", side.name()))
+/// A case to be measured by a program.
+#[derive(Debug)]
+pub(super) struct Job {
+    program: PathBuf,
+    pub(super) case: String,
+    threads: String,
+    millis: String,
 }
 
-fn start(program: &Path, args: &Compare, case: &str) -> Result<Child, String> {
-    Command::new(program)
-        .args(["run", case])
-        .args(["--threads", &args.threads.to_string()])
-        .args(["--millis", &args.millis.to_string()])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| {
-            let program = program.display();
-            format!("cannot start {program} ({error}); bench/rayon/run.sh builds it")
-        })
+impl Job {
+    pub(super) fn new(program: &Path, case: &str, args: &Compare) -> Self {
+        Self {
+            program: program.into(),
+            case: case.into(),
+            threads: args.threads.to_string(),
+            millis: args.millis().to_string(),
+        }
+    }
+
+    /// Runs the program and waits for what it prints.
+    pub(super) fn run(&self) -> Result<Process, String> {
+        let mut child = Command::new(&self.program)
+            .args(["run", &self.case, "--threads", &self.threads, "--millis", &self.millis])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| {
+                let program = self.program.display();
+                format!("cannot start {program} ({error}); bench/rayon/run.sh builds it")
+            })?;
+        let line = outcome(&mut child, LIMIT)?;
+        match serde_json::from_str(&line) {
+            Ok(Process { runs, .. }) if runs.is_empty() => Err("it measured nothing".into()),
+            Ok(found) => Ok(found),
+            Err(error) => Err(format!("it printed an unexpected line ({error}): {line}")),
+        }
+    }
 }
 
-/// What it has printed, if all was well. No process is left, whatever happens.
+/// Returns what the process printed, if it succeeded. The process has ended when this returns, in any case.
 fn outcome(child: &mut Child, limit: Duration) -> Result<String, String> {
     let mut stdout = child.stdout.take().expect("it is a pipe");
     let (sender, receiver) = mpsc::channel();
-    // A thread that reads does not look at the clock, so it takes nothing from the process.
+    // A thread that blocks on the pipe takes no processor time from the process, unlike one that polls.
     let reader = thread::spawn(move || {
         let mut text = String::new();
         let outcome = stdout.read_to_string(&mut text).map(|_| text);
-        // Nobody is there any more if that took too long.
+        // The receiver is gone if that took too long.
         let _ = sender.send(outcome);
     });
     let received = receiver.recv_timeout(limit);
     if received.is_err() {
-        // If it has just ended by itself, that is as well.
+        // This fails if the process has just ended by itself, which is fine.
         let _ = child.kill();
     }
-    let status = child.wait().map_err(|error| format!("it cannot be waited for ({error})"))?;
+    let status = child.wait().map_err(|error| format!("waiting for it failed ({error})"))?;
     reader.join().expect("reading does not panic");
     let text = received.map_err(|_| format!("it had not ended after {} s", limit.as_secs()))?;
     if !status.success() {
         return Err(format!("{status}"));
     }
-    text.map_err(|error| format!("what it prints cannot be read ({error})"))
-}
-
-fn found(line: &str) -> Option<Process> {
-    Some(Process {
-        rayon_core: read_text(line, "rayon_core")?.into(),
-        samples: read_numbers(line, "samples")?,
-        cpu_millis: read_number(line, "cpu_milliseconds")?,
-        switches: read_number(line, "switches")?,
-    })
+    text.map_err(|error| format!("its output cannot be read ({error})"))
 }
 
 #[cfg(test)]
@@ -86,35 +88,26 @@ mod tests {
     }
 
     #[test]
-    fn what_was_printed_comes_back() {
+    fn output_is_returned() {
         assert_eq!(shell("echo 1"), Ok("1\n".into()));
     }
 
     #[test]
-    fn a_failure_is_one() {
+    fn a_failing_process_is_an_error() {
         assert!(shell("echo 1; exit 101").is_err());
     }
 
     #[test]
-    fn who_takes_too_long_is_stopped() {
+    fn a_process_that_takes_too_long_is_killed() {
         let child = Command::new("sleep").arg("60").stdout(Stdio::piped()).spawn();
-        let outcome = outcome(&mut child.expect("one can sleep"), Duration::from_millis(20));
+        let outcome = outcome(&mut child.expect("there is `sleep`"), Duration::from_millis(20));
         assert!(outcome.unwrap_err().contains("had not ended"));
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_said() {
-        let message = run(&args(), Side::Stock, "idle").unwrap_err();
+    fn a_missing_program_is_an_error_that_says_how_to_build_it() {
+        let args = args();
+        let message = Job::new(&args.stock, "idle", &args).run().unwrap_err();
         assert!(message.contains("run.sh builds it"), "{message}");
-    }
-
-    #[test]
-    fn a_line_is_understood() {
-        let line = "{\"rayon_core\":\"1.13.0 from a path\",\"cpu_milliseconds\":7.5,\
-                    \"switches\":3,\"samples\":[1.5,2]}";
-        let process = found(line).unwrap();
-        assert_eq!((process.cpu_millis, process.switches), (7.5, 3.0));
-        assert_eq!(process.samples, [1.5, 2.0]);
-        assert_eq!(found("{}"), None);
     }
 }

@@ -1,45 +1,43 @@
-//! What a run has found, for people.
+//! The table of a comparison, made from its record.
 
 use std::fmt::{self, Write};
 
-use super::{Process, Row};
-use crate::args::Compare;
-use crate::cases::{Goal, MEAN, Unit};
-use crate::stats::{Interval, ends_of, interval, ratios};
+use harness::metric::{self, Metric};
+use harness::record::{Record, Series};
+use harness::report;
+use harness::stats::{Interval, ends_of, interval, ratios};
+use harness::target::verdict;
 
-/// Everything that a run has found.
-pub(super) fn markdown(args: &Compare, machine: &[(&str, String)], rows: &[Row]) -> String {
+use super::{HEIST, STOCK};
+use crate::cases::{self, Case, Goal, MEAN};
+
+/// Returns the machine, the table of all cases, and how many targets are met, as Markdown.
+pub(super) fn markdown(record: &Record) -> String {
     let mut out = String::new();
-    write(&mut out, args, machine, rows).expect("a String takes all");
+    write(&mut out, record).expect("writing to a String does not fail");
     out
 }
 
-fn write(
-    out: &mut String,
-    args: &Compare,
-    machine: &[(&str, String)],
-    rows: &[Row],
-) -> fmt::Result {
-    for (name, value) in machine {
-        writeln!(out, "- {name}: {}", if value.is_empty() { "unknown" } else { value })?;
+fn write(out: &mut String, record: &Record) -> fmt::Result {
+    report::head(out, record)?;
+    if let Some(threads) = record.samples.first().and_then(|series| series.workers) {
+        writeln!(out, "- threads: {threads}")?;
     }
-    let origin = |processes: &[Process]| processes[0].rayon_core.clone();
-    writeln!(out, "- rayon-core: stock {}", origin(&rows[0].stock))?;
-    writeln!(out, "- rayon-core: heist {}", origin(&rows[0].heist))?;
-    writeln!(out, "- threads: {}, rounds: {}\n", args.threads, args.rounds)?;
-    let ends = ends_of(args.rounds);
-    writeln!(out, "| case | stock | heist | heist / stock ({ends}) | target | |")?;
+    let ends = ends_of(record.rounds);
+    writeln!(out, "\n| case | stock | heist | heist / stock ({ends}) | target | |")?;
     writeln!(out, "|---|---:|---:|---:|---:|---|")?;
-    let findings: Vec<Finding> = rows.iter().map(Finding::of).collect();
+    let cases = cases::all();
+    let findings: Vec<Finding> =
+        cases.iter().filter_map(|case| Finding::of(case, record)).collect();
     for finding in &findings {
         finding.line(out)?;
     }
     summary(out, &findings)
 }
 
-/// What the rounds say of a case.
-struct Finding<'a> {
-    row: &'a Row,
+/// What the rounds show of a case.
+struct Finding<'c> {
+    case: &'c Case,
     stock: f64,
     heist: f64,
     /// In the order of the rounds.
@@ -47,46 +45,50 @@ struct Finding<'a> {
     ratio: Interval,
 }
 
-impl<'a> Finding<'a> {
-    fn of(row: &'a Row) -> Self {
-        let medians = |side: &[Process]| side.iter().map(Process::median).collect::<Vec<_>>();
-        let (stock, heist) = (medians(&row.stock), medians(&row.heist));
+impl<'c> Finding<'c> {
+    /// Returns `None` if the record does not have the case.
+    fn of(case: &'c Case, record: &Record) -> Option<Self> {
+        let values = |by: &str| {
+            let is_it = |series: &&Series| series.case == case.id && series.by == by;
+            record.samples.iter().find(is_it)?.values.get(case.metric.key).cloned()
+        };
+        let (stock, heist) = (values(STOCK)?, values(HEIST)?);
         let ratios: Vec<f64> = ratios(heist.clone(), stock.clone()).collect();
-        Self {
-            row,
+        Some(Self {
+            case,
             stock: interval(stock).median,
             heist: interval(heist).median,
             ratio: interval(ratios.iter().copied()),
             ratios,
-        }
+        })
     }
 
     fn met(&self) -> bool {
-        match self.row.case.goal {
+        match self.case.goal {
             Goal::Ratio(at_most) => self.ratio.median <= at_most,
             Goal::Floor(more) => self.heist <= self.stock + more,
         }
     }
 
-    /// Does it count for the mean?
+    /// Returns whether it counts for the geometric mean.
     fn is_of_time(&self) -> bool {
-        self.row.case.unit == Unit::Nanoseconds
+        self.case.metric.is_time()
     }
 
     fn line(&self, out: &mut String) -> fmt::Result {
-        let (stock, heist) = match self.row.case.unit {
-            Unit::Nanoseconds => (time(self.stock), time(self.heist)),
-            Unit::CpuMillis => (cpu(self.stock), cpu(self.heist)),
-        };
+        let show = |value| shown(self.case.metric, value);
         let Interval { low, median, high, .. } = self.ratio;
-        let goal = match self.row.case.goal {
+        let goal = match self.case.goal {
             Goal::Ratio(at_most) => format!("{at_most:.2}"),
-            Goal::Floor(more) => format!("+{more:.2} ms/s"),
+            Goal::Floor(more) => format!("+{:.2} ms/s", more / metric::CPU.unit),
         };
-        let (id, verdict) = (self.row.case.id, verdict(self.met()));
         writeln!(
             out,
-            "| {id} | {stock} | {heist} | {median:.3} ({low:.3}–{high:.3}) | {goal} | {verdict} |"
+            "| {} | {} | {} | {median:.3} ({low:.3}–{high:.3}) | {goal} | {} |",
+            self.case.id,
+            show(self.stock),
+            show(self.heist),
+            verdict(self.met())
         )
     }
 }
@@ -109,62 +111,66 @@ fn summary(out: &mut String, findings: &[Finding<'_>]) -> fmt::Result {
     writeln!(out, "\nTargets of the cases: {met} met, {} missed.", findings.len() - met)
 }
 
-/// Of at least one value.
+/// Returns the geometric mean of at least one value.
 fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
     let logarithms: Vec<f64> = values.map(f64::ln).collect();
     (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
 }
 
-fn time(nanoseconds: f64) -> String {
-    match nanoseconds {
-        ..1e3 => format!("{nanoseconds:.0} ns"),
-        ..1e6 => format!("{:.2} µs", nanoseconds / 1e3),
-        _ => format!("{:.2} ms", nanoseconds / 1e6),
+fn shown(metric: &Metric, value: f64) -> String {
+    match value {
+        _ if !metric.is_time() => format!("{} ms/s", metric.show(value)),
+        ..1e3 => format!("{value:.0} ns"),
+        ..1e6 => format!("{:.2} µs", value / 1e3),
+        _ => format!("{:.2} ms", value / 1e6),
     }
-}
-
-fn cpu(millis: f64) -> String {
-    format!("{millis:.3} ms/s")
-}
-
-fn verdict(met: bool) -> &'static str {
-    if met { "met" } else { "missed" }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::tests::{args, row};
 
-    fn text(rows: &[Row]) -> String {
-        markdown(&args(), &[("cpu", "Fast".into()), ("commit", String::new())], rows)
+    /// One value for each round on either side, in nanoseconds.
+    fn text(rows: &[(&str, &[f64], &[f64])]) -> String {
+        let series = |case: &str, by: &str, values: &[f64]| Series {
+            case: case.into(),
+            by: by.into(),
+            values: ["nanoseconds", "cpu_nanoseconds_per_second"]
+                .map(|key| (key.into(), values.to_vec()))
+                .into(),
+            ..Series::default()
+        };
+        let both = |&(case, stock, heist): &(&str, &[f64], &[f64])| {
+            [series(case, STOCK, stock), series(case, HEIST, heist)]
+        };
+        let samples = rows.iter().flat_map(both).collect();
+        markdown(&Record { samples, rounds: rows[0].1.len(), ..Record::default() })
     }
 
     #[test]
-    fn a_ratio_is_one_of_the_same_round() {
-        let text = text(&[row("join/fib", &[2e3, 40e3, 2e3], &[1e3, 12e3, 0.6e3])]);
+    fn ratios_are_of_the_same_round() {
+        let text = text(&[("join/fib", &[2e3, 40e3, 2e3], &[1e3, 12e3, 0.6e3])]);
         let line = "| join/fib | 2.00 µs | 1.00 µs | 0.300 (0.300–0.500) | 0.40 | met |";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("Targets of the cases: 1 met, 0 missed."), "{text}");
-        assert!(text.contains("- cpu: Fast\n- commit: unknown\n"), "{text}");
     }
 
     #[test]
-    fn no_cpu_on_either_side_is_fine() {
-        let idle = text(&[row("idle", &[0.0; 3], &[0.0; 3])]);
+    fn no_processor_time_on_either_side_meets_the_target() {
+        let idle = text(&[("idle", &[0.0; 3], &[0.0; 3])]);
         let line = "| idle | 0.000 ms/s | 0.000 ms/s | 0.000 (0.000–0.000) | +0.15 ms/s | met |";
         assert!(idle.contains(line), "{idle}");
         assert!(!idle.contains("Geometric"), "{idle}");
-        assert!(text(&[row("idle", &[0.0; 3], &[0.1; 3])]).contains(" 1 met, 0 missed."));
-        assert!(text(&[row("idle", &[1.0; 3], &[1.2; 3])]).contains(" 0 met, 1 missed."));
+        assert!(text(&[("idle", &[0.0; 3], &[0.1e6; 3])]).contains(" 1 met, 0 missed."));
+        assert!(text(&[("idle", &[1e6; 3], &[1.2e6; 3])]).contains(" 0 met, 1 missed."));
     }
 
     #[test]
-    fn the_mean_is_of_times_only() {
+    fn the_mean_has_times_only() {
         let text = text(&[
-            row("idle", &[1.0], &[9.0]),
-            row("join/fib", &[4e6], &[1e6]),
-            row("lines", &[1e6], &[1e6]),
+            ("idle", &[1e6], &[9e6]),
+            ("join/fib", &[4e6], &[1e6]),
+            ("lines", &[1e6], &[1e6]),
         ]);
         let line = "Geometric mean of 2 ratios of time: 0.500 (smallest–largest of the rounds' \
                     0.500–0.500), target 0.80: met.";
@@ -174,8 +180,23 @@ mod tests {
 
     #[test]
     fn times_have_a_unit_that_fits() {
-        assert_eq!(time(912.4), "912 ns");
-        assert_eq!(time(1_500.0), "1.50 µs");
-        assert_eq!(time(2.5e6), "2.50 ms");
+        for (time, expected) in [(912.4, "912 ns"), (1_500.0, "1.50 µs"), (2.5e6, "2.50 ms")] {
+            assert_eq!(shown(&metric::TIME, time), expected);
+        }
+    }
+
+    /// The committed record gives the committed table again.
+    #[test]
+    fn the_recorded_run_can_be_read() {
+        let record: Record =
+            serde_json::from_str(include_str!("../../../record/rayon.json")).unwrap();
+        let text = markdown(&record);
+        let recorded = include_str!("../../../record/rayon.md");
+        let columns = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+            let first = |line: &str| line.split(" | ").take(3).collect::<Vec<_>>().join(" | ");
+            lines.map(first).collect()
+        };
+        assert_eq!(columns(&text), columns(recorded));
     }
 }
