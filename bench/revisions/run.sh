@@ -1,41 +1,51 @@
 #!/usr/bin/env bash
-# What `fib` costs on two revisions of heist, measured in turn in the same processes:
+# Compares two revisions of heist on the same programs, in the same processes:
 #
-#   bench/revisions/run.sh v0.1.0                                   that one, and HEAD
-#   bench/revisions/run.sh v0.1.0 HEAD --processes 41 --json FILE   all samples, too
+#   bench/revisions/run.sh v0.1.0                                   that revision and HEAD
+#   bench/revisions/run.sh v0.1.0 HEAD --processes 41 --json FILE   with all samples in a file
+#   bench/revisions/run.sh v0.1.0 HEAD --case fib --case sort       some of the cases
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-command="bench/revisions/run.sh $*"
-usage() { echo "usage: bench/revisions/run.sh BEFORE [AFTER] [--processes N] [--rounds N] [--json FILE]" >&2; exit 2; }
+usage() {
+    echo "usage: bench/revisions/run.sh BEFORE [AFTER] [--processes N] [--rounds N] [--case NAME] [--json FILE]" >&2
+    exit 2
+}
 
-revisions=() processes=15 rounds=7 file=()
-while (($#)); do
-    case $1 in
-    --processes) processes=${2:?how many} && shift 2 ;;
-    --rounds) rounds=${2:?how many} && shift 2 ;;
-    --json) file=("$(realpath -m -- "${2:?which file}")") && shift 2 ;;
-    -*) usage ;;
-    *) revisions+=("$1") && shift ;;
-    esac
-done
-((${#revisions[@]} == 1)) && revisions+=(HEAD)
-((${#revisions[@]} == 2)) || usage
-cd "$root"
+# Makes these the only members of a workspace.
+only() {
+    members=$1 perl -0pi -e 's/^members = \[.*?\]/members = ["$ENV{members}"]/ms; s/^(default-members|exclude) = \[.*?\]\n//msg' "$2"
+}
+
+[[ ${1:--} != -* ]] || usage
+revisions=("$1") && shift
+if [[ ${1:--} != -* ]]; then revisions+=("$1") && shift; else revisions+=(HEAD); fi
 
 work=${CARGO_TARGET_DIR:-$root/target}/revisions
 unset CARGO_TARGET_DIR
-rm -rf "$work/before" "$work/after"
+rm -rf "$work/before" "$work/after" "$work/tools"
 commits=()
 for side in before after; do
     revision=${revisions[${#commits[@]}]}
-    commits+=("$(git rev-parse --short=12 --verify --quiet "$revision^{commit}")") || { echo "run.sh: git knows no revision '$revision'" >&2; exit 2; }
+    commit=$(git -C "$root" rev-parse --short=12 --verify --quiet "$revision^{commit}") ||
+        { echo "run.sh: git knows no revision '$revision'" >&2; exit 2; }
+    commits+=("$commit")
     mkdir -p "$work/$side"
-    git archive "$revision" crates/deque crates/heist Cargo.toml | tar x -C "$work/$side"
-    # Two crates of one name and version cannot stand in one lock file; nor are the others of the workspace here.
-    sed -i "s/^version = .*/version = \"0.0.0-$side\"/; s/^members = .*/members = [\"crates\/*\"]/; /^default-members/d; /^exclude/d" "$work/$side/Cargo.toml"
-    sed -i "s/^\(heist-deque = { version = \)\"[^\"]*\"/\1\"0.0.0-$side\"/" "$work/$side/crates/heist/Cargo.toml"
+    git -C "$root" archive "$commit" crates/deque crates/heist Cargo.toml | tar x -C "$work/$side"
+    # One lock file cannot have two packages of the same name and version, so the versions are changed. The other members
+    # of the workspace are not here.
+    sed -i "s/^version = .*/version = \"0.0.0-$side\"/" "$work/$side/Cargo.toml"
+    only "crates/*" "$work/$side/Cargo.toml"
+    sed -i "s/^\(heist-deque = { version = \)\"[^\"]*\"/\1\"0.0.0-$side\"/" \
+        "$work/$side/Cargo.toml" "$work/$side/crates/heist/Cargo.toml"
 done
+# A copy of the harness: cargo would take the repository's manifest for that of everything below its directory, and so
+# for that of both revisions.
+mkdir -p "$work/tools/bench"
+cp -Rp "$root/bench/harness" "$work/tools/bench/"
+cp -p "$root/Cargo.toml" "$work/tools/"
+only bench/harness "$work/tools/Cargo.toml"
+
 cat >"$work/Cargo.toml" <<TOML
 [package]
 name = "revisions"
@@ -48,16 +58,22 @@ path = "$here/main.rs"
 [dependencies]
 before = { package = "heist", path = "before/crates/heist" }
 after = { package = "heist", path = "after/crates/heist" }
+harness = { package = "heist-bench-harness", path = "tools/bench/harness" }
+clap = { version = "4.6", features = ["derive"] }
+serde_json = "1"
 
 [profile.release]
 lto = "fat"
 codegen-units = 1
 
 [workspace]
-exclude = ["before", "after"]
+exclude = ["before", "after", "tools"]
 TOML
+# The versions of the other dependencies are those of the repository.
+cp "$root/Cargo.lock" "$work/Cargo.lock"
 
-# Where the compiler happens to put a short function can cost it a fifth of its speed. So all of them begin with a cache line, in both.
+# Where the compiler happens to put a short function can cost a fifth of its speed. Therefore all functions and loops
+# start at a cache line, in both revisions.
 export RUSTFLAGS="${RUSTFLAGS:-} -C llvm-args=-align-loops=64 -C llvm-args=-align-all-functions=6"
 (cd "$work" && cargo build --quiet --release)
-exec "$work/target/release/revisions" all "$processes" "$rounds" "${commits[@]}" "$command" "${file[@]}"
+exec "$work/target/release/revisions" compare --before "${commits[0]}" --after "${commits[1]}" "$@"

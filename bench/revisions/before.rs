@@ -1,0 +1,6 @@
+//! The programs on the first revision.
+
+use ::before as heist;
+
+#[path = "programs.rs"]
+pub(crate) mod programs;
