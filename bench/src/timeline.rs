@@ -1,13 +1,13 @@
-//! From a trace to what a page shows of it: when each thread ran tasks, slept and stole, in as many pieces as one can see.
+//! Summarizes a trace for a page: when each thread ran tasks, slept and stole, in as many pieces as are visible.
 
 use harness::histogram::buckets;
 use harness::record::{Lane, Totals, Traced};
 use heist::trace::{Event, EventKind, ThreadTrace, Trace};
 
-/// The most pieces of one kind in a lane: more than a screen has columns.
+/// The largest number of pieces of one kind in a lane: more than a screen has columns.
 const MOST: usize = 1_500;
 
-/// Gaps that are shorter than this part of the whole are not seen.
+/// Gaps that are shorter than this fraction of the whole are not visible.
 const UNSEEN: u64 = 10_000;
 
 type Span = (u64, u64);
@@ -20,40 +20,42 @@ pub fn summarize(trace: &Trace, case: &str, by: &str) -> Traced {
         Thread::new(&thread.name, thread.lost, thread.events.iter().map(event).collect())
     };
     let mut threads: Vec<_> = trace.threads.iter().map(thread).collect();
-    // The workers by their numbers, then the threads that came later.
+    // The workers by their indices, then the threads that came later.
     let workers = trace.workers.min(threads.len());
-    threads[..workers].sort_by_key(Thread::first_seat);
+    threads[..workers].sort_by_key(Thread::first_worker);
     Traced { case: case.into(), by: by.into(), workers: trace.workers, ..summary(&threads) }
 }
 
-/// One of a trace.
+/// A thread of the trace.
 #[derive(Default)]
 struct Thread {
     name: String,
     lost: u64,
     events: Vec<(u64, EventKind)>,
-    /// When it became the worker of which number.
-    seats: Vec<(u64, usize)>,
+    /// The times at which it became a worker, with the worker's index.
+    workers: Vec<(u64, usize)>,
 }
 
 impl Thread {
     fn new(name: &str, lost: u64, events: Vec<(u64, EventKind)>) -> Self {
-        let seat = |&(when, kind): &(u64, EventKind)| match kind {
+        let worker = |&(when, kind): &(u64, EventKind)| match kind {
             EventKind::WorkerBegin { worker } => Some((when, worker)),
             _ => None,
         };
-        let seats = events.iter().filter_map(seat).collect();
-        Self { name: name.into(), lost, events, seats }
+        let workers = events.iter().filter_map(worker).collect();
+        Self { name: name.into(), lost, events, workers }
     }
 
-    /// If that is lost, the number in the thread's name: so it was in the beginning.
-    fn first_seat(&self) -> usize {
+    /// Returns the worker index with which the thread began. If that event is lost, the number in the thread's name
+    /// is used, which is the initial index.
+    fn first_worker(&self) -> usize {
         let named = || self.name.rsplit_once('-')?.1.parse().ok();
-        let known = (self.lost == 0).then(|| Some(self.seats.first()?.1)).flatten();
+        let known = (self.lost == 0).then(|| Some(self.workers.first()?.1)).flatten();
         known.or_else(named).unwrap_or(usize::MAX)
     }
 
-    /// How many tasks ran already when the first event came that is kept: so many end and have not begun.
+    /// Returns how many tasks were running at the first event that is kept: the tasks that end without having
+    /// begun.
     fn running(&self) -> usize {
         let (mut open, mut before) = (0_usize, 0);
         for (_, kind) in &self.events {
@@ -67,7 +69,7 @@ impl Thread {
         before
     }
 
-    /// Did it sleep then? It wakes up and has not gone to sleep.
+    /// Returns whether it slept at the first event that is kept: it wakes up without having gone to sleep.
     fn sleeping(&self) -> bool {
         let mut kinds = self.events.iter().map(|&(_, kind)| kind);
         let first = kinds.find(|kind| matches!(kind, EventKind::Park | EventKind::Unpark));
@@ -79,14 +81,14 @@ fn summary(threads: &[Thread]) -> Traced {
     let shown = shown(threads);
     let mut times = Vec::new();
     let lane = |thread: &Thread| {
-        let mut told = Told::of(thread, shown);
-        times.append(&mut told.times);
-        let (busy, asleep) = (clipped(told.busy, shown), clipped(told.asleep, shown));
+        let mut activity = Activity::of(thread, shown);
+        times.append(&mut activity.times);
+        let (busy, asleep) = (clipped(activity.busy, shown), clipped(activity.asleep, shown));
         let steals = steals(thread, threads, shown);
         let least = (shown.1 - shown.0) / UNSEEN;
         Lane {
             name: thread.name.clone(),
-            tasks: told.tasks,
+            tasks: activity.tasks,
             lost: thread.lost,
             busy: merged(&busy, least),
             asleep: merged(&asleep, least),
@@ -99,7 +101,7 @@ fn summary(threads: &[Thread]) -> Traced {
     Traced { nanoseconds, lanes, task_times: buckets(times), ..Traced::default() }
 }
 
-/// From when to when every thread's events are known.
+/// Returns the span in which the events of every thread are known.
 fn shown(threads: &[Thread]) -> Span {
     let first = |thread: &Thread| thread.events.first().map(|&(when, _)| when);
     let begin = threads.iter().filter_map(first).min().unwrap_or(0);
@@ -109,22 +111,24 @@ fn shown(threads: &[Thread]) -> Span {
     (begin, last.max().unwrap_or(begin).max(begin))
 }
 
-/// What a thread's events say, by the clock of the trace.
+/// What the events of a thread show, in the time of the trace.
 #[derive(Default)]
-struct Told {
-    /// Those that ended in what is shown: a thread that has kept more than others has not done more.
+struct Activity {
+    /// The tasks that ended in the span shown. A thread that has kept more events than others has not done more
+    /// work.
     tasks: u64,
-    /// How long each of them took, with those that ran on top of it, if it is known when it began.
+    /// The duration of each task whose begin is known, including the tasks that ran on top of it.
     times: Vec<u64>,
     busy: Vec<Span>,
     asleep: Vec<Span>,
 }
 
-impl Told {
+impl Activity {
     fn of(thread: &Thread, shown: Span) -> Self {
-        let mut told = Self::default();
+        let mut activity = Self::default();
         let first = thread.events.first().map(|&(when, _)| when);
-        // When the tasks began that have not ended; None if that is lost. Since when it has been busy, or asleep.
+        // The begin of each task that has not ended, `None` if lost; and since when the thread has been busy, or
+        // asleep.
         let mut open = vec![None; thread.running()];
         let mut asleep = first.filter(|_| thread.sleeping());
         let mut busy = first.filter(|_| !open.is_empty() && asleep.is_none());
@@ -137,64 +141,64 @@ impl Told {
                 EventKind::End => {
                     let begin = open.pop().flatten();
                     if now >= shown.0 {
-                        told.tasks += 1;
-                        told.times.extend(begin.map(|begin| now - begin));
+                        activity.tasks += 1;
+                        activity.times.extend(begin.map(|begin| now - begin));
                     }
                     if open.is_empty() {
-                        told.busy.extend(busy.take().map(|begin| (begin, now)));
+                        activity.busy.extend(busy.take().map(|begin| (begin, now)));
                     }
                 }
-                // Also in the midst of a task that waits for another.
+                // This also happens within a task that waits for another one.
                 EventKind::Park => {
-                    told.busy.extend(busy.take().map(|begin| (begin, now)));
+                    activity.busy.extend(busy.take().map(|begin| (begin, now)));
                     asleep = Some(now);
                 }
                 EventKind::Unpark => {
-                    told.asleep.extend(asleep.take().map(|begin| (begin, now)));
+                    activity.asleep.extend(asleep.take().map(|begin| (begin, now)));
                     busy = (!open.is_empty()).then_some(now);
                 }
                 _ => {}
             }
         }
-        told.busy.extend(busy.map(|begin| (begin, shown.1)));
-        told.asleep.extend(asleep.map(|begin| (begin, shown.1)));
-        told
+        activity.busy.extend(busy.map(|begin| (begin, shown.1)));
+        activity.asleep.extend(asleep.map(|begin| (begin, shown.1)));
+        activity
     }
 }
 
-/// When a thread stole, from which of the threads, and how many tasks.
+/// Returns the steals of a thread: the time, the victim's index and the number of tasks.
 fn steals(thread: &Thread, threads: &[Thread], shown: Span) -> Vec<(u64, usize, usize)> {
     let steal = |&(when, kind): &(u64, EventKind)| match kind {
         EventKind::Steal { victim, tasks } if when >= shown.0 => {
-            Some((when - shown.0, seated(threads, victim, when)?, tasks))
+            Some((when - shown.0, thread_of(threads, victim, when)?, tasks))
         }
         _ => None,
     };
     thread.events.iter().filter_map(steal).collect()
 }
 
-/// The thread that was the worker of this number then: the last one that has said so. One whose word is lost was so from
-/// the beginning, when the worker of each number is the thread that is so called.
-fn seated(threads: &[Thread], worker: usize, when: u64) -> Option<usize> {
-    let sat = |(place, thread): (usize, &Thread)| {
-        let before = thread.seats.iter().take_while(|seat| seat.0 <= when);
-        let sat = before.filter(|seat| seat.1 == worker).last();
-        sat.map(|&(when, _)| (when, place))
+/// Returns the thread that was this worker at this time: the last one with an event that says so. If that event is
+/// lost, it is the thread that was this worker from the beginning, whose name ends with the worker's index.
+fn thread_of(threads: &[Thread], worker: usize, when: u64) -> Option<usize> {
+    let was = |(place, thread): (usize, &Thread)| {
+        let before = thread.workers.iter().take_while(|worker| worker.0 <= when);
+        let was = before.filter(|became| became.1 == worker).last();
+        was.map(|&(when, _)| (when, place))
     };
-    let last = threads.iter().enumerate().filter_map(sat).max();
+    let last = threads.iter().enumerate().filter_map(was).max();
     let named = || threads.iter().position(|thread| thread.name.ends_with(&format!("-{worker}")));
     last.map(|(_, place)| place).or_else(named)
 }
 
-/// What of the spans is shown, counted from there.
+/// Returns the parts of the spans that are shown, relative to the beginning.
 fn clipped(spans: Vec<Span>, shown: Span) -> Vec<Span> {
     let spans = spans.into_iter().filter(|span| span.1 > shown.0);
     spans.map(|span| (span.0.saturating_sub(shown.0), span.1 - shown.0)).collect()
 }
 
-/// With the gaps closed that are not seen, and of the others the shortest, if there are too many.
+/// Merges spans across gaps that are not visible and, if there are too many spans, across the shortest other gaps.
 fn merged(spans: &[Span], unseen: u64) -> Vec<Span> {
-    // By the place of the span that follows.
+    // With the index of the span that follows.
     let mut gaps: Vec<(u64, usize)> =
         spans.windows(2).zip(1..).map(|(pair, place)| (pair[1].0 - pair[0].1, place)).collect();
     gaps.retain(|&(gap, _)| gap > unseen);
@@ -206,7 +210,7 @@ fn merged(spans: &[Span], unseen: u64) -> Vec<Span> {
     begins.iter().zip(ends).map(|(&begin, end)| (spans[begin].0, spans[end - 1].1)).collect()
 }
 
-/// Neighbours with the same victim as one, if there are too many: no task is missing.
+/// Merges neighbouring steals with the same victim if there are too many. The number of tasks stays the same.
 fn thinned(steals: &[(u64, usize, usize)]) -> Vec<(u64, usize, usize)> {
     let mut thinned: Vec<(u64, usize, usize)> = Vec::new();
     for group in steals.chunks(steals.len().div_ceil(MOST).max(1)) {
@@ -276,7 +280,7 @@ mod tests {
         assert_eq!(found.lanes[1].busy, [(0, 30)]);
     }
 
-    /// A task that others ran on top of, and whose begin is lost.
+    /// The begin of the lower task is lost.
     #[test]
     fn a_task_goes_on_where_those_on_top_of_it_end() {
         let events = [(10, Start), (20, End), (30, Park), (40, Unpark), (50, End), (60, Park)];
@@ -287,7 +291,7 @@ mod tests {
         assert_eq!((&*lane.asleep, &*lane.busy), (&[(0, 10)][..], &[(10, 20)][..]));
     }
 
-    /// Both keep as many events; the one with the shorter tasks keeps those of a shorter time.
+    /// Both threads keep the same number of events, so the one with shorter tasks has kept a shorter time.
     #[test]
     fn shares_are_those_of_the_time_that_all_have_kept() {
         let ring = |name, long| {
@@ -306,12 +310,12 @@ mod tests {
     }
 
     #[test]
-    fn a_victim_is_the_thread_that_sat_there_then() {
+    fn a_victim_is_the_thread_that_was_that_worker_then() {
         let steal = |when| (when, Steal { victim: 0, tasks: 2 });
         let threads = [
             thread("heist-1", &[(0, WorkerBegin { worker: 1 }), steal(5), steal(15)]),
             thread("heist-0", &[(1, WorkerBegin { worker: 0 })]),
-            thread("relief", &[(10, WorkerBegin { worker: 0 })]),
+            thread("standby", &[(10, WorkerBegin { worker: 0 })]),
         ];
         assert_eq!(summary(&threads).lanes[0].steals, [(5, 1, 2), (15, 2, 2)]);
         let silent = [thread("heist-1", &[steal(5)]), thread("heist-0", &[])];

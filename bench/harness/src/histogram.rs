@@ -1,11 +1,11 @@
-//! How many of many times lie where: buckets of single nanoseconds up to 32, and then three to six per cent wide.
+//! A histogram of times: buckets of one nanosecond up to 32 ns, then buckets of three to six per cent.
 
 use hdrhistogram::Histogram;
 
-/// One decimal digit, or a little more: enough for a picture.
+/// One significant decimal digit or a little more, which is enough for a picture.
 const DIGITS: u8 = 1;
 
-/// The upper end of each bucket that holds something, and how many it holds; in nanoseconds.
+/// Returns the non-empty buckets: the upper end in nanoseconds, and the number of values.
 pub fn buckets(nanoseconds: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut histogram = Histogram::<u64>::new(DIGITS).expect("so many digits are allowed");
     for time in nanoseconds {
@@ -30,7 +30,7 @@ mod tests {
         assert!((1_010_000..1_100_000).contains(&found[2].0), "{found:?}");
     }
 
-    /// As the page says.
+    /// The report page states this width.
     #[test]
     fn a_bucket_is_three_to_six_per_cent_wide() {
         for time in (1..32).chain((32..100_000).step_by(7)) {

@@ -1,4 +1,4 @@
-//! From what was measured to a record, and from that to JSON.
+//! Makes a record from what was measured, and JSON from a record.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use crate::metric::round;
 use crate::record::{Latencies, Record, Series};
 use crate::row::{Entry, Row};
 
-/// Everything that a run has found.
+/// Makes the record of a run.
 pub(crate) fn record(about: &Record, hand_offs: &[f64], rows: &[Row]) -> Record {
     Record {
         rounds: hand_offs.len(),
@@ -30,7 +30,7 @@ pub(crate) fn record(about: &Record, hand_offs: &[f64], rows: &[Row]) -> Record 
     }
 }
 
-/// `None` where nobody waited for an answer.
+/// Returns `None` if the case does not measure waiting times.
 fn latencies(row: &Row, entry: &Entry) -> Option<Latencies> {
     let answers = entry.samples.iter().flat_map(|sample| &sample.answers);
     let buckets = buckets(answers.map(|&time| time as u64));
@@ -69,7 +69,7 @@ fn runs(entry: &Entry, digits: usize) -> Vec<Vec<f64>> {
 }
 
 impl Record {
-    /// As JSON that [`serde_json`] reads, with one line for every series.
+    /// Writes the record as JSON with one line for every series, which [`serde_json`] reads.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Where the numbers come from: without that they mean nothing to anyone else.
+//! Describes the machine, the build and the command, without which numbers mean nothing to other readers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn look(build: Build) -> Record {
     }
 }
 
-/// A word of the command, without the folders of this machine: they are nobody else's business.
+/// Returns a word of the command without directories of this machine, which do not concern other readers.
 fn typed(word: &str) -> String {
     let (option, value) = match word.split_once('=') {
         Some((option, value)) if option.starts_with('-') => (&word[..=option.len()], value),

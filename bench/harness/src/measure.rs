@@ -1,4 +1,4 @@
-//! In which order the cases run, on which cores, and what is kept of a run that is ended early.
+//! Runs the cases in interleaved rounds, and decides what is kept of a run that ends early.
 
 use std::ops::ControlFlow;
 
@@ -12,38 +12,38 @@ pub struct Bench {
     rows: Vec<Row>,
     /// A record without measurements: the machine, the build and the command.
     about: Record,
-    /// What a hand-off between the cores took, one a round.
+    /// The time of a hand-off between processors, one value for each round.
     hand_offs: Vec<f64>,
-    /// The watcher has ended it.
+    /// Whether the watcher ended the run.
     cut_short: bool,
 }
 
 /// One measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Step<'s> {
-    /// From 0.
+    /// The round, from 0.
     pub round: usize,
     /// The name of the case.
     pub case: &'s str,
     /// The case in words.
     pub title: &'s str,
-    /// Which of all the cases, from 0.
+    /// The index of the case, from 0.
     pub place: usize,
-    /// Of how many.
+    /// The number of cases.
     pub cases: usize,
-    /// Who is measured.
+    /// The name of the entry.
     pub by: &'s str,
-    /// With how many workers, where cases differ by it.
+    /// The number of workers, if cases differ by it.
     pub workers: Option<usize>,
 }
 
-/// Is told what is measured, and may end the run.
+/// Observes a run, and may end it.
 pub trait Watcher {
-    /// Before each measurement. A break ends the run: what was measured of this round is dropped. Of the first
-    /// round, the cases in which everyone has been measured are kept.
+    /// Called before each measurement. A break ends the run and drops what was measured of this round. If it is the
+    /// first round, the cases in which every entry was measured are kept.
     fn before(&mut self, step: &Step<'_>) -> ControlFlow<()>;
 
-    /// After it, with a value for each metric of the case.
+    /// Called after each measurement, with a value for each metric of the case.
     fn after(&mut self, step: &Step<'_>, values: &[f64]);
 }
 
@@ -59,26 +59,26 @@ impl Bench {
         &self.rows
     }
 
-    /// The cases, in the order in which they run.
+    /// Returns the cases, in the order in which they run.
     pub fn cases(&self) -> Vec<Case> {
         self.rows.iter().map(Case::of).collect()
     }
 
-    /// How often everything that is kept was measured.
+    /// Returns the number of complete rounds.
     pub fn rounds(&self) -> usize {
         self.hand_offs.len()
     }
 
-    /// Measures everything `rounds` times, interleaved, or until the watcher ends it. Rounds of an earlier call
-    /// are kept.
+    /// Measures everything `rounds` times, interleaved, or until the watcher ends the run. The rounds of earlier
+    /// calls are kept.
     ///
-    /// The entries of a case come one right after the other, so that whatever else the machine is
-    /// doing falls on all of them; and another one begins every round, so that what an entry leaves
-    /// behind (caches, the allocator, the clock's speed) is not always left to the same one.
+    /// The entries of a case run one right after another, so that other activity of the machine affects all of
+    /// them. A different entry begins in each round, so that what an entry leaves behind (caches, the allocator,
+    /// the clock frequency) does not always affect the same one.
     ///
     /// # Panics
     ///
-    /// If a case does: it says which entry gave a wrong result.
+    /// If a case panics. Its message names the entry whose result was wrong.
     pub fn run(&mut self, rounds: usize, watcher: &mut dyn Watcher) {
         for _ in 0..rounds {
             let round = self.hand_offs.len();
@@ -114,7 +114,7 @@ impl Bench {
         ControlFlow::Continue(())
     }
 
-    /// Leaves what was measured in full: the rounds before this one, or else the cases of this one.
+    /// Keeps what was measured completely: the rounds before this one, or in the first round the complete cases.
     fn drop_partial(&mut self, round: usize) {
         if round == 0 {
             self.rows.retain(Row::is_measured);
@@ -128,7 +128,7 @@ impl Bench {
         entries.for_each(|entry| entry.samples.truncate(round));
     }
 
-    /// What was measured so far.
+    /// Returns the record of what was measured so far.
     pub fn record(&self) -> Record {
         let complete = Some(!self.cut_short);
         Record { complete, ..json::record(&self.about, &self.hand_offs, self.measured()) }
@@ -151,13 +151,13 @@ impl Bench {
         }
     }
 
-    /// What was measured so far, for people.
+    /// Returns tables of what was measured so far, as Markdown.
     pub fn markdown(&self) -> String {
         report::markdown(&self.record(), self.measured())
     }
 }
 
-/// All of `count`, beginning with another one every round.
+/// Returns the indices below `count`, beginning with a different one in each round.
 fn in_turn(round: usize, count: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |turn| (round + turn) % count)
 }
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(order(5), [2, 0, 1]);
     }
 
-    /// Breaks before the measurement of this number; remembers who was measured.
+    /// Breaks before the measurement with this number, and remembers what was measured.
     struct Until {
         end: usize,
         seen: Vec<String>,
@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Two cases with two entries each; the samples are made up.
+    /// Two cases with two entries each, with invented samples.
     fn bench() -> Bench {
         let case = |name| {
             let mut case = row(name, &[]);
@@ -206,7 +206,7 @@ mod tests {
         Bench::new(vec![case("x"), case("y")], Record::default())
     }
 
-    /// The numbers of samples that are left.
+    /// Returns the number of rounds and the number of samples of each entry that are left.
     fn ended(end: usize) -> (usize, Vec<usize>) {
         let mut bench = bench();
         bench.run(3, &mut Until { end, seen: Vec::new() });

@@ -1,63 +1,65 @@
-//! What a run has found, as it is kept: every sample, with the machine, the commit and the command.
+//! The record of a run: every sample, with the machine, the commit and the command.
 
 use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// The version of the records that this program writes. One that only has more fields is no other version.
+/// The version of the records that this program writes. Adding fields does not change the version.
 pub const VERSION: u64 = 2;
 
-/// A run of the benchmark. Files of older versions have fewer fields, those of newer ones may have more.
+/// The record of one run. Files of older versions have fewer fields; files of newer versions may have more.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// See [`VERSION`]. The first had none.
+    /// See [`VERSION`]. The first version did not have this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<u64>,
-    /// What was typed after the program's name; of absolute paths, the name of the file.
+    /// The arguments that followed the program's name. An absolute path is reduced to its file name.
     pub arguments: Vec<String>,
     /// The script that started the program, if it was not the command `heist`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// Cargo has started the program, so that it need not be installed. Older files do not say.
+    /// Whether cargo started the program, so that it need not be installed. Older files do not have this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_cargo: bool,
-    /// Where.
+    /// The machine on which it ran.
     pub machine: Machine,
-    /// Of the sources that the program was built from, with `-dirty` if they had changes. Unknown is empty.
+    /// The commit of the sources that the program was built from, with `-dirty` if they had changes. Empty if
+    /// unknown.
     pub commit: String,
-    /// The program was built with optimization. Older files do not say.
+    /// Whether the program was built with optimization. Older files do not have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optimized: Option<bool>,
     /// The names and versions of the peers that could take part.
     pub peers: BTreeMap<String, String>,
-    /// How often everything was measured.
+    /// The number of rounds.
     pub rounds: usize,
-    /// Nobody has ended the run before all of it was measured. Older files do not say.
+    /// Whether the run ended by itself, with everything measured. Older files do not have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complete: Option<bool>,
-    /// What a cache line took from core to core, one a round.
+    /// The time of a cache line from processor to processor, one value for each round.
     pub hand_off_nanoseconds: Vec<f64>,
-    /// What the values are, in words.
+    /// The meaning of the values, in words.
     #[serde(default)]
     pub unit: String,
-    /// One for everyone that took part in a case.
+    /// One series for each entry of each case.
     pub samples: Vec<Series>,
-    /// How long it took until a thread outside had its answer, in cases where that was asked.
+    /// The waiting times of a thread outside the pool, for the cases that measure them.
     #[serde(default)]
     pub latencies: Vec<Latencies>,
-    /// What the workers did in one more run, which was not measured.
+    /// What the workers did in one additional, unmeasured run.
     #[serde(default)]
     pub traces: Vec<Traced>,
 }
 
 impl Record {
-    /// What to type to start the program again.
+    /// Returns the command that starts the program again.
     pub fn program(&self) -> &'static str {
         if self.by_cargo { "cargo run --release --" } else { "heist" }
     }
 
-    /// Why not to trust it, as far as it says so itself, each to be said of a file: `is of a run that was cut short`.
+    /// Returns the reasons not to trust the record that it states itself. Each completes a sentence about the file,
+    /// for example `is of a run that was cut short`.
     pub fn caveats(&self) -> Vec<&'static str> {
         let newer = self.version > Some(VERSION);
         let debug = self.optimized == Some(false);
@@ -78,67 +80,68 @@ impl Record {
     }
 }
 
-/// What the machine says of itself. Unknown is empty.
+/// What is known of the machine. Unknown fields are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The model of its processors.
+    /// The processor model.
     pub cpu: String,
-    /// How many the process may use.
+    /// The number of processors that the process may use.
     pub cores: usize,
-    /// Its version.
+    /// The version of the kernel.
     pub kernel: String,
-    /// The version of the compiler that has built the program.
+    /// The version of the compiler that built the program.
     pub rustc: String,
 }
 
-/// Everything that was measured of one queue or pool in one case.
+/// Everything that was measured of one entry in one case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Series {
     /// The family of the case.
     pub workload: String,
-    /// What goes through a queue; none for a pool.
+    /// The type of the items that go through a queue; none for a pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<String>,
-    /// Which of the family.
+    /// The name of the case within its family.
     pub case: String,
     /// The case in words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// Of a pool, where cases differ by it.
+    /// The number of workers of a pool, if cases differ by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workers: Option<usize>,
-    /// Who.
+    /// The name of the entry.
     #[serde(alias = "queue", alias = "pool")]
     pub by: String,
-    /// It runs on one thread, whatever the number of workers. Older files do not say.
+    /// Whether the entry runs on one thread, whatever the number of workers. Older files do not have this.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sequential: bool,
-    /// How many of the values were disturbed.
+    /// The number of disturbed samples.
     #[serde(default)]
     pub disturbed: usize,
-    /// Where a round is a process that ran many times, and its value the median: all of its runs. Other series have none.
+    /// All runs of each round, if a round is a process with many runs and its value is their median. Empty for
+    /// other series.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub runs: Vec<Vec<f64>>,
-    /// By the key of a metric, one value a round. `nanoseconds` are per operation.
+    /// The values by the key of the metric, one for each round. `nanoseconds` are per operation.
     #[serde(flatten, deserialize_with = "lists")]
     pub values: BTreeMap<String, Vec<f64>>,
 }
 
 impl Series {
-    /// The name by which the case is asked for: `duel/skewed/2`.
+    /// Returns the name by which the case is selected, for example `duel/skewed/2`.
     pub fn id(&self) -> String {
         let item = self.item.iter().map(|item| format!("{item}/")).collect::<String>();
         format!("{}/{item}{}", self.workload, self.case)
     }
 
-    /// The values, as far as they are [`usable`].
+    /// Returns the values that are [`usable`].
     pub fn measured(&self) -> impl Iterator<Item = (&str, &[f64])> {
         let lists = self.values.iter().map(|(key, values)| (key.as_str(), values.as_slice()));
         lists.filter(|(_, values)| usable(values))
     }
 }
 
-/// Fields that are lists of numbers. Others may come with a newer version, and are nothing that we could show.
+/// Reads the fields that are lists of numbers. A newer version may add other fields, which are ignored.
 fn lists<'de, D: Deserializer<'de>>(fields: D) -> Result<BTreeMap<String, Vec<f64>>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -154,7 +157,7 @@ fn lists<'de, D: Deserializer<'de>>(fields: D) -> Result<BTreeMap<String, Vec<f6
     Ok(fields.into_iter().filter_map(values).collect())
 }
 
-/// Does a file say that it is of a newer [`VERSION`], whatever else is in it?
+/// Returns whether a file states a newer [`VERSION`], whatever else it contains.
 pub fn is_newer(json: &[u8]) -> bool {
     #[derive(Deserialize)]
     struct Head {
@@ -163,36 +166,36 @@ pub fn is_newer(json: &[u8]) -> bool {
     serde_json::from_slice::<Head>(json).is_ok_and(|head| head.version > VERSION)
 }
 
-/// Are there values, and could all of them have been measured? A file may have any number, but none that is negative is a time or
-/// a count, and a page of such as 1e300 has infinities.
+/// Returns whether there are values and all of them could have been measured. A file may contain any number, but a
+/// negative number is neither a time nor a count, and numbers such as 1e300 would become infinities on a page.
 pub fn usable(values: &[f64]) -> bool {
-    // As nanoseconds: a millionth of one, and eleven days.
+    // In nanoseconds, the range is from a millionth of one to eleven days.
     let measured = |value: &f64| *value == 0.0 || (1e-6..=1e15).contains(value);
     !values.is_empty() && values.iter().all(measured)
 }
 
-/// How many answers came within which time.
+/// A histogram of waiting times.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// The name of the case.
     #[serde(default)]
     pub case: String,
-    /// Who was asked.
+    /// The entry that answered.
     pub by: String,
     /// The upper ends of the buckets, in nanoseconds, and how many answers each holds.
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// What the threads of a pool did, drawn from a trace of heist's, thinned out if it was long.
+/// What the threads of a pool did: the summary of a trace, thinned out if the trace is long.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Traced {
     /// The name of the case: `duel/skewed/2`.
     pub case: String,
-    /// Whose pool it was.
+    /// The entry whose pool it was.
     pub by: String,
-    /// How many workers it has.
+    /// The number of workers of the pool.
     pub workers: usize,
-    /// From the first event that is shown to the last. All times below are counted from the first.
+    /// The time from the first event shown to the last. All times below are relative to the first one.
     pub nanoseconds: u64,
     /// The threads.
     pub lanes: Vec<Lane>,
@@ -205,43 +208,45 @@ pub struct Traced {
 pub struct Lane {
     /// Its name.
     pub name: String,
-    /// Tasks that ended on it in the time that is shown. In files without `totals`, in all that it has kept.
+    /// The tasks that ended on the thread in the time shown. In files without `totals`: all that the trace has
+    /// kept.
     pub tasks: u64,
-    /// Events that were not kept, as newer ones took their place.
+    /// The number of events that were overwritten by newer ones.
     pub lost: u64,
-    /// When it ran tasks, from and to; neighbours that touch, or nearly so, are one.
+    /// The spans in which it ran tasks, from and to. Neighbouring spans with no visible gap are merged.
     pub busy: Vec<(u64, u64)>,
-    /// When it slept, from and to.
+    /// The spans in which it slept, from and to.
     pub asleep: Vec<(u64, u64)>,
-    /// When it stole, from which thread (its place among the lanes), and how many tasks. Of very many, neighbours with one
-    /// victim are one.
+    /// The steals: the time, the victim (its index in the lanes) and the number of tasks. If there are very many,
+    /// neighbours with the same victim are merged.
     pub steals: Vec<(u64, usize, usize)>,
-    /// What all of that was before neighbours became one. Older files have none.
+    /// The totals before merging. Older files do not have this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub totals: Option<Totals>,
 }
 
 impl Lane {
-    /// Those that were counted; of an older file, what the pieces add up to, which is about as much.
+    /// Returns the counted totals. For an older file, returns the sums of the merged pieces, which are about the
+    /// same.
     pub fn totals(&self) -> Totals {
         let pieces = || Totals::of(&self.busy, &self.asleep, &self.steals);
         self.totals.clone().unwrap_or_else(pieces)
     }
 }
 
-/// What a thread did, all in all.
+/// The totals of a thread.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// For how long it ran tasks, in nanoseconds.
+    /// The time in which it ran tasks, in nanoseconds.
     pub busy: u64,
-    /// For how long it slept.
+    /// The time in which it slept, in nanoseconds.
     pub asleep: u64,
-    /// From which thread it stole, how often, and how many tasks.
+    /// The victims, with the number of steals from each and the number of tasks stolen.
     pub steals: Vec<(usize, u64, u64)>,
 }
 
 impl Totals {
-    /// Of pieces as a [`Lane`] has them.
+    /// Adds up the pieces of a [`Lane`].
     pub fn of(busy: &[(u64, u64)], asleep: &[(u64, u64)], steals: &[(u64, usize, usize)]) -> Self {
         let sum = |pieces: &[(u64, u64)]| {
             let long = |&(from, to): &(u64, u64)| to.saturating_sub(from);
@@ -256,7 +261,7 @@ impl Totals {
         Self { busy: sum(busy), asleep: sum(asleep), steals: steals.collect() }
     }
 
-    /// How often it stole.
+    /// Returns the number of steals.
     pub fn stole(&self) -> u64 {
         self.steals.iter().map(|&(_, steals, _)| steals).fold(0, u64::saturating_add)
     }

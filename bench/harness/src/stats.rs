@@ -1,11 +1,11 @@
-//! The middle of many measurements, and how sure we are of it.
+//! Medians, their confidence intervals, and ratios.
 
 use std::fmt;
 
-/// How sure a confidence interval is to hold the median that no end of rounds would have.
+/// The probability with which a confidence interval contains the true median.
 const CONFIDENCE: f64 = 0.95;
 
-/// A median, and between which two of the values it lies.
+/// A median with the two values between which it lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
     /// The lower end.
@@ -14,16 +14,16 @@ pub struct Interval {
     pub median: f64,
     /// The upper end.
     pub high: f64,
-    /// What the two ends are.
+    /// What `low` and `high` are.
     pub ends: Ends,
 }
 
 /// What the ends of an interval are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ends {
-    /// Those of a 95 % confidence interval.
+    /// The ends of a 95 % confidence interval.
     Confident,
-    /// The smallest and the largest value: fewer than six have no such interval.
+    /// The smallest and the largest value. Fewer than six values have no 95 % interval.
     Extremes,
 }
 
@@ -37,21 +37,21 @@ impl fmt::Display for Ends {
 }
 
 impl Interval {
-    /// Is there a value that lies in both?
+    /// Returns whether the intervals have a value in common.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.low <= other.high && other.low <= self.high
     }
 }
 
-/// What the ends of an interval of so many values are.
+/// Returns what the ends of an interval of this many values are.
 pub fn ends_of(values: usize) -> Ends {
     if rank(values).is_some() { Ends::Confident } else { Ends::Extremes }
 }
 
-/// Of at least one value.
+/// Returns the median and the interval of at least one value.
 ///
-/// Its ends are two of the values: as many places from either end of their order as still leaves
-/// 95 %. Nothing is assumed of how they are distributed.
+/// The ends are two of the values, at the same distance from either end of their order, as far inward as 95 %
+/// allow. No distribution is assumed.
 ///
 /// # Panics
 ///
@@ -69,17 +69,17 @@ pub fn interval(values: impl IntoIterator<Item = f64>) -> Interval {
     }
 }
 
-/// How many of so many values may lie outside at either end. Each value is below the true median
-/// with a chance of a half, so the number of those below is binomial; `None` if even the
-/// outermost two values leave less than we want.
+/// Returns how many values may lie outside the interval at either end. Each value is below the true median with a
+/// probability of one half, so the number of values below it is binomially distributed. Returns `None` if even the
+/// two outermost values give less than the wanted confidence.
 fn rank(values: usize) -> Option<usize> {
     let n = values as f64;
-    // By their logarithms: a half to the power of a thousand is nothing to a float.
+    // In logarithms, because a half to the power of a thousand underflows.
     let mut log = -n * std::f64::consts::LN_2;
     let mut below = 0.0;
     let mut found = None;
     for outside in 0..values.div_ceil(2) {
-        // At most so many values are below the true median.
+        // The probability that at most `outside` values are below the true median.
         below += log.exp();
         if 2.0 * below > 1.0 - CONFIDENCE {
             break;
@@ -91,26 +91,26 @@ fn rank(values: usize) -> Option<usize> {
     found
 }
 
-/// The value a fraction of the way up, between two neighbours if need be.
+/// Returns the value at a fraction of the order, interpolated between two neighbours.
 fn at(sorted: &[f64], fraction: f64) -> f64 {
     let place = fraction * (sorted.len() - 1) as f64;
     let below = sorted[place.floor() as usize];
     let above = sorted[place.ceil() as usize];
     if below == above {
-        // Also for two infinities, whose difference is none.
+        // This also covers two infinities, whose difference is not a number.
         return below;
     }
     below + (above - below) * place.fract()
 }
 
-/// The value that this fraction of all are not above; of at least one value.
+/// Returns the value that this fraction of at least one value does not exceed.
 pub fn percentile(values: &mut [f64], fraction: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     at(values, fraction)
 }
 
-/// Each value over the reference of the same round. Of counts, both may be zero: that is no more
-/// than any part of the other, so the ratio is zero.
+/// Returns each value divided by the reference of the same round. Counts may both be zero; then the ratio is zero,
+/// because zero exceeds no reference.
 pub fn ratios<'a>(
     values: impl IntoIterator<Item = f64> + 'a,
     reference: impl IntoIterator<Item = f64> + 'a,
@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(interval([4.0, 1.0, 2.0, 100.0]).median, 3.0);
     }
 
-    /// As the tables of the sign test have them.
+    /// The values are those in tables of the sign test.
     #[test]
     fn the_ends_are_those_of_the_binomial_distribution() {
         for (count, low) in
@@ -163,7 +163,7 @@ mod tests {
         }
     }
 
-    /// The normal distribution has it at 1.96 times half of the root of their number from the middle.
+    /// The normal approximation puts the end at 1.96 times half the square root of the count from the middle.
     #[test]
     fn very_many_values_have_an_interval_too() {
         let found = of(20_001);

@@ -1,5 +1,5 @@
-//! What one writes with crossbeam-channel: threads that receive boxed closures. An answer comes
-//! through a channel of the standard library: that is faster here than one of crossbeam's.
+//! A pool written with crossbeam-channel: threads that receive boxed closures. An answer comes through a channel of
+//! the standard library, which is faster here than one of crossbeam's.
 
 use std::sync::mpsc;
 use std::thread::Builder;
@@ -8,7 +8,7 @@ use crossbeam_channel::{Sender, unbounded};
 
 use super::{Job, Pool, answer, granted};
 
-/// The threads end when it is dropped and all is done.
+/// The pool. Its threads end when it is dropped and all tasks are done.
 pub(crate) struct Workers(Sender<Job>);
 
 impl Pool for Workers {

@@ -1,4 +1,4 @@
-//! What one writes with the standard library alone: a queue in a mutex, and a condition variable.
+//! A pool written with the standard library alone: a queue in a mutex, and a condition variable.
 
 #![expect(clippy::disallowed_types, reason = "no model checks this; it is a peer")]
 
@@ -8,13 +8,13 @@ use std::thread::Builder;
 
 use super::{Job, Pool, answer, granted};
 
-/// The threads end when it is dropped and all is done.
+/// The pool. Its threads end when it is dropped and all tasks are done.
 pub(crate) struct Workers(Arc<Queue>);
 
 #[derive(Default)]
 struct Queue {
     state: Mutex<State>,
-    bell: Condvar,
+    wake: Condvar,
 }
 
 #[derive(Default)]
@@ -24,10 +24,10 @@ struct State {
 }
 
 impl Queue {
-    /// Waits for a job; `None` after the end.
+    /// Waits for a job. Returns `None` after the end.
     fn next(&self) -> Option<Job> {
         let idle = |state: &mut State| state.jobs.is_empty() && !state.stopped;
-        let mut state = self.bell.wait_while(self.state.lock().unwrap(), idle).unwrap();
+        let mut state = self.wake.wait_while(self.state.lock().unwrap(), idle).unwrap();
         state.jobs.pop_front()
     }
 }
@@ -51,40 +51,40 @@ impl Pool for Workers {
 
     fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         self.0.state.lock().unwrap().jobs.push_back(Box::new(task));
-        self.0.bell.notify_one();
+        self.0.wake.notify_one();
     }
 
     fn ask(&self, question: u64) -> u64 {
-        let letter = Arc::<Letter>::default();
-        let sent = Arc::clone(&letter);
-        self.spawn(move || sent.write(answer(question)));
-        letter.read()
+        let answered = Arc::<Answer>::default();
+        let sent = Arc::clone(&answered);
+        self.spawn(move || sent.set(answer(question)));
+        answered.wait()
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
         self.0.state.lock().unwrap().stopped = true;
-        self.0.bell.notify_all();
+        self.0.wake.notify_all();
     }
 }
 
-/// One answer on its way.
+/// An answer for a waiting thread.
 #[derive(Default)]
-struct Letter {
+struct Answer {
     answer: Mutex<Option<u64>>,
-    bell: Condvar,
+    wake: Condvar,
 }
 
-impl Letter {
-    fn write(&self, answer: u64) {
+impl Answer {
+    fn set(&self, answer: u64) {
         *self.answer.lock().unwrap() = Some(answer);
-        self.bell.notify_one();
+        self.wake.notify_one();
     }
 
-    fn read(&self) -> u64 {
+    fn wait(&self) -> u64 {
         let missing = |answer: &mut Option<u64>| answer.is_none();
-        let answer = self.bell.wait_while(self.answer.lock().unwrap(), missing).unwrap();
+        let answer = self.wake.wait_while(self.answer.lock().unwrap(), missing).unwrap();
         answer.expect("it is no longer missing")
     }
 }

@@ -1,33 +1,33 @@
-//! The pools that are there without being asked for, which a program's main thread uses by calling a
-//! function.
+//! The global pools, which the main thread of a program uses by calling a function.
 
 use std::env;
 use std::sync::Once;
 
 use super::{STACK, granted, traced};
 
-/// Of every global pool.
+/// The number of workers of every global pool.
 pub(crate) const WORKERS: usize = 2;
 
-/// What takes everything, and keeps nothing.
-const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
+/// A file that discards what is written to it.
+const NULL_DEVICE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
-/// Says what only the environment can say: how many workers heist's global pool has, whether it keeps a
-/// trace, and how deep the stacks of threads are whose library does not let us choose.
+/// Sets what can be set only by environment variables: the number of workers of heist's global pool, whether that
+/// pool keeps a trace, and the stack size of threads whose library has no option for it.
 ///
 /// # Safety
 ///
-/// There is no other thread yet: one might read the environment meanwhile.
+/// No other thread may be running: it might read the environment meanwhile.
 pub(crate) unsafe fn set_environment(traced: bool) {
-    // SAFETY: nobody else reads it, as our caller says.
+    // SAFETY: the caller guarantees that there is no other thread, so none reads the environment.
     unsafe { env::set_var("HEIST_WORKERS", WORKERS.to_string()) };
     if traced {
-        // Every other pool of ours is told. We read the trace ourselves, so the file is for nobody.
+        // Every other heist pool has an explicit setting. This program reads the trace itself, so the file is
+        // discarded.
         //
         // SAFETY: as above.
-        unsafe { env::set_var("HEIST_TRACE", NOWHERE) };
+        unsafe { env::set_var("HEIST_TRACE", NULL_DEVICE) };
     } else {
-        // What is measured keeps no trace.
+        // Measured pools keep no trace.
         //
         // SAFETY: as above.
         unsafe { env::remove_var("HEIST_TRACE") };
@@ -36,7 +36,7 @@ pub(crate) unsafe fn set_environment(traced: bool) {
     unsafe { env::set_var("RUST_MIN_STACK", STACK.to_string()) };
 }
 
-/// Before that one uses its global pool. heist's has been told by then.
+/// Prepares the global pool that this entry uses. The variables for heist's pool have been set by then.
 pub(crate) fn prepare(by: &str) {
     if crate::is_ours(by) {
         traced::global();

@@ -1,4 +1,4 @@
-//! Ours, with each of its strategies: one to be measured, two as baselines.
+//! heist, with each of its strategies: work stealing is what is measured, the other two are baselines.
 
 use std::marker::PhantomData;
 
@@ -10,11 +10,12 @@ pub(crate) type Stealing = Heist<WorkStealing>;
 pub(crate) type Locked = Heist<LockedDeques>;
 pub(crate) type Global = Heist<GlobalQueue>;
 
-/// Tells the strategies apart by type, as the other pools are.
+/// Distinguishes the strategies by type, because the other pools differ by type as well.
 pub(crate) trait Choice: Send + Sync + 'static {
     const NAME: &'static str;
     const STRATEGY: Strategy;
-    /// Of each thread, for a trace. None, whatever the environment says: it is not to change what is measured.
+    /// The number of trace events that a pool keeps for each thread. It is zero unless stated, whatever the
+    /// environment says, so that the environment does not change what is measured.
     const EVENTS: usize = 0;
 }
 
@@ -49,13 +50,13 @@ impl Choice for Traced {
 pub(crate) struct Heist<C>(heist::Pool, PhantomData<C>);
 
 impl<C> Heist<C> {
-    /// Runs it on a worker, and waits.
+    /// Runs a closure on a worker, and waits for it.
     #[inline]
     pub(crate) fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         self.0.install(f)
     }
 
-    /// The pool itself, for whatever it alone can do.
+    /// Returns the pool itself, for calls that other pools do not have.
     pub(crate) fn pool(&self) -> &heist::Pool {
         &self.0
     }

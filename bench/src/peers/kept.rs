@@ -1,7 +1,7 @@
-//! How long a pool lives: from its first use to the end of the program.
+//! Keeps every pool from its first use to the end of the program.
 //!
-//! Nobody measures what it costs to start one, and tasks that spawn tasks need a pool that outlives
-//! them. Meanwhile the others sleep; `idle` shows that they do.
+//! The start of a pool is not measured, and tasks that spawn tasks need a pool that outlives them. Unused pools
+//! sleep meanwhile; the idle workload shows that they do.
 
 use std::any::Any;
 use std::sync::Mutex;
@@ -11,16 +11,16 @@ use harness::board::Lap;
 use super::shape::{self, Shape};
 use super::{Pool, live, traced};
 
-/// Tasks that a new pool runs before it is measured: its threads have started, and its memory has
-/// been touched. What more a pool wants to remember, it does in the first round.
+/// The number of tasks that a new pool runs before it is measured. After them its threads have started and its
+/// memory has been touched. Anything else that a pool allocates, it allocates in the first round.
 const WARM_UP: u64 = if cfg!(test) { 100 } else { 10_000 };
 
 type Kept = (&'static str, usize, &'static (dyn Any + Send + Sync));
 
 static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
-/// The pool of that type with that many workers. To be called from a thread that may run on every
-/// core: the workers inherit that.
+/// Returns the pool of this type with this number of workers. The calling thread must be allowed to run on every
+/// processor, because the workers inherit its affinity.
 pub(crate) fn pool<P: Pool>(workers: usize) -> &'static P {
     let pool = traced::pool::<P>(workers).unwrap_or_else(|| warm(workers));
     live::set(pool.ours());
@@ -39,7 +39,7 @@ fn warm<P: Pool>(workers: usize) -> &'static P {
     })
 }
 
-/// What has that name and that many workers. Made, and warmed up, when it is first asked for.
+/// Returns the pool of this name with this number of workers. It is created and warmed up on first use.
 pub(crate) fn keep<T: Send + Sync>(
     name: &'static str,
     workers: usize,

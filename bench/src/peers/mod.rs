@@ -1,4 +1,4 @@
-//! The pools: what one must do to take part in a workload, and how long one lives.
+//! The pools: the interface that a pool implements to take part in a workload, and how long pools live.
 
 #[cfg(feature = "peers")]
 pub(crate) mod channel;
@@ -21,61 +21,61 @@ use std::panic::panic_any;
 use crate::Refused;
 pub(crate) use global::set_environment;
 
-/// Every peer that one would choose instead of heist to spawn tasks.
+/// The names of the peers that could replace heist for spawning tasks.
 pub(crate) const PEERS: &[&str] = &["rayon", "tokio", "threadpool", "channel"];
 
-/// Of every thread that may be asked to recurse. The deepest tree has 1,572 levels of four calls each, for
-/// which a megabyte is not enough; and a worker that waits for another runs something else on top.
-/// Pages that nobody touches cost nothing.
+/// The stack size of every thread that may recurse. The deepest tree has 1,572 levels of four calls each, for which
+/// a megabyte is not enough, and a worker that waits for another one runs other work on top. Untouched pages cost
+/// nothing.
 pub(crate) const STACK: usize = 16 << 20;
 
-/// A number of threads that run tasks. Every method is a call of the pool's own, as its
-/// documentation has it.
+/// A pool of threads that run tasks. Every method is one call of the pool's own method, as its documentation
+/// recommends.
 pub(crate) trait Pool: Send + Sync + Sized + 'static {
     const NAME: &'static str;
 
     fn new(workers: usize) -> Self;
 
-    /// One that keeps so many events of each thread; `None` if such pools keep none.
+    /// Creates a pool that keeps this number of events for each thread. Returns `None` if such pools keep no trace.
     fn traced(workers: usize, events: usize) -> Option<Self> {
         let _ = (workers, events);
         None
     }
 
-    /// Nobody waits for this task by itself.
+    /// Spawns a task. Nobody waits for this task in particular.
     fn spawn(&self, task: impl FnOnce() + Send + 'static);
 
-    /// All of them at once, where the pool has a call for that.
+    /// Spawns all tasks at once, if the pool has a call for that.
     fn spawn_batch<F: FnOnce() + Send + 'static>(&self, tasks: impl Iterator<Item = F>) {
         tasks.for_each(|task| self.spawn(task));
     }
 
-    /// The pool itself, if it is one of ours.
+    /// Returns the heist pool, if this is one.
     fn ours(&self) -> Option<&::heist::Pool> {
         None
     }
 
-    /// Has a worker call [`answer`], and waits for what it returns.
+    /// Lets a worker call [`answer`], and waits for the result.
     fn ask(&self, question: u64) -> u64;
 }
 
-/// What the system has given for a pool, or the end of the run.
+/// Returns what the system granted for a pool, or ends the run with [`Refused`].
 pub(crate) fn granted<T>(given: Result<T, impl Display>) -> T {
     given.unwrap_or_else(|refusal| panic_any(Refused(refusal.to_string())))
 }
 
-/// A small task with a result that one can check.
+/// A small task whose result can be checked.
 #[inline]
 pub(crate) fn answer(question: u64) -> u64 {
     question.wrapping_mul(3) + 1
 }
 
-/// So many, in words.
+/// Returns a number of workers in words.
 pub(crate) fn workers(count: usize) -> String {
     if count == 1 { "1 worker".into() } else { format!("{count} workers") }
 }
 
-/// A task by itself, for the pools that are no more than a queue of such.
+/// A boxed task, for the pools that are a queue of such tasks.
 type Job = Box<dyn FnOnce() + Send>;
 
 #[cfg(test)]

@@ -1,19 +1,19 @@
-//! Where a number of small tasks come from.
+//! The ways in which many small tasks are spawned.
 
 use harness::board::Board;
 
 use super::Pool;
 
-/// Tasks are numbered from 0, and each says its number to the board.
+/// A way to spawn tasks. Tasks are numbered from 0, and each counts itself on the board.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape {
-    /// One task spawns all, and then is the first of them.
+    /// One task spawns all others, and counts as the first of them.
     Inside,
-    /// Every task spawns two, as long as there are numbers left.
+    /// Every task spawns two, until all numbers are used.
     Tree,
-    /// A thread that is not the pool's spawns all.
+    /// A thread outside the pool spawns all.
     Outside,
-    /// The same, in one call where the pool has one.
+    /// A thread outside the pool spawns all, in one call if the pool has one.
     Batch,
 }
 
@@ -37,7 +37,7 @@ impl Shape {
     }
 }
 
-/// Spawns `TASKS` tasks and returns; a lap knows when they have run.
+/// Spawns `TASKS` tasks and returns. A lap waits until they have run.
 pub(crate) fn start<P: Pool, const TASKS: u64>(pool: &'static P, shape: Shape) {
     let board = Board::get();
     match shape {
@@ -53,7 +53,7 @@ pub(crate) fn start<P: Pool, const TASKS: u64>(pool: &'static P, shape: Shape) {
     }
 }
 
-/// The children of a task are numbered as in a heap: every number has one parent.
+/// Runs the task of this number. Children are numbered as in a binary heap, so that every number has one parent.
 fn grow<P: Pool, const TASKS: u64>(pool: &'static P, index: u64) {
     for child in [2 * index + 1, 2 * index + 2] {
         if child < TASKS {

@@ -1,5 +1,5 @@
-//! The threadpool crate. It has no way to wait for one task; its documentation sends the answer
-//! through a channel; one with room for it is the fastest.
+//! The threadpool crate. It has no way to wait for one task. Its documentation sends the answer through a channel;
+//! a channel with a capacity of one is the fastest.
 
 use std::sync::mpsc;
 

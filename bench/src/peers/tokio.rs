@@ -1,4 +1,4 @@
-//! tokio's runtime of many threads. A task is a future that never waits.
+//! The multi-threaded runtime of tokio. A task is a future that never waits.
 
 use tokio::runtime::Builder;
 pub(crate) use tokio::runtime::Runtime;

@@ -1,4 +1,4 @@
-//! One run in a pool of ours that keeps a trace, and is not kept itself.
+//! Runs an entry in a heist pool that keeps a trace and ends after the run.
 
 use std::cell::Cell;
 
@@ -7,36 +7,38 @@ use heist::trace::Trace;
 
 use super::Pool;
 
-/// Of each thread. What was before them is lost. A ring has a slot more, and as many as a power of two.
+/// The number of events that are kept for each thread; older ones are lost. A ring has one slot more, and its size
+/// is a power of two.
 pub(crate) const EVENTS: usize = (1 << 16) - 1;
 
 thread_local! {
-    static WISH: Cell<Wish> = const { Cell::new(Wish::None) };
+    static REQUEST: Cell<Request> = const { Cell::new(Request::None) };
 }
 
-/// What this thread wants.
+/// Whether the current thread wants a trace.
 #[derive(Clone, Copy)]
-enum Wish {
+enum Request {
     None,
-    /// The next pool is to keep a trace.
-    Open,
-    /// So is it, but if none is asked for, it is the global one that is used.
+    /// The next pool should keep a trace.
+    Any,
+    /// The next pool should keep a trace; if no pool is requested, the entry uses the global pool.
     Global,
-    /// This one does.
+    /// This pool keeps a trace.
     Granted(&'static heist::Pool),
 }
 
-/// Runs one entry of a case. If it asks for a pool of ours, it gets one that keeps a trace, which ends with the run. The global one
-/// stays, and keeps one if the environment has said so. `None` if there is no such pool.
+/// Runs one entry of a case. If the entry requests a heist pool, it gets one that keeps a trace and that ends with
+/// the run. The global pool stays, and keeps a trace if the environment says so. Returns `None` if the entry uses
+/// no such pool.
 pub(crate) fn run(entry: impl FnOnce()) -> Option<Trace> {
-    WISH.set(Wish::Open);
-    let reset = Finally(|| WISH.set(Wish::None));
+    REQUEST.set(Request::Any);
+    let reset = Finally(|| REQUEST.set(Request::None));
     entry();
-    let pool = match WISH.get() {
-        Wish::None | Wish::Open => return None,
-        Wish::Global => heist::Pool::global(),
-        Wish::Granted(pool) => {
-            // Its threads have written everything when they are gone.
+    let pool = match REQUEST.get() {
+        Request::None | Request::Any => return None,
+        Request::Global => heist::Pool::global(),
+        Request::Granted(pool) => {
+            // After its threads have ended, all events are written.
             pool.stop();
             pool
         }
@@ -45,19 +47,19 @@ pub(crate) fn run(entry: impl FnOnce()) -> Option<Trace> {
     pool.trace_snapshot()
 }
 
-/// What this thread runs uses our global pool, unless it asks for another.
+/// Notes that the entry on this thread uses heist's global pool, unless it requests another one.
 pub(super) fn global() {
-    if let Wish::Open = WISH.get() {
-        WISH.set(Wish::Global);
+    if let Request::Any = REQUEST.get() {
+        REQUEST.set(Request::Global);
     }
 }
 
-/// A new pool, if this thread wants a trace and pools of this type have one.
+/// Returns a new pool, if this thread wants a trace and pools of this type can keep one.
 pub(super) fn pool<P: Pool>(workers: usize) -> Option<&'static P> {
-    let (Wish::Open | Wish::Global) = WISH.get() else { return None };
-    // Tasks may outlive the run of an entry, and so does the pool; its threads do not.
+    let (Request::Any | Request::Global) = REQUEST.get() else { return None };
+    // Tasks may outlive the run of an entry, so the pool is leaked; its threads end.
     let pool: &'static P = Box::leak(Box::new(P::traced(workers, EVENTS)?));
-    WISH.set(pool.ours().map_or(Wish::None, Wish::Granted));
+    REQUEST.set(pool.ours().map_or(Request::None, Request::Granted));
     Some(pool)
 }
 
@@ -65,7 +67,7 @@ pub(super) fn pool<P: Pool>(workers: usize) -> Option<&'static P> {
 mod tests {
     use super::*;
 
-    // One more than a ring of some size holds would make it twice as large.
+    // One event more would double the size of the ring.
     const _: () = assert!((EVENTS + 1).is_power_of_two());
     use crate::peers::{heist, kept, rayon};
 

@@ -1,4 +1,4 @@
-//! The idle workload: what a pool takes of the processor while it has nothing to do.
+//! The idle workload: the processor time that a pool takes while it has nothing to do.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,20 +17,20 @@ use crate::peers::{channel, threadpool, tokio};
 
 const WORKERS: usize = 2;
 
-/// Tasks that the pool has run just before.
+/// The number of tasks that the pool has run just before.
 const BURST: u64 = if cfg!(test) { 100 } else { 10_000 };
 
-/// Between the end of the burst and the begin of the measurement: what is still busy then was not
-/// just about to fall asleep.
+/// The pause between the end of the burst and the measurement. A thread that is still busy then was not about to
+/// fall asleep.
 const GRACE: Duration = Duration::from_millis(5);
 
-/// How long we watch.
+/// The duration of the measurement.
 const WATCH: Duration = Duration::from_millis(if cfg!(test) { 5 } else { 1_000 });
 
-/// Milliseconds in a second, at most.
+/// The limit in milliseconds of processor time per second.
 const LIMIT: f64 = 0.15;
 
-/// Nothing where the system does not say what we use.
+/// Returns no case if the system does not report resource usage.
 pub(crate) fn rows() -> Vec<Row> {
     if !usage::KNOWN {
         return Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn rows() -> Vec<Row> {
         enter::<channel::Workers>(&mut row);
     }
     enter::<condvar::Workers>(&mut row);
-    // What this program takes by itself: the pools that are kept are asleep, or this shows it.
+    // The processor time of this program itself. If the kept pools did not sleep, this entry would show it.
     row.enter("no pool", watch);
     row.targets = vec![Target {
         of: heist::Stealing::NAME,

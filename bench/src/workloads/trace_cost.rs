@@ -1,4 +1,4 @@
-//! The trace workload: what it costs to keep a trace.
+//! The trace workload: the cost of keeping a trace.
 
 use harness::metric;
 use harness::row::{Row, Sample};
@@ -14,7 +14,8 @@ const WORKERS: usize = 2;
 const TRACED: &str = Heist::<Traced>::NAME;
 const UNTRACED: &str = "untraced";
 
-/// What a trace may cost at the most, of the time without. A join leaves no trace: of that it costs nothing, but for what is left of noise.
+/// The highest wanted ratio to the time without a trace. A join leaves no event, so its cost should differ only by
+/// noise.
 const LIMIT: f64 = 1.25;
 
 pub(crate) fn rows() -> Vec<Row> {

@@ -1,4 +1,4 @@
-//! What of its workers an entry uses: the time of one worker over that of all of them together.
+//! The efficiency of an entry: the time of one worker over the time of all workers together.
 
 use std::fmt::{self, Write};
 
@@ -6,7 +6,7 @@ use super::tables::{ends, head, names};
 use crate::row::{Entry, Row};
 use crate::stats::{Interval, interval, ratios};
 
-/// One line for each case that was also measured with one worker; nothing if there are none.
+/// Writes one line for each case that was also measured with one worker; writes nothing if there is none.
 pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) -> fmt::Result {
     let pair = |row| one_worker(row, rows).map(|one| (row, one));
     let pairs: Vec<_> = group.iter().filter_map(pair).collect();
@@ -36,13 +36,13 @@ pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) 
     Ok(())
 }
 
-/// The row to compare with, if it was measured.
+/// Returns the row with one worker, if it was measured.
 fn one_worker<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
     let id = row.one_worker.as_ref()?;
     rows.iter().find(|row| row.id() == *id)
 }
 
-/// `None` for whoever uses no workers.
+/// Returns `None` for an entry without workers.
 fn efficiency(row: &Row, entry: &Entry, one: &Row) -> Option<Interval> {
     let workers = row.workers? as f64;
     if entry.sequential {

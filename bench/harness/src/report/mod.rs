@@ -1,4 +1,4 @@
-//! What a run has found, for people: in which order, and what to know before believing it.
+//! Makes Markdown of what a run measured: tables, and what a reader should know before trusting them.
 
 mod efficiency;
 mod tables;
@@ -10,10 +10,10 @@ use crate::record::Record;
 use crate::row::{Entry, Row};
 use crate::stats::{Ends, Interval, ends_of, interval};
 
-/// The queue that all queues are compared with.
+/// The name of the queue that all queues are compared with.
 pub const REFERENCE: &str = "crossbeam";
 
-/// Everything that a run has found: the record says where, the rows have all of their samples.
+/// Returns the whole report. The record describes the run, the rows have the samples.
 pub fn markdown(record: &Record, rows: &[Row]) -> String {
     let mut out = String::new();
     write(&mut out, record, rows).expect("a String takes all");
@@ -78,13 +78,13 @@ pub fn head(out: &mut String, record: &Record) -> fmt::Result {
     Ok(())
 }
 
-/// As it was fixed: two digits, or three where it takes them.
+/// Formats a limit as it was fixed: with two digits, or with three if needed.
 fn limit(at_most: f64) -> String {
     let short = format!("{at_most:.2}");
     if short.parse() == Ok(at_most) { short } else { format!("{at_most:.3}") }
 }
 
-/// Rows whose threads must share cores measure the scheduler of the system as well.
+/// Lists the rows with more workers than processors, because they measure the system's scheduler as well.
 fn oversubscribed(out: &mut String, group: &[Row], cores: usize) -> fmt::Result {
     let mut too_many: Vec<usize> =
         group.iter().filter_map(|row| row.workers).filter(|&workers| workers > cores).collect();
@@ -101,7 +101,7 @@ fn oversubscribed(out: &mut String, group: &[Row], cores: usize) -> fmt::Result 
     )
 }
 
-/// What a reader should know before believing the tables.
+/// Writes how many samples were disturbed.
 fn disturbances(out: &mut String, rows: &[Row]) -> fmt::Result {
     let entries = rows.iter().flat_map(|row| &row.entries);
     let disturbed: usize = entries.clone().map(Entry::disturbed).sum();

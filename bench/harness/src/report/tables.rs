@@ -1,4 +1,4 @@
-//! The tables: what was measured, and how that compares with the references.
+//! The tables of measured values and of ratios to the references.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::row::{Entry, Row};
 use crate::stats::{Ends, Interval, ends_of, interval, ratios};
 use crate::target::{Target, Than, verdict};
 
-/// All that the rows of a group have, in the order in which they come.
+/// Returns the metrics of the rows, in order of appearance.
 pub(super) fn metrics(group: &[Row]) -> Vec<&'static Metric> {
     let mut found: Vec<&'static Metric> = Vec::new();
     for &metric in group.iter().flat_map(|row| &row.metrics) {
@@ -19,17 +19,17 @@ pub(super) fn metrics(group: &[Row]) -> Vec<&'static Metric> {
     found
 }
 
-/// Everyone that a row of the group is compared with.
+/// Returns the references of the rows.
 pub(super) fn references(group: &[Row]) -> Vec<&'static str> {
     distinct(group.iter().flat_map(|row| row.references.iter().copied()))
 }
 
-/// Everyone that takes part in a row of the group: the columns.
+/// Returns the names of all entries of the group: the columns.
 pub(super) fn names(group: &[Row]) -> Vec<&'static str> {
     distinct(group.iter().flat_map(|row| row.entries.iter().map(|entry| entry.name)))
 }
 
-/// What stands in brackets beside a median.
+/// Returns what the brackets beside a median are.
 pub(super) fn ends(group: &[Row]) -> Ends {
     ends_of(group[0].entries[0].samples.len())
 }
@@ -44,7 +44,7 @@ fn distinct(names: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     found
 }
 
-/// What was measured.
+/// Writes the table of measured values.
 pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metric) -> fmt::Result {
     let spread = if metric.spread { format!(" ({})", ends(group)) } else { String::new() };
     writeln!(out, "\n### {title}: {}, median{spread}\n", metric.title)?;
@@ -72,7 +72,7 @@ pub(super) fn values(out: &mut String, title: &str, group: &[Row], metric: &Metr
     Ok(())
 }
 
-/// How that compares with a reference, and with what we wanted.
+/// Writes the table of ratios to a reference, with the targets.
 pub(super) fn compared(
     out: &mut String,
     title: &str,
@@ -118,7 +118,7 @@ pub(super) fn compared(
     Ok(())
 }
 
-/// A ratio, and whether it is what we wanted.
+/// Writes a ratio, and whether it meets its target.
 fn cell(
     out: &mut String,
     row: &Row,
@@ -132,7 +132,7 @@ fn cell(
     write!(out, " {median:.3} ({low:.3}–{high:.3})")?;
     for target in to_reference(row, metric, reference).filter(|target| target.of == entry.name) {
         write!(out, " {}", verdict(median <= target.at_most))?;
-        // The limit itself only where it is not that of the row.
+        // The limit is shown only if it differs from that of the row.
         if Some(target.at_most) > strictest(row, metric, reference) {
             write!(out, " ({})", limit(target.at_most))?;
         }
@@ -146,7 +146,7 @@ pub(super) fn head(out: &mut String, first: &[&str], names: &[&str]) -> fmt::Res
     writeln!(out, "|---|{}", "---:|".repeat(names.len() - 1))
 }
 
-/// Does a table of ratios say whether this target is met?
+/// Returns whether a table of ratios shows this target.
 pub(super) fn is_in_table(row: &Row, target: &Target) -> bool {
     let is_reference = match &target.than {
         Than::Entry(name) => row.references.contains(name),
@@ -168,7 +168,7 @@ fn to_reference<'a>(
     row.targets.iter().filter(is_ours)
 }
 
-/// The lowest limit of a row.
+/// Returns the lowest limit of a row.
 fn strictest(row: &Row, metric: &Metric, reference: &'static str) -> Option<f64> {
     to_reference(row, metric, reference).map(|target| target.at_most).min_by(f64::total_cmp)
 }

@@ -1,4 +1,4 @@
-//! The targets that are not ratios to the reference, and the sum of all.
+//! The targets that are not ratios to a reference, and the total.
 
 use std::fmt::{self, Write};
 
@@ -8,7 +8,7 @@ use crate::row::Row;
 use crate::stats::Interval;
 use crate::target::verdict;
 
-/// One line for each; nothing if there are none.
+/// Writes one line for each such target; writes nothing if there is none.
 pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row]) -> fmt::Result {
     let targets = group.iter().flat_map(|row| row.targets.iter().map(move |target| (row, target)));
     let others = targets.filter(|(row, target)| !is_in_table(row, target));
@@ -36,7 +36,7 @@ pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row])
     Ok(())
 }
 
-/// How many are met, of those that this run says something to.
+/// Writes how many of the targets that this run can judge are met.
 pub(super) fn summary(out: &mut String, rows: &[Row]) -> fmt::Result {
     let findings = |row: &'_ Row| {
         let findings = row.targets.iter().filter_map(|target| target.finding(row, rows));

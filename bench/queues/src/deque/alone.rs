@@ -1,4 +1,4 @@
-//! The owner's loop: what a push and a pop cost. Here with no thief in sight.
+//! The cost of a push and a pop for an owner without thieves.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +8,7 @@ use harness::row::Sample;
 
 use super::{ALONE, Owner, USUAL};
 
-/// `DEPTH` pushes, then as many pops, and so on, on top of `BELOW` items that stay.
+/// Measures `DEPTH` pushes, then as many pops, repeatedly, above `BELOW` items that stay.
 pub(super) fn measure<T: Item, O: Owner<T>, const DEPTH: u64, const BELOW: u64>() -> Sample {
     let (worker, _thief) = O::new(USUAL);
     let mut seen = Tally::default();
@@ -25,8 +25,8 @@ pub(super) fn measure<T: Item, O: Owner<T>, const DEPTH: u64, const BELOW: u64>(
     Sample::new(time, ALONE)
 }
 
-/// Pushes the `count` items after number `before`, a multiple of `DEPTH`. Inlined, so that to the
-/// compiler the worker is a variable of the function that measures.
+/// Pushes the `count` items after number `before`, a multiple of `DEPTH`. It is inlined, so that the compiler sees
+/// the worker as a local variable of the measuring function.
 #[inline(always)]
 pub(super) fn push_and_pop<T: Item, O: Owner<T>, const DEPTH: u64>(
     worker: &O,
@@ -50,7 +50,7 @@ pub(super) fn push_and_pop<T: Item, O: Owner<T>, const DEPTH: u64>(
     }
 }
 
-/// Without thieves a queue is full only if this program has asked too much of it.
+/// Pushes an item. Without thieves, a queue is full only if this program made it too small.
 #[inline(always)]
 pub(super) fn push_or_panic<T, O: Owner<T>>(worker: &O, item: T) {
     if worker.push(item).is_err() {

@@ -1,4 +1,4 @@
-//! The owner's loop while one thief is at work: what the owner pays, and what the thief gets.
+//! The cost of a push and a pop for an owner while one thief steals, and how much the thief steals.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,18 +13,18 @@ use harness::threads::{Finally, Padded, spin_until};
 use super::alone::push_and_pop;
 use super::{CONTENDED, Outcome, Owner, Thief, USUAL};
 
-/// Push+pop pairs between two looks at the clock. A multiple of every depth.
+/// The number of push+pop pairs between two reads of the clock. A multiple of every depth.
 const BLOCK: u64 = 4096;
 
-/// A thief that tries less often than this is not there: even one that sleeps on a mutex and has
-/// to be woken is back within a few ten microseconds.
+/// A thief that tries less often than this was not running: even one that sleeps on a mutex and has to be woken
+/// returns within a few tens of microseconds.
 const PATIENCE: Duration = Duration::from_micros(100);
 
-/// How often a sample is repeated because the thief was not there.
+/// How often a sample is repeated if the thief was not running.
 const REPEATS: usize = 10;
 
-/// `DEPTH` pushes, then as many pops. The thief `WORKS` about 100 ns on every item and after every
-/// attempt that found none; or it does nothing but try.
+/// Measures `DEPTH` pushes, then as many pops. If `WORKS`, the thief works about 100 ns on every item and after
+/// every attempt that found none; otherwise it only steals.
 pub(super) fn measure<T: Item, O: Owner<T>, const DEPTH: u64, const WORKS: bool>() -> Sample {
     let mut sample = measure_once::<T, O, DEPTH, WORKS>();
     for _ in 0..REPEATS {
@@ -48,13 +48,13 @@ fn measure_once<T: Item, O: Owner<T>, const DEPTH: u64, const WORKS: bool>() -> 
     let stop = Padded(AtomicBool::new(false));
     let mut seen = Tally::default();
     let mut count = 0;
-    let (time, loot) = thread::scope(|scope| {
-        let robber = scope.spawn(|| {
+    let (time, stolen) = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
             let thief = thief;
             cores::pin(cores::THIEF);
-            // Ordering: relaxed, as with `stop`. Nothing is passed on by it.
+            // Ordering: relaxed, like `stop`. The flag publishes nothing else.
             started.0.store(true, Ordering::Relaxed);
-            rob(&thief, &stop.0, work)
+            steal_until(&thief, &stop.0, work)
         });
         let ended = Finally(|| stop.0.store(true, Ordering::Relaxed));
         spin_until(|| started.0.load(Ordering::Relaxed));
@@ -65,43 +65,44 @@ fn measure_once<T: Item, O: Owner<T>, const DEPTH: u64, const WORKS: bool>() -> 
         }
         let time = start.elapsed();
         drop(ended);
-        (time, robber.join().expect("the thief says what went wrong"))
+        (time, thread.join().expect("the thief panicked; its message is above"))
     });
     assert!(
         worker.pop().is_none(),
-        "{}: a pop before found nothing, and now there is something",
+        "{}: an item appeared after the owner had found the deque empty",
         O::NAME
     );
-    seen.merge(loot.tally);
+    seen.merge(stolen.tally);
     seen.check::<T>(O::NAME, count, 1);
     let time_of_one = nanoseconds(time) / count as f64;
-    let disturbed = u128::from(loot.attempts) < time.as_nanos() / PATIENCE.as_nanos();
-    Sample { disturbed, ..Sample::of([time_of_one, loot.stolen as f64 / time.as_secs_f64()]) }
+    let disturbed = u128::from(stolen.attempts) < time.as_nanos() / PATIENCE.as_nanos();
+    Sample { disturbed, ..Sample::of([time_of_one, stolen.count as f64 / time.as_secs_f64()]) }
 }
 
-/// What a thief has to show.
+/// What a thief has stolen.
 #[derive(Default)]
-struct Loot {
+struct Stolen {
     tally: Tally,
-    stolen: u64,
+    count: u64,
     attempts: u64,
 }
 
-/// Steals until told to stop.
+/// Steals until `stop` is set.
 #[inline(always)]
-fn rob<T: Item>(thief: &impl Thief<T>, stop: &AtomicBool, work: impl Fn()) -> Loot {
-    let mut loot = Loot::default();
+fn steal_until<T: Item>(thief: &impl Thief<T>, stop: &AtomicBool, work: impl Fn()) -> Stolen {
+    let mut stolen = Stolen::default();
     while !stop.load(Ordering::Relaxed) {
-        if thief.steal(|item| loot.tally.add(item)) == Outcome::Taken {
-            loot.stolen += 1;
+        if thief.steal(|item| stolen.tally.add(item)) == Outcome::Taken {
+            stolen.count += 1;
         }
-        loot.attempts += 1;
+        stolen.attempts += 1;
         work();
     }
-    loot
+    stolen
 }
 
-/// A slot may be held by a thief that was stopped in the middle of a steal.
+/// Pushes an item, and waits while the queue is full: a thief that was descheduled in the middle of a steal may
+/// hold a slot.
 #[inline(always)]
 fn push_or_wait<T, O: Owner<T>>(worker: &O, item: T) {
     let mut outcome = worker.push(item);

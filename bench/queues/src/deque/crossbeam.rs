@@ -1,4 +1,4 @@
-//! crossbeam-deque, the reference: its LIFO worker.
+//! The LIFO worker of crossbeam-deque, the reference.
 
 pub(crate) use crossbeam_deque::Worker;
 use crossbeam_deque::{Steal, Stealer};

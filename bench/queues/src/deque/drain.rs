@@ -1,4 +1,4 @@
-//! A thief empties a deque that another thread has filled: what an item costs it.
+//! The cost of an item for a thief that empties a deque which another thread has filled.
 
 use harness::item::{Item, Tally};
 use harness::row::Sample;
@@ -15,7 +15,7 @@ pub(super) fn one_by_one<T: Item, O: Owner<T>>() -> Sample {
     )
 }
 
-/// Into a deque of the thief's own, which it empties before it comes again.
+/// Steals batches into a deque of the thief's own, which the thief empties before the next batch.
 pub(super) fn in_batches<T: Item, O: Owner<T>>() -> Sample {
     measure::<T, O>(|thief, mine, seen| {
         loop {
@@ -46,7 +46,7 @@ fn measure<T: Item, O: Owner<T>>(
     };
     let seen_by_thief = &mut seen;
     let time = relay(DRAINS, fill, move || {
-        // A variable of the draining thread, for the compiler to keep in registers.
+        // A local variable of the draining thread, which the compiler can keep in registers.
         let mut lap = Tally::default();
         drain(&thief, &mine, &mut lap);
         seen_by_thief.merge(lap);

@@ -1,4 +1,4 @@
-//! Our three flavours. The calls are the same; only the bounded one has a capacity.
+//! The three deques of heist-deque. Only the bounded one has a capacity.
 
 use harness::item::Item;
 use heist_deque::{Full, Steal, bounded, growable, locked};
@@ -9,7 +9,7 @@ pub(crate) use bounded::Worker as Bounded;
 pub(crate) use growable::Worker as Growable;
 pub(crate) use locked::Worker as Locked;
 
-/// What a push pays for the doubling that it hardly ever does.
+/// The allowance for growing, which a push rarely does.
 const GROWTH: f64 = 0.05;
 
 impl<T: Item> Owner<T> for Bounded<T> {

@@ -1,4 +1,4 @@
-//! The deque workload: its cases, their sizes and targets, and what a queue must do to take part.
+//! The deque workload: its cases, their sizes and targets, and the interface that a queue implements.
 
 mod alone;
 mod contended;
@@ -19,28 +19,30 @@ use harness::report::REFERENCE;
 use harness::row::{Row, Sample};
 use harness::target::{Target, Than};
 
-/// Push+pop pairs of an owner alone: 2 ms of the fastest queue, 10 ms of the slowest.
+/// The number of push+pop pairs of an owner alone: 2 ms for the fastest queue, 10 ms for the slowest.
 const ALONE: u64 = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 
-/// How long an owner works beside a thief. A time, not a number: the queues differ thirtyfold here.
+/// How long an owner works while a thief steals. It is a time and not a number of operations, because the queues
+/// differ thirtyfold.
 const CONTENDED: Duration = Duration::from_micros(if cfg!(test) { 50 } else { 5_000 });
 
-/// Items that a thief finds, more than fit into the inner caches.
+/// The number of items that a thief drains: more than fit into the inner caches.
 const DRAINED: u64 = if cfg!(test) { 1_000 } else { 100_000 };
 
-/// How often it finds them in one sample. Odd, or a tally's exclusive or would say nothing.
+/// How often a thief drains them in one sample. It is odd, because the exclusive or of a tally is zero for an even
+/// number.
 const DRAINS: u64 = 7;
 
-/// Of a bounded deque that is to hold what a thief drains.
+/// The capacity of a bounded deque that holds what a thief drains.
 const LARGE: usize = 131_072;
 
-/// Of a bounded deque in daily use: what Tokio, Go and the documentation of st3 choose.
+/// The capacity of a bounded deque in usual programs: the choice of tokio, Go and the documentation of st3.
 const USUAL: usize = 256;
 
-/// The most that a batch takes in the queues that let us say so: what heist and crossbeam take.
+/// The largest batch, for queues with such a parameter. It is the limit of heist and crossbeam.
 const BATCH: usize = heist_deque::BATCH_LIMIT;
 
-/// What an attempt to steal came to. The item itself goes to the closure that was passed.
+/// The outcome of an attempt to steal. The item itself goes to the closure that was passed.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -49,20 +51,19 @@ pub(crate) enum Outcome {
     Retry,
 }
 
-/// The owner's end of a deque. Every method is a call of the queue's own, as its documentation
-/// has it.
+/// The owner's end of a deque. Every method is one call of the queue's own method, as its documentation recommends.
 pub(crate) trait Owner<T>: Send + Sized {
     type Thief: Thief<T, Worker = Self>;
 
     const NAME: &'static str;
 
-    /// How far above the target of a case this queue may stay; `None` if it has no targets.
+    /// How far above the target of a case this queue may be; `None` if it has no targets.
     const ALLOWANCE: Option<f64> = None;
 
-    /// `capacity` is for queues that have one.
+    /// Creates a deque. Queues without a capacity ignore it.
     fn new(capacity: usize) -> (Self, Self::Thief);
 
-    /// Hands the item back if there is no room.
+    /// Pushes an item. Returns it if there is no room.
     fn push(&self, item: T) -> Result<(), T>;
 
     fn pop(&self) -> Option<T>;
@@ -74,7 +75,7 @@ pub(crate) trait Thief<T>: Send {
 
     fn steal(&self, take: impl FnOnce(T)) -> Outcome;
 
-    /// About half of the items, at most [`BATCH`]: one for the closure, the others for `into`.
+    /// Steals about half of the items, at most [`BATCH`]: one goes to the closure, the others to `into`.
     fn steal_batch_and_pop(&self, into: &Self::Worker, take: impl FnOnce(T)) -> Outcome;
 }
 
@@ -132,8 +133,7 @@ impl Case {
         }
     }
 
-    /// The highest ratio to crossbeam that we want to see: lower where the item is a pointer, as
-    /// it is in a scheduler.
+    /// Returns the highest wanted ratio to crossbeam. It is lower for pointers, which are the items of a scheduler.
     fn target(self, item: ItemKind) -> f64 {
         let (pointer, any) = match self {
             Self::Empty => (0.82, 0.88),
@@ -154,7 +154,7 @@ impl Case {
         }
     }
 
-    /// A function that was compiled for one queue and one item type.
+    /// Returns the function that is compiled for one queue and one item type.
     fn run<T: Item, O: Owner<T>>(self) -> fn() -> Sample {
         match self {
             Self::Empty => alone::measure::<T, O, 1, 0>,
@@ -170,7 +170,7 @@ impl Case {
     }
 }
 
-/// Every case with every item type.
+/// Returns every case with every item type.
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = rows_of::<Pointer>();
     rows.extend(rows_of::<u64>());

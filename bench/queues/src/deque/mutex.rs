@@ -1,4 +1,4 @@
-//! What one writes before looking for a library: a mutex around a `VecDeque`.
+//! A mutex around a `VecDeque`: the obvious implementation without a library.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -42,7 +42,7 @@ impl<T: Item> Thief<T> for Stealer<T> {
         outcome(item, take)
     }
 
-    /// Holds both locks; nobody here robs the robber.
+    /// Holds both locks. Nobody steals from the thief, so this cannot deadlock.
     #[inline(always)]
     fn steal_batch_and_pop(&self, into: &Worker<T>, take: impl FnOnce(T)) -> Outcome {
         let mut from = self.0.lock().unwrap();
@@ -50,7 +50,7 @@ impl<T: Item> Thief<T> for Stealer<T> {
     }
 }
 
-/// Moves the older half, at most a batch, and takes the newest of it back.
+/// Moves the older half, at most one batch, and takes the newest item of it back.
 #[inline(always)]
 pub(crate) fn take_half<T>(from: &mut VecDeque<T>, into: &Worker<T>) -> Option<T> {
     let half = from.len().div_ceil(2).min(BATCH);

@@ -1,4 +1,5 @@
-//! st3, bounded: its LIFO worker. A thief says how many it wants, and always steals into a worker.
+//! The LIFO worker of st3, which is bounded. A thief chooses how many items it wants, and always steals into a
+//! worker.
 
 use st3::StealError;
 use st3::lifo::Stealer;
@@ -8,14 +9,14 @@ use harness::item::Item;
 
 use super::{BATCH, Outcome, Owner, Thief};
 
-/// A stealer, and the worker that st3 wants for the rest of a batch; a steal of one leaves none.
-pub(crate) struct Robber<T> {
+/// A stealer with the worker that st3 requires for the rest of a batch. A steal of one item leaves it empty.
+pub(crate) struct BatchStealer<T> {
     stealer: Stealer<T>,
     rest: Worker<T>,
 }
 
 impl<T: Item> Owner<T> for Worker<T> {
-    type Thief = Robber<T>;
+    type Thief = BatchStealer<T>;
 
     const NAME: &'static str = "st3";
 
@@ -23,7 +24,7 @@ impl<T: Item> Owner<T> for Worker<T> {
         let worker = Worker::new(capacity);
         let stealer = worker.stealer();
         let rest = Worker::new(1);
-        (worker, Robber { stealer, rest })
+        (worker, BatchStealer { stealer, rest })
     }
 
     #[inline(always)]
@@ -37,7 +38,7 @@ impl<T: Item> Owner<T> for Worker<T> {
     }
 }
 
-impl<T: Item> Thief<T> for Robber<T> {
+impl<T: Item> Thief<T> for BatchStealer<T> {
     type Worker = Worker<T>;
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! crossbeam-deque's injector, the reference; batches go to its LIFO worker.
+//! The injector of crossbeam-deque, the reference. Batches go to its LIFO worker.
 
 pub(super) use crossbeam_deque::Injector;
 

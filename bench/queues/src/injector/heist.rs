@@ -1,4 +1,4 @@
-//! Our injector; batches go to a growable deque, as crossbeam's do.
+//! The injector of heist-deque. Batches go to a growable deque, like those of crossbeam.
 
 pub(super) use heist_deque::Injector;
 

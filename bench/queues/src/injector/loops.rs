@@ -1,4 +1,4 @@
-//! What an item costs on its way through an injector.
+//! The cost of an item on its way through an injector.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,10 +14,10 @@ use harness::threads::{Finally, Padded, relay};
 use super::{ALONE, DRAINED, DRAINS, MOVED, PRODUCERS, Shared};
 use crate::deque::{Outcome, Owner};
 
-/// For the deque that takes a batch: room for one, with some to spare.
+/// The capacity of the deque that takes a batch: room for one batch, and a reserve.
 const ROOM: usize = 256;
 
-/// One thread pushes an item and steals it.
+/// Measures one thread that pushes an item and steals it.
 pub(super) fn alone<T: Item, S: Shared<T>>() -> Sample {
     let queue = S::new();
     let mut seen = Tally::default();
@@ -32,14 +32,14 @@ pub(super) fn alone<T: Item, S: Shared<T>>() -> Sample {
     Sample::new(time, ALONE)
 }
 
-/// Two threads push and two steal, until all has moved: the time from the first that starts to the
-/// last that ends.
+/// Measures two threads that push and two that steal, until all items have moved: the time from the start of the
+/// first thread to the end of the last.
 pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
     let queue = S::new();
     let gate = Barrier::new(2 * PRODUCERS as usize);
     let producing = Padded(AtomicU64::new(PRODUCERS));
     let seen = Mutex::new(Tally::default());
-    // With two cores, each has a producer and a consumer.
+    // With two processors, each has a producer and a consumer.
     let timed = |seat: u64, task: &dyn Fn()| {
         cores::pin(seat as usize);
         gate.wait();
@@ -48,7 +48,8 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
         (start, Instant::now())
     };
     let produce = |first: u64| {
-        // Ordering: release. Whoever sees that all producers are gone sees what they pushed.
+        // Ordering: release, the partner of the load in `consume`. A consumer that sees that no producer is left
+        // sees all that they pushed.
         let _end = Finally(|| _ = producing.0.fetch_sub(1, Ordering::Release));
         for number in (first..=MOVED).step_by(PRODUCERS as usize) {
             queue.push(T::new(black_box(number)));
@@ -79,13 +80,13 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
     Sample::new(time.expect("there are threads"), MOVED)
 }
 
-/// Steals until the producers are gone and nothing is left.
+/// Steals until no producer is left and the queue is empty.
 #[inline(always)]
 fn steal_all<T: Item, S: Shared<T>>(queue: &S, producing: &AtomicU64) -> Tally {
     let mut loot = Tally::default();
     loop {
-        // Ordering: acquire, the partner of a producer's end. Before the look into the queue: what
-        // is empty after the last push stays empty.
+        // Ordering: acquire, the partner of a producer's decrement at its end. It comes before the look into the
+        // queue, because a queue that is empty after the last push stays empty.
         let last = producing.load(Ordering::Acquire) == 0;
         loop {
             match queue.steal(|item| loot.add(item)) {
@@ -97,13 +98,13 @@ fn steal_all<T: Item, S: Shared<T>>(queue: &S, producing: &AtomicU64) -> Tally {
         if last {
             return loot;
         }
-        // There are more threads than cores: let a producer go on.
+        // There are more threads than processors, so this lets a producer continue.
         thread::yield_now();
     }
 }
 
-/// A thief empties what another thread has filled, into a deque of its own, which it empties
-/// before it comes again.
+/// Measures a thief that empties what another thread has pushed, into a deque of its own, which it empties before
+/// the next batch.
 pub(super) fn drain_batch<T: Item, S: Shared<T>>() -> Sample {
     let queue = S::new();
     let (mine, _) = S::Worker::new(ROOM);

@@ -1,5 +1,4 @@
-//! The injector workload: its cases, their sizes and targets, and what a queue must do to take
-//! part.
+//! The injector workload: its cases, their sizes and targets, and the interface that a queue implements.
 
 #[cfg(feature = "peers")]
 mod crossbeam;
@@ -15,33 +14,34 @@ use harness::target::{Target, Than};
 
 use crate::deque::{Outcome, Owner};
 
-/// Push+steal pairs of one thread.
+/// The number of push+steal pairs of one thread.
 const ALONE: u64 = if cfg!(test) { 1 << 10 } else { 1 << 18 };
 
-/// Threads that push, and as many that steal: more than the reference machine has cores, for an
-/// injector serves threads that the scheduler does not know.
+/// The number of threads that push, and of threads that steal. Together they are more than the reference machine
+/// has processors, because an injector serves threads that the scheduler does not know.
 const PRODUCERS: u64 = 2;
 
-/// Items that go from producers to consumers, in all.
+/// The number of items that go from producers to consumers.
 const MOVED: u64 = if cfg!(test) { 4_000 } else { 400_000 };
 
-/// Items that a thief finds.
+/// The number of items that a thief drains.
 const DRAINED: u64 = if cfg!(test) { 1_000 } else { 100_000 };
 
-/// How often it finds them in one sample. Odd, or a tally's exclusive or would say nothing.
+/// How often a thief drains them in one sample. It is odd, because the exclusive or of a tally is zero for an even
+/// number.
 const DRAINS: u64 = 7;
 
-/// The highest ratio to crossbeam that we want to see, whatever the case.
+/// The highest wanted ratio to crossbeam, in every case.
 const TARGET: f64 = 1.0;
 
-/// A queue that anyone pushes to and anyone steals from.
+/// A queue to which every thread may push, and from which every thread may steal.
 pub(crate) trait Shared<T>: Sync + Sized {
-    /// Where a batch goes.
+    /// The deque to which a batch goes.
     type Worker: Owner<T>;
 
     const NAME: &'static str;
 
-    /// How far above the target of a case this queue may stay; `None` if it has no targets.
+    /// How far above the target of a case this queue may be; `None` if it has no targets.
     const ALLOWANCE: Option<f64> = None;
 
     fn new() -> Self;
@@ -50,7 +50,7 @@ pub(crate) trait Shared<T>: Sync + Sized {
 
     fn steal(&self, take: impl FnOnce(T)) -> Outcome;
 
-    /// About half of the items, at most a batch: one for the closure, the others for `into`.
+    /// Steals about half of the items, at most one batch: one goes to the closure, the others to `into`.
     fn steal_batch_and_pop(&self, into: &Self::Worker, take: impl FnOnce(T)) -> Outcome;
 }
 
@@ -80,7 +80,7 @@ impl Case {
         }
     }
 
-    /// A function that was compiled for one queue and one item type.
+    /// Returns the function that is compiled for one queue and one item type.
     fn run<T: Item, S: Shared<T>>(self) -> fn() -> Sample {
         match self {
             Self::Alone => loops::alone::<T, S>,
@@ -90,7 +90,7 @@ impl Case {
     }
 }
 
-/// Every case with every item type.
+/// Returns every case with every item type.
 pub(crate) fn rows() -> Vec<Row> {
     let mut rows = rows_of::<Pointer>();
     rows.extend(rows_of::<u64>());

@@ -1,4 +1,4 @@
-//! What one writes before looking for a library: a mutex around a `VecDeque`.
+//! A mutex around a `VecDeque`: the obvious implementation without a library.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

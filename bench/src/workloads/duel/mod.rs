@@ -1,7 +1,8 @@
-//! The duel: our three strategies and rayon, on equal tasks, on unequal ones that one worker is given, on a tree of tasks, and
-//! on a recursion by joins; with one worker, with as many as there are cores, and with some numbers between.
+//! The duel workload: heist's three strategies and rayon on equal tasks, on unequal tasks that one worker spawns,
+//! on a tree of tasks, and on a recursion by joins; with one worker, with one for each processor, and with some
+//! numbers between.
 //!
-//! Sized so that a sample takes 20 to 40 ms on two cores: all of it runs several times while somebody watches.
+//! A sample takes 20 to 40 ms on two processors, so that everything runs several times while somebody watches.
 
 mod recursive;
 mod work;
@@ -17,10 +18,10 @@ pub(crate) use work::uniform;
 use crate::peers::{self, Pool, heist, rayon};
 use crate::workloads::latency;
 
-/// The numbers of workers: at most so many, as every row takes its time.
+/// The largest count of different numbers of workers, because every row takes time.
 const MOST_ROWS: usize = 5;
 
-/// How long nobody asks anything before a question, and how many there are in a sample.
+/// The pause before each question, and the number of questions in a sample.
 const QUESTIONS: (Duration, usize) =
     if cfg!(test) { (Duration::from_micros(10), 3) } else { (Duration::from_millis(1), 50) };
 
@@ -31,7 +32,8 @@ pub(crate) fn rows() -> Vec<Row> {
     tasks.chain(workers(cores).into_iter().map(of_joins)).chain([questions()]).collect()
 }
 
-/// One, all, and powers between: of two, or of four if these would be too many, and so on.
+/// Returns one, the number of processors, and powers between: of two, or of four if these would be too many, and so
+/// on.
 fn workers(cores: usize) -> Vec<usize> {
     let powers = |bits: usize| {
         let below = (0..).map(move |power| 1_usize << (power * bits));
@@ -41,7 +43,7 @@ fn workers(cores: usize) -> Vec<usize> {
     lists.find(|list: &Vec<usize>| list.len() <= MOST_ROWS).expect("two are few enough")
 }
 
-/// Nobody takes part yet.
+/// Returns a row without entries.
 fn row(id: &str, title: &str, metric: &'static Metric, workers: usize) -> Row {
     let case = |workers| format!("{id}/{workers}");
     let title = format!("{title}, {}", peers::workers(workers));
@@ -71,7 +73,7 @@ fn enter<P: Pool>(row: &mut Row, work: Work, workers: usize) {
     row.enter(P::NAME, move || work.measure::<P>(workers));
 }
 
-/// A thread outside asks an idle pool.
+/// Returns the row in which a thread outside asks an idle pool.
 fn questions() -> Row {
     let (idle, questions) = QUESTIONS;
     let title = "a thread outside asks an idle pool".into();

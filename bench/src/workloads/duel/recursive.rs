@@ -1,4 +1,5 @@
-//! A recursion with a join at every call, as one writes it: what a fork costs, and what a second worker brings.
+//! A recursion with a join in every call, as a user would write it: it shows the cost of a fork, and what a second
+//! worker gains.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -8,7 +9,7 @@ use harness::row::{Row, Sample};
 use crate::peers::heist::{GlobalQueue, LockedDeques, WorkStealing};
 use crate::workloads::fork::{Fork, Ours, Rayon};
 
-/// The Fibonacci number of this place, which is the next number, by as many joins as are last.
+/// The argument, the Fibonacci number, and the number of joins that it takes.
 const NUMBERS: (u64, u64, u64) =
     if cfg!(test) { (12, 144, 232) } else { (32, 2_178_309, 3_524_577) };
 
@@ -26,7 +27,7 @@ fn measure<F: Fork>(workers: usize) -> Sample {
     let (place, expected, joins) = NUMBERS;
     let pool = F::pool(workers);
     let start = Instant::now();
-    let found = F::run(pool, |hand| F::fib(hand, black_box(place)));
+    let found = F::run(pool, |context| F::fib(context, black_box(place)));
     let time = start.elapsed();
     assert_eq!(found, expected, "{}: that is not the Fibonacci number", F::NAME);
     Sample::new(time, joins)

@@ -1,4 +1,4 @@
-//! What there is to do in a duel. Every task says its number to the board, so that each is known to have run once.
+//! The tasks of a duel. Every task counts itself on the board, which verifies that each has run once.
 
 use harness::pause::Pause;
 use harness::random::mix;
@@ -8,26 +8,26 @@ use harness::board::{Board, Lap};
 
 use crate::peers::{Pool, kept};
 
-/// Tasks of each kind of work.
+/// The number of tasks of each kind of work.
 const UNIFORM: u64 = if cfg!(test) { 500 } else { 50_000 };
 const SKEWED: u64 = if cfg!(test) { 100 } else { 8_000 };
 const TREE: u64 = if cfg!(test) { 500 } else { 100_000 };
 
-/// Tenths of a microsecond.
+/// The duration of an equal task in tenths of a microsecond.
 const MICROSECOND: u64 = 10;
 const NODE: u64 = 3;
 
-/// How many times as long as the shortest the longest of unequal tasks takes.
+/// The ratio of the longest unequal task to the shortest.
 const SKEW: u64 = 1_000;
 
 #[derive(Clone, Copy)]
 pub(super) enum Work {
-    /// Tasks of a microsecond, spawned by a thread outside.
+    /// Tasks of one microsecond, spawned by a thread outside.
     Uniform,
-    /// Tasks of one to a thousand microseconds, spawned by one task: a worker has all of them, and the others
+    /// Tasks of one to a thousand microseconds, spawned by one task: one worker has all of them, and the others
     /// have what they steal.
     Skewed,
-    /// Every task spawns two, as long as there are numbers left.
+    /// Every task spawns two, until all numbers are used.
     Tree,
 }
 
@@ -50,7 +50,7 @@ impl Work {
         }
     }
 
-    /// Until the last task has run.
+    /// Measures until the last task has run.
     pub(super) fn measure<P: Pool>(self, workers: usize) -> Sample {
         match self {
             Self::Uniform => uniform::<P>(workers),
@@ -74,27 +74,27 @@ pub(crate) fn uniform<P: Pool>(workers: usize) -> Sample {
 
 fn lap<P: Pool>(workers: usize, tasks: u64, start: impl FnOnce(&'static P)) -> Sample {
     let pool = kept::pool::<P>(workers);
-    // Before the clock starts.
+    // Calibrated before the clock starts.
     Pause::calibrated();
     let lap = Lap::begin();
     start(pool);
     Sample::new(lap.wait(P::NAME, tasks).time, tasks)
 }
 
-/// The task of this number, which takes so many tenths of a microsecond.
+/// Runs the task of this number, which takes this many tenths of a microsecond.
 fn run(index: u64, tenths: u64) {
     let pause = Pause::calibrated();
     (0..tenths).for_each(|_| pause.work());
     Board::get().tick(index);
 }
 
-/// What the unequal task of this number takes. One in a thousand takes a millisecond, two take half of that or more, three a third or more, and
-/// so on: about half of all time goes to one task in thirty.
+/// Returns the duration of the unequal task of this number. One in a thousand takes a millisecond, two take half of
+/// that or more, three a third or more, and so on: about half of the total time goes to one task in thirty.
 fn skewed(index: u64) -> u64 {
     MICROSECOND * (SKEW / (1 + mix(index) % SKEW))
 }
 
-/// Children are numbered as in a heap: every number has one parent.
+/// Children are numbered as in a binary heap, so that every number has one parent.
 fn grow<P: Pool>(pool: &'static P, index: u64) {
     for child in [2 * index + 1, 2 * index + 2] {
         if child < TREE {
@@ -108,7 +108,7 @@ fn grow<P: Pool>(pool: &'static P, index: u64) {
 mod tests {
     use super::*;
 
-    /// With the number of tasks that a real run has.
+    /// With the number of tasks of a real run.
     #[test]
     fn a_few_unequal_tasks_take_half_of_the_time() {
         let mut times: Vec<u64> = (0..8_000).map(skewed).collect();
@@ -117,7 +117,7 @@ mod tests {
         let largest: u64 = times.iter().take(8_000 / 30).sum();
         assert_eq!((times[0], times[7_999]), (1_000 * MICROSECOND, MICROSECOND));
         assert!((45..=55).contains(&(largest * 100 / all)), "{largest} of {all}");
-        // Some 55 ms on one core.
+        // About 55 ms on one processor.
         assert!((500_000..600_000).contains(&all), "{all}");
     }
 }

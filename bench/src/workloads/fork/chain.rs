@@ -1,5 +1,5 @@
-//! Few jobs that take long, in a row of joins: whoever hands over one of them at a time, or none before
-//! the first is done, leaves a worker idle.
+//! A few long jobs in a chain of joins. A library that hands over one of them at a time, or none before the first
+//! is done, leaves a worker idle.
 
 use harness::metric;
 use harness::pause::Pause;
@@ -7,22 +7,22 @@ use harness::row::Row;
 
 use super::{Case, Fork, Program, expect};
 
-/// The leaves of a chain.
+/// The number of leaves of a chain.
 const LEAVES: u64 = if cfg!(test) { 20 } else { 1_000 };
 
-/// Units of work, of about 100 ns each, in a leaf.
+/// The units of work, of about 100 ns each, in a leaf.
 const LEAF: u64 = if cfg!(test) { 2 } else { 200 };
 
-/// Jobs that wait under the long leaf.
+/// The number of jobs that wait under the long leaf.
 const JOBS: u64 = if cfg!(test) { 4 } else { 64 };
 
-/// Units of work in one of them. The leaf has as many as all of them together.
+/// The units of work in one of these jobs. The leaf has as many as all of them together.
 const JOB: u64 = if cfg!(test) { 2 } else { 500 };
 
-/// How often the jobs and the long leaf come in a sample: once takes 6 ms.
+/// How often the jobs and the long leaf run in a sample. Once takes 6 ms.
 const LAPS: u64 = if cfg!(test) { 1 } else { 4 };
 
-/// Of two workers, nine tenths of what they could do: against the sequential program.
+/// The wanted ratio to the sequential program: nine tenths of what two workers could gain.
 const LIMITS: &[(usize, &str, f64)] = &[(2, "plain", 0.556)];
 
 pub(super) fn rows() -> Vec<Row> {
@@ -56,12 +56,12 @@ impl Program for Chain {
         Pause::calibrated()
     }
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, pause: &mut Pause) -> u64 {
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, pause: &mut Pause) -> u64 {
         let pause = *pause;
         match self {
-            Self::Right => right::<F>(hand, pause, LEAVES),
-            Self::Left => left::<F>(hand, pause, LEAVES),
-            Self::LongLeaf => (0..LAPS).map(|_| long_leaf::<F>(hand, pause, JOBS)).sum(),
+            Self::Right => right::<F>(context, pause, LEAVES),
+            Self::Left => left::<F>(context, pause, LEAVES),
+            Self::LongLeaf => (0..LAPS).map(|_| long_leaf::<F>(context, pause, JOBS)).sum(),
         }
     }
 
@@ -78,35 +78,44 @@ impl Program for Chain {
     }
 }
 
-/// The units of work that were done.
+/// Returns the units of work that were done.
 fn work(pause: Pause, units: u64) -> u64 {
     (0..units).map(|_| pause.work()).count() as u64
 }
 
-fn right<F: Fork>(hand: &mut F::Hand<'_>, pause: Pause, leaves: u64) -> u64 {
+fn right<F: Fork>(context: &mut F::Context<'_>, pause: Pause, leaves: u64) -> u64 {
     if leaves == 0 {
         return 0;
     }
-    let (rest, leaf) =
-        F::join(hand, move |hand| right::<F>(hand, pause, leaves - 1), move |_| work(pause, LEAF));
+    let (rest, leaf) = F::join(
+        context,
+        move |context| right::<F>(context, pause, leaves - 1),
+        move |_| work(pause, LEAF),
+    );
     rest + leaf
 }
 
-fn left<F: Fork>(hand: &mut F::Hand<'_>, pause: Pause, leaves: u64) -> u64 {
+fn left<F: Fork>(context: &mut F::Context<'_>, pause: Pause, leaves: u64) -> u64 {
     if leaves == 0 {
         return 0;
     }
-    let (leaf, rest) =
-        F::join(hand, move |_| work(pause, LEAF), move |hand| left::<F>(hand, pause, leaves - 1));
+    let (leaf, rest) = F::join(
+        context,
+        move |_| work(pause, LEAF),
+        move |context| left::<F>(context, pause, leaves - 1),
+    );
     leaf + rest
 }
 
-/// The leaf begins when all jobs are waiting; nothing joins before it ends.
-fn long_leaf<F: Fork>(hand: &mut F::Hand<'_>, pause: Pause, jobs: u64) -> u64 {
+/// The leaf begins when all jobs are waiting. Nothing joins before it ends.
+fn long_leaf<F: Fork>(context: &mut F::Context<'_>, pause: Pause, jobs: u64) -> u64 {
     if jobs == 0 {
         return work(pause, JOBS * JOB);
     }
-    let (rest, job) =
-        F::join(hand, move |hand| long_leaf::<F>(hand, pause, jobs - 1), move |_| work(pause, JOB));
+    let (rest, job) = F::join(
+        context,
+        move |context| long_leaf::<F>(context, pause, jobs - 1),
+        move |_| work(pause, JOB),
+    );
     rest + job
 }

@@ -1,4 +1,4 @@
-//! The mergesort of the Cilk distribution: quarters are sorted, then merged by halves.
+//! The mergesort of the Cilk distribution: it sorts quarters and merges by halves.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::{Case, Fork, Program};
 
 const ITEMS: usize = if cfg!(test) { 20_000 } else { 2_000_000 };
 
-/// As in the Cilk program: no fewer items are sorted, or merged, in parallel.
+/// The sequential cutoff of the Cilk program: fewer items are neither sorted nor merged in parallel.
 const SORT_ALONE: usize = 2048;
 const MERGE_ALONE: usize = 2048;
 
@@ -37,7 +37,7 @@ static SORTED: LazyLock<Vec<u32>> = LazyLock::new(|| {
     items
 });
 
-/// The items, and as much room again.
+/// The items, and a buffer of the same size.
 struct Arrays {
     items: Vec<u32>,
     room: Vec<u32>,
@@ -50,12 +50,12 @@ impl Program for Cilksort {
     type Input = Arrays;
 
     fn input(self) -> Arrays {
-        // Not zeros, which would be pages that the program must ask for first.
+        // Not zeros: zeroed pages would be allocated only on first access, within the measured time.
         Arrays { items: UNSORTED.clone(), room: UNSORTED.clone() }
     }
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, arrays: &mut Arrays) -> u64 {
-        sort::<F>(hand, &mut arrays.items, &mut arrays.room);
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, arrays: &mut Arrays) -> u64 {
+        sort::<F>(context, &mut arrays.items, &mut arrays.room);
         0
     }
 
@@ -68,8 +68,8 @@ impl Program for Cilksort {
     }
 }
 
-/// In place; what is in `room` is lost.
-fn sort<F: Fork>(hand: &mut F::Hand<'_>, items: &mut [u32], room: &mut [u32]) {
+/// Sorts in place. The contents of `room` are lost.
+fn sort<F: Fork>(context: &mut F::Context<'_>, items: &mut [u32], room: &mut [u32]) {
     if items.len() <= SORT_ALONE {
         return items.sort_unstable();
     }
@@ -77,28 +77,32 @@ fn sort<F: Fork>(hand: &mut F::Hand<'_>, items: &mut [u32], room: &mut [u32]) {
     let (low, high) = items.split_at_mut(2 * quarter);
     let (low_room, high_room) = room.split_at_mut(2 * quarter);
     F::join(
-        hand,
-        |hand| sort_and_merge::<F>(hand, quarter, low, low_room),
-        |hand| sort_and_merge::<F>(hand, quarter, high, high_room),
+        context,
+        |context| sort_and_merge::<F>(context, quarter, low, low_room),
+        |context| sort_and_merge::<F>(context, quarter, high, high_room),
     );
-    merge::<F>(hand, low_room, high_room, items);
+    merge::<F>(context, low_room, high_room, items);
 }
 
-/// Sorts two parts, and leaves the whole in `room`.
+/// Sorts two parts, and merges them into `room`.
 fn sort_and_merge<F: Fork>(
-    hand: &mut F::Hand<'_>,
+    context: &mut F::Context<'_>,
     first: usize,
     items: &mut [u32],
     room: &mut [u32],
 ) {
     let (low, high) = items.split_at_mut(first);
     let (low_room, high_room) = room.split_at_mut(first);
-    F::join(hand, |hand| sort::<F>(hand, low, low_room), |hand| sort::<F>(hand, high, high_room));
-    merge::<F>(hand, low, high, room);
+    F::join(
+        context,
+        |context| sort::<F>(context, low, low_room),
+        |context| sort::<F>(context, high, high_room),
+    );
+    merge::<F>(context, low, high, room);
 }
 
-/// Halves the longer one, and splits the other where the middle item belongs.
-fn merge<F: Fork>(hand: &mut F::Hand<'_>, a: &[u32], b: &[u32], into: &mut [u32]) {
+/// Halves the longer part, and splits the other one where the middle item belongs.
+fn merge<F: Fork>(context: &mut F::Context<'_>, a: &[u32], b: &[u32], into: &mut [u32]) {
     let (longer, shorter) = if a.len() < b.len() { (b, a) } else { (a, b) };
     if into.len() <= MERGE_ALONE || shorter.is_empty() {
         return merge_alone(longer, shorter, into);
@@ -109,9 +113,9 @@ fn merge<F: Fork>(hand: &mut F::Hand<'_>, a: &[u32], b: &[u32], into: &mut [u32]
         shorter.split_at(shorter.partition_point(|&item| item < middle));
     let (into_low, into_high) = into.split_at_mut(longer_low.len() + shorter_low.len());
     F::join(
-        hand,
-        |hand| merge::<F>(hand, longer_low, shorter_low, into_low),
-        |hand| merge::<F>(hand, longer_high, shorter_high, into_high),
+        context,
+        |context| merge::<F>(context, longer_low, shorter_low, into_low),
+        |context| merge::<F>(context, longer_high, shorter_high, into_high),
     );
 }
 
@@ -120,7 +124,7 @@ fn merge_alone(a: &[u32], b: &[u32], into: &mut [u32]) {
     let mut places = into.iter_mut();
     while from_a < a.len() && from_b < b.len() {
         let place = places.next().expect("there is room for both");
-        // Arithmetic instead of a branch, which would be foreseen half of the time.
+        // Arithmetic instead of a branch, which would be mispredicted half of the time.
         let is_b = b[from_b] < a[from_a];
         *place = if is_b { b[from_b] } else { a[from_a] };
         from_b += usize::from(is_b);

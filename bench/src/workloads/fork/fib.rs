@@ -1,4 +1,4 @@
-//! Fibonacci numbers by their definition: a join at every call, and nothing else to do.
+//! Fibonacci numbers by their definition: a join in every call, and no other work.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +14,7 @@ const N: u64 = if cfg!(test) { 12 } else { 36 };
 
 const RESULT: u64 = if cfg!(test) { 144 } else { 14_930_352 };
 
-/// As many as there are calls with an argument above 1: one less than the number that follows.
+/// The number of calls with an argument above 1: one less than the Fibonacci number that follows.
 const JOINS: u64 = if cfg!(test) { 232 } else { 24_157_816 };
 
 const TWO_CALLS: &str = "two-calls";
@@ -64,19 +64,20 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// The case by itself, for whoever asks what something else costs.
+/// Measures the case alone, for other workloads that measure an additional cost.
 pub(crate) fn measure<F: Fork>(workers: usize) -> Sample {
     super::measure::<F, _>(BY_MOVE.program, workers)
 }
 
-/// How it is written.
+/// How the program is written.
 #[derive(Clone, Copy)]
 enum Fib {
-    /// For each library by itself. Each closure holds the number.
+    /// Once for each library. Each closure holds the number.
     ByMove,
-    /// The same, once for all.
+    /// Once, generic over the library. Each closure holds the number.
     Generic,
-    /// Once for all. Each closure holds a reference to the number, as most that one writes do.
+    /// Once, generic over the library. Each closure holds a reference to the number, as most closures in programs
+    /// do.
     ByReference,
 }
 
@@ -85,12 +86,12 @@ impl Program for Fib {
 
     fn input(self) {}
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, (): &mut ()) -> u64 {
         let n = black_box(N);
         match self {
-            Self::ByMove => F::fib(hand, n),
-            Self::Generic => by_move::<F>(hand, n),
-            Self::ByReference => by_reference::<F>(hand, n),
+            Self::ByMove => F::fib(context, n),
+            Self::Generic => by_move::<F>(context, n),
+            Self::ByReference => by_reference::<F>(context, n),
         }
     }
 
@@ -103,21 +104,27 @@ impl Program for Fib {
     }
 }
 
-fn by_move<F: Fork>(hand: &mut F::Hand<'_>, n: u64) -> u64 {
+fn by_move<F: Fork>(context: &mut F::Context<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) =
-        F::join(hand, move |hand| by_move::<F>(hand, n - 1), move |hand| by_move::<F>(hand, n - 2));
+    let (a, b) = F::join(
+        context,
+        move |context| by_move::<F>(context, n - 1),
+        move |context| by_move::<F>(context, n - 2),
+    );
     a + b
 }
 
-fn by_reference<F: Fork>(hand: &mut F::Hand<'_>, n: u64) -> u64 {
+fn by_reference<F: Fork>(context: &mut F::Context<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) =
-        F::join(hand, |hand| by_reference::<F>(hand, n - 1), |hand| by_reference::<F>(hand, n - 2));
+    let (a, b) = F::join(
+        context,
+        |context| by_reference::<F>(context, n - 1),
+        |context| by_reference::<F>(context, n - 2),
+    );
     a + b
 }
 
@@ -129,15 +136,15 @@ fn measure_two_calls() -> Sample {
     Sample::new(time, JOINS)
 }
 
-/// What a join can hope for: left to itself, the compiler turns one of the calls into a loop and
-/// unrolls the other, neither of which it can do across a join.
+/// The best that a join could reach. Without a join, the compiler turns one of the calls into a loop and unrolls
+/// the other, neither of which it can do across a join.
 #[inline(never)]
 fn two_calls(n: u64) -> u64 {
     if n < 2 {
         return n;
     }
     let sum = two_calls(n - 1) + two_calls(n - 2);
-    // Something to do after the second call: then it is not the last thing, and stays a call.
+    // Work after the second call keeps it from being a tail call, so that it stays a call.
     forget_memory();
     sum
 }

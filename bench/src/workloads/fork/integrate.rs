@@ -1,4 +1,4 @@
-//! An integral by halving intervals until that changes nothing: a join for every halving.
+//! An integral, by halving intervals until that changes nothing: a join for every halving.
 
 use std::hint::black_box;
 use std::sync::LazyLock;
@@ -8,10 +8,10 @@ use harness::row::Row;
 
 use super::{Case, Fork, Program};
 
-/// From zero.
+/// The upper end of the interval, which begins at zero.
 const END: f64 = if cfg!(test) { 10.0 } else { 10_000.0 };
 
-/// An interval is done when halving it changes its area by no more than this.
+/// An interval is done if halving it changes its area by no more than this.
 const TOLERANCE: f64 = 1e-3;
 
 const AREA: Case<Area> = Case {
@@ -28,8 +28,8 @@ pub(super) fn rows() -> Vec<Row> {
     AREA.rows()
 }
 
-/// What the sequential program finds. Areas are added in the same order by all, so all find the same,
-/// to the last bit.
+/// The result of the sequential program. All entries add areas in the same order, so all find the same result to
+/// the last bit.
 static FOUND: LazyLock<(f64, u64)> = LazyLock::new(|| {
     let mut joins = 0;
     (counted(Interval::new(0.0, END), &mut joins), joins)
@@ -43,8 +43,8 @@ impl Program for Area {
 
     fn input(self) {}
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        area::<F>(hand, Interval::new(0.0, black_box(END))).to_bits()
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, (): &mut ()) -> u64 {
+        area::<F>(context, Interval::new(0.0, black_box(END))).to_bits()
     }
 
     fn check(self, by: &str, (): &(), found: u64) {
@@ -60,7 +60,8 @@ fn height(x: f64) -> f64 {
     (x * x + 1.0) * x
 }
 
-/// With the heights at its ends, which are not computed twice, and the trapezium between them.
+/// An interval with the heights at its ends, which are not computed twice, and the area of the trapezium between
+/// them.
 #[derive(Clone, Copy)]
 struct Interval {
     from: f64,
@@ -88,7 +89,7 @@ impl Interval {
         (left, Self::between(middle, self.to, height, self.right))
     }
 
-    /// What the halves make of it, if that is good enough.
+    /// Returns the sum of the halves, if it is accurate enough.
     #[inline(always)]
     fn done(self, (left, right): (Self, Self)) -> Option<f64> {
         let area = left.area + right.area;
@@ -96,17 +97,20 @@ impl Interval {
     }
 }
 
-fn area<F: Fork>(hand: &mut F::Hand<'_>, interval: Interval) -> f64 {
+fn area<F: Fork>(context: &mut F::Context<'_>, interval: Interval) -> f64 {
     let (left, right) = interval.halves();
     if let Some(area) = interval.done((left, right)) {
         return area;
     }
-    let (a, b) =
-        F::join(hand, move |hand| area::<F>(hand, left), move |hand| area::<F>(hand, right));
+    let (a, b) = F::join(
+        context,
+        move |context| area::<F>(context, left),
+        move |context| area::<F>(context, right),
+    );
     a + b
 }
 
-/// The same, counting what would be joins.
+/// Computes the same sequentially, and counts what would be joins.
 fn counted(interval: Interval, joins: &mut u64) -> f64 {
     let (left, right) = interval.halves();
     interval.done((left, right)).unwrap_or_else(|| {

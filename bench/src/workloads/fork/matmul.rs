@@ -1,7 +1,7 @@
 //! The product of two matrices by quarters: eight products, four at a time.
 //!
-//! A matrix is stored by quarters as well, down to the leaves, which are stored by rows. So a quarter
-//! is a slice.
+//! A matrix is also stored by quarters, down to the leaves, which are stored by rows. Therefore a quarter is a
+//! slice.
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use super::{Case, Fork, Program};
 
 const SIZE: usize = if cfg!(test) { 64 } else { 512 };
 
-/// 65,536 operations: some microseconds.
+/// The side of a leaf: 65,536 operations, which take some microseconds.
 const LEAF: usize = 32;
 
-/// Products in a sample: one takes a few milliseconds.
+/// The number of products in a sample. One takes a few milliseconds.
 const LAPS: u64 = if cfg!(test) { 1 } else { 4 };
 
 const PRODUCT: Case<Product> = Case {
@@ -38,14 +38,14 @@ struct Factors {
     b: Vec<f32>,
 }
 
-/// Small integers, so that a sum of products is exact whatever the order.
+/// The factors: small integers, so that a sum of products is exact in any order.
 static FACTORS: LazyLock<Factors> = LazyLock::new(|| {
     let mut digits = numbers(2 * SIZE * SIZE).map(|number| (number % 4) as f32);
     let a = digits.by_ref().take(SIZE * SIZE).collect();
     Factors { a, b: digits.collect() }
 });
 
-/// By the definition, and so many times.
+/// The product by its definition, added up once for each lap.
 static EXPECTED: LazyLock<Vec<f32>> = LazyLock::new(|| {
     let Factors { a, b } = &*FACTORS;
     let mut c = vec![0.0; SIZE * SIZE];
@@ -60,7 +60,7 @@ static EXPECTED: LazyLock<Vec<f32>> = LazyLock::new(|| {
     c
 });
 
-/// Where an item of the whole matrix is stored.
+/// Returns the index at which an item of the whole matrix is stored.
 fn place(mut row: usize, mut column: usize) -> usize {
     let (mut place, mut half) = (0, SIZE / 2);
     while half >= LEAF {
@@ -78,14 +78,14 @@ impl Program for Product {
     type Input = (&'static Factors, Vec<f32>);
 
     fn input(self) -> Self::Input {
-        // Written to, or the pages would not be there yet.
+        // Written to once, so that its pages exist before the measurement.
         let mut c = FACTORS.a.clone();
         c.fill(0.0);
         (&FACTORS, c)
     }
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (factors, c): &mut Self::Input) -> u64 {
-        (0..LAPS).for_each(|_| multiply::<F>(hand, &factors.a, &factors.b, c));
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, (factors, c): &mut Self::Input) -> u64 {
+        (0..LAPS).for_each(|_| multiply::<F>(context, &factors.a, &factors.b, c));
         0
     }
 
@@ -99,29 +99,33 @@ impl Program for Product {
 }
 
 /// Adds the product of `a` and `b` to `c`.
-fn multiply<F: Fork>(hand: &mut F::Hand<'_>, a: &[f32], b: &[f32], c: &mut [f32]) {
+fn multiply<F: Fork>(context: &mut F::Context<'_>, a: &[f32], b: &[f32], c: &mut [f32]) {
     if c.len() == LEAF * LEAF {
         return leaf(a, b, c);
     }
     let ([a11, a12, a21, a22], [b11, b12, b21, b22]) = (quarters(a), quarters(b));
-    four::<F>(hand, [(a11, b11), (a11, b12), (a21, b11), (a21, b12)], c);
-    four::<F>(hand, [(a12, b21), (a12, b22), (a22, b21), (a22, b22)], c);
+    four::<F>(context, [(a11, b11), (a11, b12), (a21, b11), (a21, b12)], c);
+    four::<F>(context, [(a12, b21), (a12, b22), (a22, b21), (a22, b22)], c);
 }
 
-/// One product for each quarter of `c`.
-fn four<F: Fork>(hand: &mut F::Hand<'_>, factors: [(&[f32], &[f32]); 4], c: &mut [f32]) {
+/// Adds one product to each quarter of `c`.
+fn four<F: Fork>(context: &mut F::Context<'_>, factors: [(&[f32], &[f32]); 4], c: &mut [f32]) {
     let [f11, f12, f21, f22] = factors;
     let quarter = c.len() / 4;
     let (upper, lower) = c.split_at_mut(2 * quarter);
-    let two = |hand: &mut F::Hand<'_>, left: (&_, &_), right: (&_, &_), c: &mut [f32]| {
+    let two = |context: &mut F::Context<'_>, left: (&_, &_), right: (&_, &_), c: &mut [f32]| {
         let (c1, c2) = c.split_at_mut(quarter);
         F::join(
-            hand,
-            move |hand| multiply::<F>(hand, left.0, left.1, c1),
-            move |hand| multiply::<F>(hand, right.0, right.1, c2),
+            context,
+            move |context| multiply::<F>(context, left.0, left.1, c1),
+            move |context| multiply::<F>(context, right.0, right.1, c2),
         );
     };
-    F::join(hand, |hand| two(hand, f11, f12, upper), |hand| two(hand, f21, f22, lower));
+    F::join(
+        context,
+        |context| two(context, f11, f12, upper),
+        |context| two(context, f21, f22, lower),
+    );
 }
 
 fn quarters(matrix: &[f32]) -> [&[f32]; 4] {
@@ -131,7 +135,7 @@ fn quarters(matrix: &[f32]) -> [&[f32]; 4] {
     [m11, m12, m21, m22]
 }
 
-/// Row by row, so that the inner loop is over neighbours.
+/// Row by row, so that the inner loop accesses neighbouring items.
 fn leaf(a: &[f32], b: &[f32], c: &mut [f32]) {
     let (a, b) = (a.as_chunks::<LEAF>().0, b.as_chunks::<LEAF>().0);
     for (a, c) in a.iter().zip(c.as_chunks_mut::<LEAF>().0) {

@@ -1,4 +1,4 @@
-//! The fork-join workloads: what a library must do to take part, and how a program is measured.
+//! The fork-join workloads: the interface that a library implements, and how a program is measured.
 //!
 //! Every program is written once, generic over the library, and compiled for each.
 
@@ -30,68 +30,68 @@ use crate::peers::workers as workers_in_words;
 
 const WORKERS: [usize; 2] = [1, 2];
 
-/// A library that can run two closures, perhaps at the same time.
+/// A library that can run two closures, possibly in parallel.
 pub(crate) trait Fork: 'static {
     const NAME: &'static str;
 
     type Pool: 'static;
 
-    /// What a function needs in order to fork, passed from call to call. For a library that finds its
-    /// worker by itself that is nothing.
-    type Hand<'h>;
+    /// What a function needs in order to fork, passed from call to call. It is nothing for a library that finds its
+    /// worker itself.
+    type Context<'h>;
 
-    /// The pool with that many workers, kept to the end of the program.
+    /// The pool with this number of workers, which is kept until the end of the program.
     fn pool(workers: usize) -> &'static Self::Pool;
 
     /// Calls the closure where it may fork, and waits for it.
-    fn run<R: Send>(pool: &Self::Pool, f: impl FnOnce(&mut Self::Hand<'_>) -> R + Send) -> R;
+    fn run<R: Send>(pool: &Self::Pool, f: impl FnOnce(&mut Self::Context<'_>) -> R + Send) -> R;
 
-    /// A Fibonacci number with a join at every call, closures by move: written out for each library, as one
-    /// of its users would. The compiler makes something else of the generic one.
-    fn fib(hand: &mut Self::Hand<'_>, n: u64) -> u64;
+    /// Computes a Fibonacci number with a join in every call and closures by move, written out for each library as
+    /// one of its users would write it. The compiler generates different code for the generic version.
+    fn fib(context: &mut Self::Context<'_>, n: u64) -> u64;
 
-    /// The library's own join. What the closures hold is all that it gets to hold: a hand is made
-    /// inside, not captured.
-    fn join<A, B, RA, RB>(hand: &mut Self::Hand<'_>, a: A, b: B) -> (RA, RB)
+    /// The library's own join. The join holds only what the closures hold: the context is created inside, not
+    /// captured.
+    fn join<A, B, RA, RB>(context: &mut Self::Context<'_>, a: A, b: B) -> (RA, RB)
     where
-        A: FnOnce(&mut Self::Hand<'_>) -> RA + Send,
-        B: FnOnce(&mut Self::Hand<'_>) -> RB + Send,
+        A: FnOnce(&mut Self::Context<'_>) -> RA + Send,
+        B: FnOnce(&mut Self::Context<'_>) -> RB + Send,
         RA: Send,
         RB: Send;
 }
 
-/// A recursive program with a result that one can check.
+/// A recursive program whose result can be checked.
 trait Program: Copy + Send + Sync + 'static {
-    /// What it works on. Made for every sample, before the clock starts.
+    /// The input. It is created for every sample, before the clock starts.
     type Input: Send;
 
     fn input(self) -> Self::Input;
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, input: &mut Self::Input) -> u64;
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, input: &mut Self::Input) -> u64;
 
-    /// What one would write instead if there were nothing to fork with.
+    /// The program that one would write without a library.
     fn plain(self, input: &mut Self::Input) -> u64 {
         self.run::<Plain>(&mut (), input)
     }
 
-    /// Panics unless that is the result.
+    /// Panics unless this is the result.
     fn check(self, by: &str, input: &Self::Input, found: u64);
 
-    /// The time is divided by so many.
+    /// The number of operations by which the time is divided.
     fn operations(self) -> u64;
 }
 
-/// A program, with what the report says of it and what we expect.
+/// A program with its titles and targets.
 struct Case<P> {
     workload: &'static str,
-    /// The rest of its name; empty if the workload has but one case.
+    /// The rest of its name; empty if the workload has only one case.
     name: &'static str,
     title: &'static str,
     metric: &'static Metric,
     program: P,
-    /// With so many workers, the highest ratio to this entry.
+    /// For a number of workers and another entry, the highest wanted ratio to it.
     limits: &'static [(usize, &'static str, f64)],
-    /// The lowest part of the workers' time that may be of use, by the time of one worker.
+    /// The lowest wanted efficiency: the time of one worker over the time of all workers together.
     efficiency: Option<f64>,
 }
 
@@ -159,12 +159,12 @@ impl<P: Program> Case<P> {
     }
 }
 
-/// From outside of the pool: a worker that sleeps is woken within the time.
+/// Measures from outside the pool: the time includes waking a sleeping worker.
 fn measure<F: Fork, P: Program>(program: P, workers: usize) -> Sample {
     let pool = F::pool(workers);
     let mut input = program.input();
     let start = Instant::now();
-    let found = F::run(pool, |hand| program.run::<F>(hand, &mut input));
+    let found = F::run(pool, |context| program.run::<F>(context, &mut input));
     let time = start.elapsed();
     program.check(F::NAME, &input, found);
     Sample::new(time, program.operations())

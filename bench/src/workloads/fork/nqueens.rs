@@ -1,4 +1,4 @@
-//! In how many ways queens fit on a board: a fork wherever a row leaves a choice.
+//! The number of ways in which queens fit on a board: a fork wherever a row leaves a choice.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ pub(super) const QUEENS: u32 = if cfg!(test) { 6 } else { 13 };
 
 pub(super) const SOLUTIONS: u64 = if cfg!(test) { 4 } else { 73_712 };
 
-/// Boards on which no queen attacks another, with any number of rows filled, from none to all.
+/// The number of boards on which no queen attacks another one, with any number of rows filled, from none to all.
 pub(super) const BOARDS: u64 = if cfg!(test) { 153 } else { 4_674_890 };
 
 const COUNT: Case<Queens> = Case {
@@ -36,8 +36,8 @@ impl Program for Queens {
 
     fn input(self) {}
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        count::<F>(hand, Board::new(black_box(QUEENS)))
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, (): &mut ()) -> u64 {
+        count::<F>(context, Board::new(black_box(QUEENS)))
     }
 
     fn plain(self, (): &mut ()) -> u64 {
@@ -56,9 +56,9 @@ impl Program for Queens {
 /// A board that is filled up to some row. A set bit is a column.
 #[derive(Clone, Copy)]
 struct Board {
-    /// Those without a queen.
+    /// The columns without a queen.
     free: u32,
-    /// Those that a queen above attacks diagonally in the next row, to either side.
+    /// The columns that a queen above attacks diagonally in the next row, to either side.
     left: u32,
     right: u32,
 }
@@ -84,29 +84,29 @@ impl Board {
     }
 }
 
-fn count<F: Fork>(hand: &mut F::Hand<'_>, board: Board) -> u64 {
+fn count<F: Fork>(context: &mut F::Context<'_>, board: Board) -> u64 {
     if board.free == 0 {
         return 1;
     }
     match board.choices() {
         0 => 0,
-        choices => among::<F>(hand, board, choices),
+        choices => among::<F>(context, board, choices),
     }
 }
 
-/// Over at least one choice, by halves.
-fn among<F: Fork>(hand: &mut F::Hand<'_>, board: Board, choices: u32) -> u64 {
+/// Counts over at least one choice, by halves.
+fn among<F: Fork>(context: &mut F::Context<'_>, board: Board, choices: u32) -> u64 {
     if choices.is_power_of_two() {
-        return count::<F>(hand, board.with(choices));
+        return count::<F>(context, board.with(choices));
     }
-    // Between the lowest and the highest, so that each half has at least one.
+    // The cut lies between the lowest and the highest choice, so that each half has at least one.
     let middle = (choices.trailing_zeros() + choices.ilog2()).div_ceil(2);
     let low = choices & ((1 << middle) - 1);
     let high = choices ^ low;
     let (a, b) = F::join(
-        hand,
-        move |hand| among::<F>(hand, board, low),
-        move |hand| among::<F>(hand, board, high),
+        context,
+        move |context| among::<F>(context, board, low),
+        move |context| among::<F>(context, board, high),
     );
     a + b
 }

@@ -1,4 +1,4 @@
-//! A million leaves under nodes of ten: the sum of their numbers.
+//! The sum of the numbers of a million leaves, under nodes with ten children each.
 
 use std::hint::black_box;
 
@@ -11,7 +11,7 @@ const LEAVES: u64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
 const CHILDREN: u64 = 10;
 
-/// One takes a few milliseconds.
+/// The number of sums in a sample. One takes a few milliseconds.
 const PASSES: u64 = if cfg!(test) { 1 } else { 10 };
 
 const SUM: Case<Skynet> = Case {
@@ -36,8 +36,8 @@ impl Program for Skynet {
 
     fn input(self) {}
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, (): &mut ()) -> u64 {
-        (0..PASSES).map(|_| sum::<F>(hand, 0, black_box(LEAVES))).sum()
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, (): &mut ()) -> u64 {
+        (0..PASSES).map(|_| sum::<F>(context, 0, black_box(LEAVES))).sum()
     }
 
     fn plain(self, (): &mut ()) -> u64 {
@@ -53,24 +53,24 @@ impl Program for Skynet {
     }
 }
 
-/// Over so many leaves from this number.
-fn sum<F: Fork>(hand: &mut F::Hand<'_>, first: u64, leaves: u64) -> u64 {
+/// Returns the sum over this number of leaves, from this leaf on.
+fn sum<F: Fork>(context: &mut F::Context<'_>, first: u64, leaves: u64) -> u64 {
     if leaves == 1 {
         return first;
     }
-    children::<F>(hand, first, leaves / CHILDREN, CHILDREN)
+    children::<F>(context, first, leaves / CHILDREN, CHILDREN)
 }
 
-/// Over so many children with so many leaves each, by halves.
-fn children<F: Fork>(hand: &mut F::Hand<'_>, first: u64, leaves: u64, count: u64) -> u64 {
+/// Returns the sum over this number of children with this number of leaves each, by halves.
+fn children<F: Fork>(context: &mut F::Context<'_>, first: u64, leaves: u64, count: u64) -> u64 {
     if count == 1 {
-        return sum::<F>(hand, first, leaves);
+        return sum::<F>(context, first, leaves);
     }
     let half = count / 2;
     let (a, b) = F::join(
-        hand,
-        move |hand| children::<F>(hand, first, leaves, half),
-        move |hand| children::<F>(hand, first + half * leaves, leaves, count - half),
+        context,
+        move |context| children::<F>(context, first, leaves, half),
+        move |context| children::<F>(context, first + half * leaves, leaves, count - half),
     );
     a + b
 }

@@ -13,7 +13,7 @@ const LEVELS: u32 = if cfg!(test) { 8 } else { 20 };
 
 const NODES: u64 = (1 << LEVELS) - 1;
 
-/// One takes a few milliseconds.
+/// The number of sums in a sample. One takes a few milliseconds.
 const PASSES: u64 = if cfg!(test) { 1 } else { 8 };
 
 const SUM: Case<Sum> = Case {
@@ -35,8 +35,8 @@ struct Node {
     children: Option<(Box<Node>, Box<Node>)>,
 }
 
-/// Made once: it is only read. Level by level, so that in memory the way from left to right is as good
-/// as the way back: libraries differ in which they take.
+/// The tree is built once, because it is only read. It is built level by level, so that walking it from left to
+/// right and from right to left is equally fast in memory: libraries differ in their direction.
 static TREE: LazyLock<Box<Node>> = LazyLock::new(|| {
     let node = |value, children| Box::new(Node { value, children });
     let mut level: Vec<_> = numbers(LEVELS - 1).map(|value| node(value, None)).collect();
@@ -47,7 +47,7 @@ static TREE: LazyLock<Box<Node>> = LazyLock::new(|| {
     level.pop().expect("the root")
 });
 
-/// Of the nodes on a level, as in a heap.
+/// Returns the numbers of the nodes of a level. They are numbered as in a binary heap.
 fn numbers(level: u32) -> Range<u64> {
     1 << level..2 << level
 }
@@ -62,8 +62,8 @@ impl Program for Sum {
         &TREE
     }
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, tree: &mut &'static Node) -> u64 {
-        (0..PASSES).map(|_| sum::<F>(hand, black_box(tree))).sum()
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, tree: &mut &'static Node) -> u64 {
+        (0..PASSES).map(|_| sum::<F>(context, black_box(tree))).sum()
     }
 
     fn check(self, by: &str, _: &&'static Node, found: u64) {
@@ -75,10 +75,14 @@ impl Program for Sum {
     }
 }
 
-fn sum<F: Fork>(hand: &mut F::Hand<'_>, node: &Node) -> u64 {
+fn sum<F: Fork>(context: &mut F::Context<'_>, node: &Node) -> u64 {
     let Some((left, right)) = &node.children else {
         return node.value;
     };
-    let (a, b) = F::join(hand, move |hand| sum::<F>(hand, left), move |hand| sum::<F>(hand, right));
+    let (a, b) = F::join(
+        context,
+        move |context| sum::<F>(context, left),
+        move |context| sum::<F>(context, right),
+    );
     node.value + a + b
 }

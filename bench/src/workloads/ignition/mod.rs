@@ -1,29 +1,29 @@
-//! The ignition workload: how soon all of a sleeping pool works on what one task splits up.
+//! The ignition workload: how soon all workers of a sleeping pool work on what one task splits.
 
-mod lamps;
+mod first_tasks;
 
 use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
+use first_tasks::FirstTasks;
 use harness::board::{Board, Lap};
 use harness::metric;
 use harness::pause::Pause;
 use harness::row::{Row, Sample, nanoseconds};
-use lamps::Lamps;
 
 use crate::peers::{self, Pool, heist, kept, rayon};
 
 const WORKERS: [usize; 4] = [2, 4, 8, 24];
 
-/// Each takes about 100 ns: 50 ms on two cores, in which each of two dozen threads should have had
-/// its turn.
+/// The number of items of about 100 ns each: 50 ms on two processors, in which each of two dozen threads should
+/// have had its turn.
 const ITEMS: u64 = if cfg!(test) { 4_000 } else { 1_000_000 };
 
-/// No task splits fewer.
+/// The sequential cutoff: no task splits fewer items.
 const LEAF: u64 = if cfg!(test) { 10 } else { 1_000 };
 
-/// Long enough for every thread to be asleep when the task comes.
+/// A pause that is long enough for every thread to be asleep when the task comes.
 const IDLE: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 5 });
 
 const REFERENCE: &str = "rayon";
@@ -43,16 +43,16 @@ fn row(workers: usize) -> Row {
     row
 }
 
-/// If a worker has not run anything by the end, the first number is that of the end.
+/// Measures once. If some worker has run nothing by the end, the first value is the total time.
 fn measure<P: Pool>(workers: usize) -> Sample {
     let pool = kept::pool::<P>(workers);
     let work = Work { pool, pause: Pause::calibrated() };
     thread::sleep(IDLE);
     let lap = Lap::begin();
-    let lamps = Lamps::off();
-    pool.spawn(move || work.split(lamps, 0..ITEMS));
+    let first_tasks = FirstTasks::begin();
+    pool.spawn(move || work.split(first_tasks, 0..ITEMS));
     let total = lap.wait(P::NAME, ITEMS).time;
-    let lit = lamps.lit();
+    let lit = first_tasks.times();
     let all = lit.get(workers - 1).map_or(total, |&time| time.min(total));
     Sample::of([nanoseconds(all), nanoseconds(total), lit.len() as f64])
 }
@@ -72,13 +72,13 @@ impl<P> Clone for Work<P> {
 impl<P> Copy for Work<P> {}
 
 impl<P: Pool> Work<P> {
-    /// Leaves the upper half to others until what is left is small; then does it.
-    fn split(self, lamps: Lamps, items: Range<u64>) {
-        lamps.light();
+    /// Spawns the upper half as a task until the rest is small, then works on the rest.
+    fn split(self, first_tasks: FirstTasks, items: Range<u64>) {
+        first_tasks.note();
         let Range { start, mut end } = items;
         while end - start > LEAF {
             let middle = start + (end - start) / 2;
-            self.pool.spawn(move || self.split(lamps, middle..end));
+            self.pool.spawn(move || self.split(first_tasks, middle..end));
             end = middle;
         }
         let mut sum = 0;

@@ -12,11 +12,11 @@ use crate::peers::{PEERS, Pool, answer, condvar, heist, kept, rayon};
 #[cfg(feature = "peers")]
 use crate::peers::{channel, threadpool, tokio};
 
-/// One to answer, and one that might get in its way.
+/// One worker to answer, and one that might get in its way.
 const WORKERS: usize = 2;
 
-/// How long nobody asks anything before each question, and how many there are in a sample: the more,
-/// the more a 99th percentile means; the fewer, the shorter a round.
+/// The pause before each question, and the number of questions in a sample. More questions make the 99th percentile
+/// more meaningful; fewer make a round shorter.
 const CASES: [(Duration, usize); 2] = if cfg!(test) {
     [(Duration::from_micros(10), 10), (Duration::from_micros(100), 3)]
 } else {
@@ -25,8 +25,8 @@ const CASES: [(Duration, usize); 2] = if cfg!(test) {
 
 const REFERENCE: &str = "rayon";
 
-/// The highest ratios to the best peer that we want to see. The plain queue with a condition variable is no
-/// peer: nobody would use it for a pool, and it is there to show what waking takes at the least.
+/// The highest wanted ratios to the best peer. The queue with a condition variable is not a peer: nobody would use
+/// it as a pool, and it is there to show the least time that waking takes.
 const LIMITS: [(&Metric, f64); 2] = [(&metric::P50, 0.9), (&metric::P99, 1.1)];
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -57,7 +57,7 @@ fn row(idle: Duration, questions: usize) -> Row {
     row
 }
 
-/// A pool of two workers is asked so often, after so long.
+/// Adds an entry that asks a pool of two workers this number of questions, with this pause before each.
 pub(crate) fn enter<P: Pool>(row: &mut Row, idle: Duration, questions: usize) {
     row.enter(P::NAME, move || {
         let pool = kept::pool::<P>(WORKERS);
@@ -66,7 +66,7 @@ pub(crate) fn enter<P: Pool>(row: &mut Row, idle: Duration, questions: usize) {
     });
 }
 
-/// How long each answer took, in nanoseconds. What is done before each question is not counted.
+/// Returns how long each answer took, in nanoseconds. What is done before each question is not counted.
 pub(crate) fn ask<P: Pool>(pool: &P, questions: usize, before: impl Fn()) -> Vec<f64> {
     let ask = |question| {
         before();
@@ -79,7 +79,7 @@ pub(crate) fn ask<P: Pool>(pool: &P, questions: usize, before: impl Fn()) -> Vec
     (0..questions as u64).map(ask).collect()
 }
 
-/// Half of the answers, and 99 of 100, came within these times.
+/// Returns the times within which half of the answers, and 99 of 100, came.
 pub(crate) fn percentiles(mut times: Vec<f64>) -> [f64; 2] {
     [0.5, 0.99].map(|fraction| percentile(&mut times, fraction))
 }

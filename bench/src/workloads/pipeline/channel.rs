@@ -1,5 +1,6 @@
-//! What one writes with crossbeam-channel: a thread that cuts up the source, workers, and the sink on the thread
-//! that called; between them bounded channels. In order, the sink's thread keeps what is not due yet.
+//! A pipeline written with crossbeam-channel: a thread that splits the source, workers, and the sink on the calling
+//! thread, with bounded channels between them. For ordered results, the thread of the sink keeps what is not due
+//! yet.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -10,16 +11,17 @@ use super::job::{BATCH, Job, Sink};
 use crate::peers::channel::Workers;
 use crate::peers::{Pool, global};
 
-/// One batch a message.
+/// One batch in each message.
 pub(super) const NAME: &str = Workers::NAME;
 
-/// Many of them.
+/// Many batches in each message.
 pub(super) const PACKED: &str = "channel-64";
 
-/// How many.
+/// The number of batches in such a message.
 const PACK: usize = 64;
 
-/// Batches, in either channel. Among the fastest of those tried, from 4 to 4096, in a few rounds that were not quiet.
+/// The capacity of either channel, in batches. Among the fastest of those tried, from 4 to 4096, in a few rounds on
+/// a machine that was not quiet.
 const CAPACITY: usize = 512;
 
 pub(super) fn run<S: Sink>(job: Job) -> S {
@@ -36,7 +38,7 @@ pub(super) fn run_packed<S: Sink>(job: Job) -> S {
     sink
 }
 
-/// A message is a buffer of so many batches, with its number.
+/// Runs with messages of this many batches, each with its number.
 fn through<R: Send>(
     job: Job,
     batches: usize,
@@ -72,11 +74,11 @@ fn through<R: Send>(
     });
 }
 
-/// Puts results in order.
+/// Puts results into order.
 struct Order<R> {
-    /// The number of the first that has not been delivered.
+    /// The number of the first result that has not been delivered.
     due: usize,
-    /// It, if it is there, and those after it.
+    /// That result, if it is there, and those after it.
     waiting: VecDeque<Option<R>>,
 }
 
@@ -85,7 +87,7 @@ impl<R> Order<R> {
         Self { due: 0, waiting: VecDeque::new() }
     }
 
-    /// Delivers what is due now.
+    /// Delivers the results that are due now.
     fn put(&mut self, number: usize, result: R, mut deliver: impl FnMut(R)) {
         let place = number - self.due;
         if place >= self.waiting.len() {

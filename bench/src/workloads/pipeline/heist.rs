@@ -1,4 +1,4 @@
-//! Ours, with each of its distributions.
+//! heist, with each of its distributions.
 
 use heist::pipeline::{Distribution, Pipeline};
 
@@ -12,16 +12,18 @@ pub(super) const LOAD_AWARE: &str = "heist-load-aware";
 pub(super) const HYBRID: &str = "heist-hybrid";
 pub(super) const SHARED: &str = "heist-shared";
 
-/// Each with its name.
-pub(super) const ALL: [(&str, Distribution); 5] = [
-    (PULL, Distribution::Pull),
-    (ROUND_ROBIN, Distribution::RoundRobin),
-    (LOAD_AWARE, Distribution::LoadAware),
-    (HYBRID, Distribution::Hybrid),
-    (SHARED, Distribution::Shared),
-];
+/// Returns the name of the entry with this distribution.
+pub(super) fn name(distribution: Distribution) -> &'static str {
+    match distribution {
+        Distribution::Pull => PULL,
+        Distribution::RoundRobin => ROUND_ROBIN,
+        Distribution::LoadAware => LOAD_AWARE,
+        Distribution::Hybrid => HYBRID,
+        Distribution::Shared => SHARED,
+    }
+}
 
-/// Batches, where they are small. Coarse ones are left at what it does by itself.
+/// The limit of batches in flight if batches are small. Coarse batches use the default.
 const IN_FLIGHT: usize = 4096;
 
 pub(super) fn run<S: Sink>(job: Job, distribution: Distribution) -> S {

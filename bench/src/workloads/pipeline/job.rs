@@ -1,4 +1,4 @@
-//! What is done with each batch, and how we know that all of them were done, each once.
+//! The work on a batch, and the checksum that shows that every batch was processed exactly once.
 
 use std::hint::black_box;
 use std::iter;
@@ -6,17 +6,17 @@ use std::ops::Range;
 
 use harness::random::mix;
 
-/// Numbers in a batch.
+/// The number of items in a batch.
 pub(super) const BATCH: usize = 64;
 
-/// From Steele, Lea and Flood's SplitMix64; any odd number with as many ones as zeros would do.
+/// The constant of Steele, Lea and Flood's SplitMix64. Any odd number with as many ones as zeros would do.
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// How much there is to do.
+/// The amount of work.
 #[derive(Clone, Copy)]
 pub(super) struct Job {
     pub(super) batches: u64,
-    /// How often the work goes through a batch.
+    /// The number of passes over a batch.
     pub(super) rounds: u32,
 }
 
@@ -25,12 +25,12 @@ impl Job {
         self.rounds == 1
     }
 
-    /// The source. How long it is, the compiler is not to know.
+    /// Returns the source. Its length is hidden from the compiler.
     pub(super) fn items(self) -> Range<u64> {
         0..black_box(self.batches) * BATCH as u64
     }
 
-    /// The source in buffers of so many batches, for those who do not cut it up themselves.
+    /// Returns the source in buffers of this many batches, for entries that do not split it themselves.
     pub(super) fn buffers(self, batches: usize) -> impl Iterator<Item = Vec<u64>> + Send {
         let (mut items, size) = (self.items(), batches * BATCH);
         iter::from_fn(move || {
@@ -40,8 +40,8 @@ impl Job {
         })
     }
 
-    /// The work, compiled once: each number waits for the one before, so nobody's compiler finds a
-    /// shorter way. 2.2 ns a number on the machine of the records.
+    /// Works on a batch. It is compiled once, and each number depends on the one before, so that no compiler finds
+    /// a shorter way. It takes 2.2 ns a number on the machine of the records.
     #[inline(never)]
     pub(super) fn work(self, batch: &[u64]) -> u64 {
         let mut hash: u64 = 0;
@@ -55,17 +55,17 @@ impl Job {
     }
 }
 
-/// Where the results end up: a checksum of them.
+/// The sink: a checksum of the results.
 pub(super) trait Sink:
     Default + Copy + std::fmt::Debug + PartialEq + Send + Sync + 'static
 {
-    /// Does it matter in which order they come?
+    /// Whether the order of results matters.
     const ORDERED: bool;
 
     fn take(&mut self, result: u64);
 }
 
-/// Whatever their order.
+/// A checksum that does not depend on the order.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Sum(u64);
 
@@ -74,7 +74,8 @@ impl Sink for Sum {
 
     #[inline]
     fn take(&mut self, result: u64) {
-        // Mixed, or what one loses another could make up for; and never zero.
+        // The result is mixed, because otherwise errors in two results could cancel out; and what is added is
+        // never zero.
         self.0 = self.0.wrapping_add(mix(result) | 1);
     }
 }
@@ -91,7 +92,7 @@ impl Sum {
     }
 }
 
-/// In the order of the batches.
+/// A checksum that depends on the order of batches.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub(super) struct Chain(u64);
 
@@ -100,7 +101,7 @@ impl Sink for Chain {
 
     #[inline]
     fn take(&mut self, result: u64) {
-        // One more, or it would not notice zeros at its beginning.
+        // The addition of one makes it notice zeros at the beginning.
         self.0 = (self.0.rotate_left(5) ^ result).wrapping_mul(ODD).wrapping_add(1);
     }
 }

@@ -1,8 +1,8 @@
-//! The pipeline workload: a stream of numbers in batches through the workers of a pool, and the results to a sink, as
-//! they come or in order.
+//! The pipeline workload: a stream of numbers goes in batches through the workers of a pool, and the results go to
+//! a sink, unordered or in order.
 //!
-//! Small batches show what a library costs, coarse ones what it makes of its workers. Everybody begins with the
-//! same iterator over single numbers, and ends with the same checksum.
+//! Small batches show the overhead of a library, coarse ones how well it uses its workers. Every entry begins with
+//! the same iterator over single numbers, and ends with the same checksum.
 
 #[cfg(feature = "peers")]
 mod channel;
@@ -17,6 +17,7 @@ mod rayon;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
+use ::heist::pipeline::Distribution;
 use harness::metric::{self, Metric};
 use harness::row::{Row, Sample};
 use harness::target::{Target, Than};
@@ -26,14 +27,15 @@ use crate::peers::global;
 
 const TIME: Metric = Metric { title: "ns per batch", digits: (1, 2), ..metric::TIME };
 
-/// One batch a message: what one writes first. By name, as it may not be built in.
+/// The obvious implementation with one batch in each message. It is referred to by name, because it may not be
+/// built in.
 const CHANNEL: &str = "channel";
 
 #[derive(Clone, Copy)]
 enum Size {
-    /// Some 140 ns of work in a batch.
+    /// About 140 ns of work in a batch.
     Small,
-    /// Some 10 µs.
+    /// About 10 µs of work in a batch.
     Coarse,
 }
 
@@ -60,7 +62,7 @@ impl Size {
         }
     }
 
-    /// The highest ratios that we want to see: whose, and to whom.
+    /// Returns the highest wanted ratios: of which entry, and to which.
     fn limits(self, ordered: bool) -> Vec<(&'static str, &'static str, f64)> {
         match (self, ordered) {
             (Self::Small, false) => vec![
@@ -72,8 +74,10 @@ impl Size {
             (Self::Small, true) => {
                 vec![(heist::PULL, plain::NAME, 0.8), (heist::PULL, CHANNEL, 0.15)]
             }
-            // Two workers, of which each is of use for 95 % of the time.
-            (Self::Coarse, _) => heist::ALL.map(|(name, _)| (name, plain::NAME, 0.525)).into(),
+            // Two workers, each of which is useful for 95 % of the time.
+            (Self::Coarse, _) => {
+                Distribution::ALL.map(|each| (heist::name(each), plain::NAME, 0.525)).into()
+            }
         }
     }
 }
@@ -115,7 +119,7 @@ fn ordered(size: Size) -> Row {
 struct Case<S> {
     row: Row,
     job: Job,
-    /// What the plain loop finds, which runs when it is first asked for.
+    /// The result of the plain loop, which runs on first use.
     expected: Arc<OnceLock<S>>,
 }
 
@@ -138,8 +142,8 @@ impl<S: Sink> Case<S> {
     }
 
     fn enter_ours(&mut self) {
-        for (name, distribution) in heist::ALL {
-            self.enter(name, move |job| heist::run(job, distribution));
+        for distribution in Distribution::ALL {
+            self.enter(heist::name(distribution), move |job| heist::run(job, distribution));
         }
     }
 
@@ -149,14 +153,15 @@ impl<S: Sink> Case<S> {
         self.enter(channel::PACKED, channel::run_packed);
     }
 
-    /// With the plain loop, which has no workers.
+    /// Returns the row with the plain loop, which has no workers.
     fn done(mut self) -> Row {
         let measure = self.measure(plain::NAME, plain::run);
         self.row.enter_sequential(plain::NAME, measure);
         self.row
     }
 
-    /// From the first item to the checksum. What threads a contestant does not keep, it starts meanwhile.
+    /// Measures from the first item to the checksum. That includes starting the threads that an entry does not
+    /// keep.
     fn measure(
         &self,
         name: &'static str,

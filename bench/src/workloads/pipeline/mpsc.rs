@@ -1,5 +1,5 @@
-//! What one writes with the standard library alone: a thread that cuts up the source, workers that share the
-//! receiving end behind a lock, and the sink on the thread that called.
+//! A pipeline written with the standard library alone: a thread that splits the source, workers that share the
+//! receiving end behind a lock, and the sink on the calling thread.
 
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,8 @@ use crate::peers::global;
 
 pub(super) const NAME: &str = "mpsc";
 
-/// Batches, in either channel. Among the fastest of those tried, from 4 to 4096, in a few rounds that were not quiet.
+/// The capacity of either channel, in batches. Among the fastest of those tried, from 4 to 4096, in a few rounds on
+/// a machine that was not quiet.
 const CAPACITY: usize = 1024;
 
 pub(super) fn run(job: Job) -> Sum {
@@ -37,7 +38,7 @@ pub(super) fn run(job: Job) -> Sum {
     })
 }
 
-/// The lock is free again when the work begins.
+/// Receives a batch. The lock is released before the work begins.
 fn next(batches: &Mutex<Receiver<Vec<u64>>>) -> Option<Vec<u64>> {
     batches.lock().expect("nobody panics with it").recv().ok()
 }

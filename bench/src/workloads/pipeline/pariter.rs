@@ -1,5 +1,5 @@
 //! pariter: `parallel_map`, which keeps the order, with as many threads as the others have workers. The calling
-//! thread cuts the source up between two results.
+//! thread splits the source between two results.
 
 use std::thread;
 
@@ -10,8 +10,8 @@ use crate::peers::global;
 
 pub(super) const NAME: &str = "pariter";
 
-/// Batches on their way. Among the fastest of those tried, from 4 (its default) to 4096, in a few rounds that were not
-/// quiet.
+/// The limit of batches in flight. Among the fastest of those tried, from 4 (its default) to 4096, in a few rounds
+/// on a machine that was not quiet.
 const BUFFER: usize = 512;
 
 pub(super) fn run<S: Sink>(job: Job) -> S {

@@ -1,4 +1,4 @@
-//! No library: a loop, with one buffer.
+//! No library: a loop with one buffer.
 
 use super::job::{BATCH, Job, Sink};
 

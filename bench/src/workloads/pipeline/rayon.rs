@@ -1,5 +1,5 @@
-//! rayon: `par_bridge`, whose workers take from the iterator in turn. It keeps no order, and has no sink: results
-//! are added up where they arise, or collected first and given to the sink then.
+//! rayon: `par_bridge`, whose workers take from the iterator in turn. It keeps no order and has no sink: results
+//! are added up where they arise, or collected first and then given to the sink.
 
 use rayon::ThreadPool;
 use rayon::iter::IterBridge;

@@ -1,5 +1,5 @@
-//! chili: by halves, as its documentation does with a tree. Whoever opens a scope is one of the workers,
-//! so for it there is no outside; it is opened once, as its benchmarks do.
+//! chili: by halves, as its documentation does with a tree. The thread that opens a scope is one of the workers, so
+//! that there is no call from outside; the scope is opened once, as in its benchmarks.
 
 use chili::Scope;
 
@@ -12,7 +12,7 @@ pub(super) struct Chili;
 impl Sums for Chili {
     const NAME: &'static str = Forks::NAME;
 
-    type Hand<'h> = Scope<'h>;
+    type Context<'h> = Scope<'h>;
 
     fn run<R: Send>(_: Place, f: impl FnOnce(&mut Scope<'_>) -> R + Send) -> R {
         Forks::run(Forks::pool(global::WORKERS), f)

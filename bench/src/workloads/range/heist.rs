@@ -1,4 +1,4 @@
-//! Ours: as it comes, and with a least size for its pieces.
+//! heist: with its defaults, and with a minimum length of a piece.
 
 use heist::parallel;
 
@@ -11,7 +11,7 @@ pub(super) struct Heist;
 impl Sums for Heist {
     const NAME: &'static str = Stealing::NAME;
 
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn run<R: Send>(place: Place, f: impl FnOnce(&mut ()) -> R + Send) -> R {
         run(place, f)
@@ -28,7 +28,7 @@ pub(super) struct WithMinLen;
 impl Sums for WithMinLen {
     const NAME: &'static str = "heist-min";
 
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn run<R: Send>(place: Place, f: impl FnOnce(&mut ()) -> R + Send) -> R {
         run(place, f)

@@ -1,7 +1,7 @@
-//! The range workload: the sum of the squares of many numbers, in calls that come one after the other.
+//! The range workload: the sum of the squares of many numbers, in calls that follow one another.
 //!
-//! Short ranges are not worth a second worker, and a library that wakes one all the same makes them
-//! slower than a loop.
+//! Short ranges are not worth a second worker, and a library that wakes one nevertheless makes them slower than a
+//! loop.
 
 #[cfg(feature = "peers")]
 mod chili;
@@ -21,26 +21,26 @@ use plain::Plain;
 
 use crate::peers::global;
 
-/// A size that has its name, how many items it is, and how many calls come between two looks at the
-/// clock: some 10 µs of the plain loop.
+/// Each size: its name, the number of items, and the number of calls between two reads of the clock, which take
+/// some 10 µs with the plain loop.
 const SIZES: [(&str, usize, u64); 4] = if cfg!(test) {
     [("1e3", 10, 1), ("1e4", 100, 1), ("1e5", 1_000, 1), ("1e6", 40_000, 1)]
 } else {
     [("1e3", 1_000, 200), ("1e4", 10_000, 20), ("1e5", 100_000, 2), ("1e6", 1_000_000, 1)]
 };
 
-/// A time, not a number: entries differ a hundredfold.
+/// How long a sample takes. It is a time and not a number of calls, because entries differ a hundredfold.
 const TIME: Duration = Duration::from_millis(if cfg!(test) { 0 } else { 25 });
 
-/// The fewest items that are worth a task of their own, for those who let us say so: a microsecond.
+/// The fewest items that are worth a task of their own, for libraries with such a parameter: a microsecond of work.
 const PIECE: usize = 16_384;
 
 const CALL: Metric = Metric { title: "ns per call", digits: (0, 1), ..metric::TIME };
 
-/// Who calls.
+/// Which thread calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// A thread that is not the pool's, as the main thread of most programs.
+    /// A thread outside the pool, like the main thread of most programs.
     Outside,
     /// A worker of the pool.
     Inside,
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// The highest ratios that we want to see.
+    /// Returns the highest wanted ratios.
     fn limits(self, size: &str) -> &'static [(&'static str, f64)] {
         match (self, size) {
             (Self::Outside, "1e3" | "1e4") => &[("plain", 1.2)],
@@ -77,14 +77,14 @@ impl Place {
 trait Sums: 'static {
     const NAME: &'static str;
 
-    /// What a call needs to have.
-    type Hand<'h>;
+    /// What a call needs.
+    type Context<'h>;
 
-    /// Runs the closure in that place, in or beside a pool with as many workers as the global ones.
-    fn run<R: Send>(place: Place, f: impl FnOnce(&mut Self::Hand<'_>) -> R + Send) -> R;
+    /// Runs the closure in this place, inside or outside a pool with as many workers as the global ones.
+    fn run<R: Send>(place: Place, f: impl FnOnce(&mut Self::Context<'_>) -> R + Send) -> R;
 
-    /// With [`kernel`] for the pieces.
-    fn sum(hand: &mut Self::Hand<'_>, items: &[f32]) -> f32;
+    /// Returns the sum, with [`kernel`] for the pieces.
+    fn sum(context: &mut Self::Context<'_>, items: &[f32]) -> f32;
 }
 
 pub(crate) fn rows() -> Vec<Row> {
@@ -118,7 +118,7 @@ fn enter<S: Sums>(row: &mut Row, place: Place, items: usize, block: u64) {
     row.enter(S::NAME, move || measure::<S>(place, &data(items), block));
 }
 
-/// Small integers, so that the sum of a million squares is exact whatever the order.
+/// Returns small integers, so that the sum of a million squares is exact in any order.
 fn data(items: usize) -> Vec<f32> {
     numbers(items).map(|number| (number % 4) as f32).collect()
 }
@@ -126,18 +126,18 @@ fn data(items: usize) -> Vec<f32> {
 fn measure<S: Sums>(place: Place, items: &[f32], block: u64) -> Sample {
     global::prepare(S::NAME);
     let expected = kernel(items);
-    let calls = |hand: &mut S::Hand<'_>| {
+    let calls = |context: &mut S::Context<'_>| {
         for _ in 0..block {
-            let found = S::sum(hand, black_box(items));
+            let found = S::sum(context, black_box(items));
             assert_eq!(found, expected, "{}: that is not the sum", S::NAME);
         }
     };
-    S::run(place, |hand| {
-        // The first calls find the items in memory and the workers asleep.
-        calls(hand);
+    S::run(place, |context| {
+        // Unmeasured, because the first calls find the items in memory and the workers asleep.
+        calls(context);
         let (start, mut count) = (Instant::now(), 0);
         loop {
-            calls(hand);
+            calls(context);
             count += block;
             let time = start.elapsed();
             if time >= TIME {
@@ -147,8 +147,8 @@ fn measure<S: Sums>(place: Place, items: &[f32], block: u64) -> Sample {
     })
 }
 
-/// The loop that all run on their pieces, compiled once: sixteen sums side by side, or each addition
-/// would wait for the one before.
+/// The loop that all entries run on their pieces, compiled once. It has sixteen independent sums, because otherwise
+/// each addition would wait for the one before.
 #[inline(never)]
 fn kernel(items: &[f32]) -> f32 {
     let (rows, rest) = items.as_chunks::<16>();

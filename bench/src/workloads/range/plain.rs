@@ -7,7 +7,7 @@ pub(super) struct Plain;
 impl Sums for Plain {
     const NAME: &'static str = "plain";
 
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn run<R: Send>(_: Place, f: impl FnOnce(&mut ()) -> R + Send) -> R {
         f(&mut ())

@@ -11,7 +11,7 @@ pub(super) struct Rayon;
 impl Sums for Rayon {
     const NAME: &'static str = ThreadPool::NAME;
 
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn run<R: Send>(place: Place, f: impl FnOnce(&mut ()) -> R + Send) -> R {
         match place {

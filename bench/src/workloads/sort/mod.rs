@@ -1,4 +1,4 @@
-//! The sort workload: random numbers, with the sorts that come with a library.
+//! The sort workload: random numbers, with the sorts that come with each library.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use rayon::slice::ParallelSliceMut;
 
 use crate::peers::{Pool, global, heist};
 
-/// A size that has its name, how many items it is, and how often it is sorted in a sample.
+/// Each size: its name, the number of items, and how often they are sorted in a sample.
 const SIZES: [(&str, usize, u32); 2] = if cfg!(test) {
     [("1e6", 1_000, 1), ("1e7", 10_000, 2)]
 } else {
@@ -37,7 +37,7 @@ impl Kind {
         }
     }
 
-    /// Of the large ones, the highest ratios that we want to see.
+    /// Returns the highest wanted ratios for the large size.
     fn limits(self) -> &'static [(&'static str, f64)] {
         match self {
             Self::Unstable => &[(STD, 0.645), ("rayon", 0.8)],
@@ -88,8 +88,7 @@ fn row(kind: Kind, size: &'static str, items: usize, laps: u32) -> Row {
     row
 }
 
-/// By the thread that measures, with the global pools. Neither copying the items nor checking them is
-/// timed.
+/// Sorts on the measuring thread with the global pools. Neither copying nor checking the items is timed.
 fn measure(by: &str, sort: fn(&mut [u64]), items: usize, laps: u32) -> Sample {
     global::prepare(by);
     let unsorted: Vec<u64> = numbers(items).collect();

@@ -11,7 +11,7 @@ use crate::peers::{self, PEERS, Pool, heist, kept, rayon};
 #[cfg(feature = "peers")]
 use crate::peers::{channel, threadpool, tokio};
 
-/// Each is an allocation and a call; what it does takes about a nanosecond.
+/// The number of tasks. Each is an allocation and a call; its work takes about a nanosecond.
 const TASKS: u64 = if cfg!(test) { 1_000 } else { 1_000_000 };
 
 const CASES: [(Shape, usize); 7] = [
@@ -24,17 +24,17 @@ const CASES: [(Shape, usize); 7] = [
     (Shape::Batch, 2),
 ];
 
-/// The pool that all are compared with.
+/// The name of the pool that all pools are compared with.
 const REFERENCE: &str = "rayon";
 
-/// The highest ratios that we want to see.
+/// Returns the highest wanted ratios.
 fn limits(shape: Shape, workers: usize) -> Vec<(Than, f64)> {
     match (shape, workers) {
         (Shape::Inside, 1) => vec![(Than::Entry(REFERENCE), 0.35)],
         (Shape::Inside, 2) => vec![
             (Than::Entry(REFERENCE), 0.35),
             (Than::Best(PEERS), 0.8),
-            // A second worker takes part of the work; it must not make a mess of it.
+            // A second worker takes a part of the work, and must not make all of it much slower.
             (Than::Case("spawn/inside/1".into()), 1.5),
         ],
         (Shape::Outside, 2) => vec![(Than::Entry(REFERENCE), 0.5), (Than::Best(PEERS), 1.0)],
@@ -77,7 +77,7 @@ fn enter<P: Pool>(row: &mut Row, shape: Shape, workers: usize) {
     row.enter(P::NAME, move || measure::<P>(shape, workers));
 }
 
-/// Until the last task has run.
+/// Measures until the last task has run.
 fn measure<P: Pool>(shape: Shape, workers: usize) -> Sample {
     let pool = kept::pool::<P>(workers);
     let lap = Lap::begin();

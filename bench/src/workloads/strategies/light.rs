@@ -1,4 +1,4 @@
-//! A question now and then, among a few other tasks: how long the answer takes.
+//! An occasional question among a few other tasks: how long the answer takes.
 
 use std::thread;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::workloads::latency;
 
 const QUESTIONS: usize = if cfg!(test) { 5 } else { 200 };
 
-/// Between an answer and the next question. With the tasks before each, a worker is busy for a
-/// tenth of the time, or for less.
+/// The pause between an answer and the next question. Together with the tasks before each question, a worker is
+/// busy for a tenth of the time or less.
 const GAP: Duration = Duration::from_micros(if cfg!(test) { 10 } else { 200 });
 
-/// Tasks that are spawned right before each question.
+/// The number of tasks that are spawned right before each question.
 const OTHERS: usize = 4;
 
-/// What one of these takes, in units of work.
+/// The duration of one of these tasks, in units of work.
 const LOAD: usize = 50;
 
 pub(super) fn measure<C: Choice>(workers: usize) -> Sample {

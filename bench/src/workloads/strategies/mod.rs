@@ -1,4 +1,4 @@
-//! The strategies workload: what each of our own strategies costs, with few workers and with many.
+//! The strategies workload: the cost of each of heist's strategies, with few workers and with many.
 
 mod light;
 mod throughput;
@@ -13,17 +13,17 @@ use crate::peers::{self, Pool};
 
 const WORKERS: [usize; 5] = [1, 2, 4, 8, 24];
 
-/// What a pool without deques does: everything in one queue, behind one lock.
+/// The baseline: a pool without deques, with everything in one queue behind one lock.
 const REFERENCE: &str = heist::Global::NAME;
 
-/// What we expect of stealing, wherever two workers can be in each other's way: ten times fewer
-/// contended locks, half of the context switches.
+/// The targets of work stealing wherever two workers can contend: a tenth of the contended locks, and half of the
+/// context switches.
 const LIMITS: [(&Metric, f64); 2] = [(&metric::CONTENTION, 0.1), (&metric::SWITCHES, 0.5)];
 
 #[derive(Clone, Copy)]
 enum Case {
     Throughput(Shape),
-    /// A question now and then, among a few other tasks.
+    /// An occasional question among a few other tasks.
     Light,
 }
 
@@ -95,7 +95,7 @@ fn row(case: Case, workers: usize) -> Row {
     row
 }
 
-/// What a pool and the system have counted up to now.
+/// The counters of a pool and of the system at some time.
 struct Counts {
     contention: u64,
     wake_ups: u64,
@@ -112,8 +112,8 @@ impl Counts {
         }
     }
 
-    /// Per 1,000 tasks since then, in the order of the metrics. This program itself has slept so
-    /// often.
+    /// Returns the counts per 1,000 tasks since then, in the order of the metrics, without the sleeps of the
+    /// measuring thread itself.
     fn since(&self, then: &Self, tasks: u64, slept: u64) -> [f64; 3] {
         let switches = (self.switches - then.switches).saturating_sub(slept);
         let counts = [switches, self.contention - then.contention, self.wake_ups - then.wake_ups];

@@ -1,4 +1,4 @@
-//! Many small tasks: what one takes.
+//! Many small tasks: the cost of one.
 
 use harness::row::{Sample, nanoseconds};
 
@@ -9,7 +9,7 @@ use crate::peers::heist::{Choice, Heist};
 use crate::peers::shape::{self, Shape};
 use crate::peers::{Pool, kept};
 
-/// Fewer than for the comparison with others: there are many rows.
+/// The number of tasks. It is smaller than in the comparison with peers, because there are many rows.
 const TASKS: u64 = if cfg!(test) { 1_000 } else { 200_000 };
 
 pub(super) fn measure<C: Choice>(shape: Shape, workers: usize) -> Sample {

@@ -1,5 +1,5 @@
-//! chili. The thread that opens a scope is one of its workers; while a scope is open, a thread of its
-//! own beats.
+//! chili. The thread that opens a scope is one of its workers. While a scope is open, a separate thread sends
+//! heartbeats.
 
 use std::num::NonZero;
 
@@ -14,7 +14,7 @@ impl Fork for Chili {
     const NAME: &'static str = "chili";
 
     type Pool = ThreadPool;
-    type Hand<'h> = Scope<'h>;
+    type Context<'h> = Scope<'h>;
 
     fn pool(workers: usize) -> &'static ThreadPool {
         kept::keep(Self::NAME, workers, || {
@@ -31,9 +31,9 @@ impl Fork for Chili {
         fib(scope, n)
     }
 
-    /// The second closure runs at once, and the first is the one that another thread may take: the
-    /// other way round than rayon and heist have it. Its documentation does not say which; a
-    /// program that asks for both orders has a case for each.
+    /// The second closure runs at once, and the first one is offered to other threads, the reverse of rayon and
+    /// heist. Its documentation does not say which. Programs for which the order matters have a case for each
+    /// order.
     #[inline(always)]
     fn join<A, B, RA, RB>(scope: &mut Scope<'_>, a: A, b: B) -> (RA, RB)
     where

@@ -1,4 +1,4 @@
-//! Ours, in a pool of any kind.
+//! heist, in a pool of any strategy.
 
 use std::marker::PhantomData;
 
@@ -14,7 +14,7 @@ impl<C: Choice> Fork for Ours<C> {
     const NAME: &'static str = C::NAME;
 
     type Pool = Pool<C>;
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn pool(workers: usize) -> &'static Pool<C> {
         kept::pool(workers)

@@ -1,4 +1,4 @@
-//! Everyone that can fork: one file each.
+//! The libraries that can fork, one file each.
 
 #[cfg(feature = "peers")]
 mod chili;

@@ -1,4 +1,4 @@
-//! No library: two calls, and the compiler may do with them what it likes.
+//! No library: two calls, which the compiler may optimize freely.
 
 use crate::workloads::fork::Fork;
 
@@ -8,7 +8,7 @@ impl Fork for Plain {
     const NAME: &'static str = "plain";
 
     type Pool = ();
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn pool(_: usize) -> &'static () {
         &()

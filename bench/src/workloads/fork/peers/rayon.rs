@@ -11,7 +11,7 @@ impl Fork for Rayon {
     const NAME: &'static str = ThreadPool::NAME;
 
     type Pool = ThreadPool;
-    type Hand<'h> = ();
+    type Context<'h> = ();
 
     fn pool(workers: usize) -> &'static ThreadPool {
         kept::pool(workers)

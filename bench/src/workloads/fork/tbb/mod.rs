@@ -1,4 +1,4 @@
-//! oneTBB, in C++: the three smallest programs, where a fork is all that counts.
+//! oneTBB, in C++: the three smallest programs, in which only the cost of a fork counts.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::hint::black_box;
@@ -12,13 +12,13 @@ use crate::peers::STACK;
 
 const NAME: &str = "tbb";
 
-/// A smaller number than for the others: a join takes tens of nanoseconds here, of any number.
+/// A smaller number than for the others, because a join takes tens of nanoseconds here, whatever the number.
 const FIB: u64 = if cfg!(test) { 10 } else { 31 };
 const FIB_RESULT: u64 = if cfg!(test) { 55 } else { 1_346_269 };
 const FIB_JOINS: u64 = if cfg!(test) { 88 } else { 2_178_308 };
 
-// SAFETY: these are the signatures in `programs.cpp`, none of which takes a pointer or throws. They are
-// called from the one thread that measures.
+// SAFETY: these are the signatures in `programs.cpp`. None of them takes a pointer or throws, and only the
+// measuring thread calls them.
 unsafe extern "C" {
     safe fn heist_bench_tbb_version() -> *const c_char;
     safe fn heist_bench_tbb_fib(workers: c_int, stack: usize, n: u64) -> u64;
@@ -33,14 +33,14 @@ unsafe extern "C" {
     ) -> u64;
 }
 
-/// Of the library that is loaded.
+/// Returns the version of the loaded library.
 pub(crate) fn version() -> String {
-    // SAFETY: it is a string constant of the library.
+    // SAFETY: it returns a string constant of the library, which is never freed.
     let version = unsafe { CStr::from_ptr(heist_bench_tbb_version()) };
     version.to_string_lossy().into_owned()
 }
 
-/// Where the program is one of ours.
+/// Adds oneTBB to a row, if it has this program.
 pub(super) fn enter(rows: &mut [Row]) {
     for row in rows {
         match (row.workload, row.case.split('/').next()) {

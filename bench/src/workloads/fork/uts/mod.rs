@@ -1,7 +1,7 @@
-//! Unbalanced Tree Search: how many nodes a tree has that is known only node by node.
+//! Unbalanced Tree Search: the number of nodes of a tree that becomes known only node by node.
 //!
-//! Two of the benchmark's sample trees, whose random numbers are SHA-1 hashes, and one of the same
-//! kind whose numbers cost next to nothing, so that what forking takes is not lost in the hash.
+//! There are two of the benchmark's sample trees, whose random numbers are SHA-1 hashes, and one of the same kind
+//! with nearly free random numbers, so that the hash does not hide the cost of forking.
 
 pub(super) mod light;
 mod sha;
@@ -40,7 +40,7 @@ fn case<T: Tree>(name: &'static str, title: &'static str, tree: T) -> Case<Searc
 trait Tree: Copy + Send + Sync + 'static {
     type Node: Send + Sync;
 
-    /// All nodes, leaves and root included.
+    /// The number of all nodes, including the leaves and the root.
     const NODES: u64;
 
     fn root(self) -> Self::Node;
@@ -60,8 +60,8 @@ impl<T: Tree> Program for Search<T> {
         self.0.root()
     }
 
-    fn run<F: Fork>(self, hand: &mut F::Hand<'_>, root: &mut T::Node) -> u64 {
-        visit::<F, T>(hand, self.0, root)
+    fn run<F: Fork>(self, context: &mut F::Context<'_>, root: &mut T::Node) -> u64 {
+        visit::<F, T>(context, self.0, root)
     }
 
     fn plain(self, root: &mut T::Node) -> u64 {
@@ -77,29 +77,29 @@ impl<T: Tree> Program for Search<T> {
     }
 }
 
-fn visit<F: Fork, T: Tree>(hand: &mut F::Hand<'_>, tree: T, node: &T::Node) -> u64 {
+fn visit<F: Fork, T: Tree>(context: &mut F::Context<'_>, tree: T, node: &T::Node) -> u64 {
     match tree.children(node) {
         0 => 1,
-        count => 1 + below::<F, T>(hand, tree, node, 0, count),
+        count => 1 + below::<F, T>(context, tree, node, 0, count),
     }
 }
 
-/// Over these children, at least one, by halves.
+/// Counts the nodes under these children, at least one, by halves.
 fn below<F: Fork, T: Tree>(
-    hand: &mut F::Hand<'_>,
+    context: &mut F::Context<'_>,
     tree: T,
     parent: &T::Node,
     from: u32,
     to: u32,
 ) -> u64 {
     if to - from == 1 {
-        return visit::<F, T>(hand, tree, &tree.child(parent, from));
+        return visit::<F, T>(context, tree, &tree.child(parent, from));
     }
     let middle = from + (to - from) / 2;
     let (a, b) = F::join(
-        hand,
-        move |hand| below::<F, T>(hand, tree, parent, from, middle),
-        move |hand| below::<F, T>(hand, tree, parent, middle, to),
+        context,
+        move |context| below::<F, T>(context, tree, parent, from, middle),
+        move |context| below::<F, T>(context, tree, parent, middle, to),
     );
     a + b
 }

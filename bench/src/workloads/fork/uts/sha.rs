@@ -1,11 +1,11 @@
-//! The sample trees T1 and T3, as the benchmark's authors define them.
+//! The sample trees T1 and T3, as the authors of the benchmark define them.
 //!
-//! The state of a node is the SHA-1 hash of its parent's state and its own number; its last word, without
-//! the sign, decides how many children it has.
+//! The state of a node is the SHA-1 hash of its parent's state and its own number. The last word of the state,
+//! without the sign, decides how many children it has.
 
 use super::Tree;
 
-/// What SHA-1 begins with.
+/// The initial state of SHA-1.
 const INITIAL: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 type State = [u32; 5];
@@ -16,7 +16,7 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// The hash of the seed behind sixteen bytes of zeros.
+    /// Returns the root: the hash of the seed after sixteen zero bytes.
     fn root(seed: u32) -> Self {
         Self { state: hash([0, 0, 0, 0, seed]), depth: 0 }
     }
@@ -27,14 +27,14 @@ impl Node {
         Self { state: hash([a, b, c, d, e, index]), depth: self.depth + 1 }
     }
 
-    /// From zero up to one.
+    /// Returns the state as a fraction, from zero to below one.
     #[inline(always)]
     fn probability(&self) -> f64 {
         f64::from(self.state[4] & (u32::MAX >> 1)) / f64::from(1_u32 << 31)
     }
 }
 
-/// Of a message that fits into one block with its padding: a one bit, and its length in bits.
+/// Returns the hash of a message that fits into one block with its padding: a one bit, and its length in bits.
 #[inline(always)]
 fn hash<const WORDS: usize>(message: [u32; WORDS]) -> State {
     let mut block = [0; 64];
@@ -48,7 +48,7 @@ fn hash<const WORDS: usize>(message: [u32; WORDS]) -> State {
     state
 }
 
-/// Geometric, of fixed shape: down to some depth, every node has four children on the average.
+/// A geometric tree of fixed shape: down to some depth, every node has four children on average.
 #[derive(Clone, Copy)]
 pub(super) struct T1;
 
@@ -82,7 +82,7 @@ impl Tree for T1 {
     }
 }
 
-/// Binomial: below the root, a node has eight children or none, of any depth the same.
+/// A binomial tree: below the root, a node has eight children or none, with the same probability at every depth.
 #[derive(Clone, Copy)]
 pub(super) struct T3;
 
@@ -121,7 +121,7 @@ impl Tree for T3 {
 mod tests {
     use super::*;
 
-    /// Of "abcd", by any other implementation.
+    /// The hash of "abcd", as other implementations compute it.
     #[test]
     fn a_hash_is_that_of_its_bytes() {
         let expected = [0x81fe_8bfe, 0x8757_6c3e, 0xcb22_426f, 0x8e57_8473, 0x8291_7acf];
