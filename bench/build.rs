@@ -1,10 +1,11 @@
-//! Notes what the program is built from, for its records; compiles the programs for oneTBB, if that was asked for.
+//! Passes the commit and the compiler to the program, for its records, and compiles the programs for oneTBB if the
+//! feature `tbb` is on.
 
 use std::env;
 use std::path::Path;
 use std::process::Command;
 
-/// What is measured: after a change of it, the commit is asked for again, as the checkout may have become another one.
+/// What is measured. If it changes, the commit is determined again, because the checkout may have changed as well.
 const MEASURED: [&str; 8] = [
     "build.rs",
     "src",
@@ -25,10 +26,10 @@ fn main() {
     tbb();
 }
 
-/// Of the sources; empty where there is no git.
+/// Determines the commit of the sources; it is empty without git.
 fn commit() {
     let branch = git(&["symbolic-ref", "-q", "HEAD"]);
-    // There is none if a commit was checked out by its number.
+    // There is no branch if a commit was checked out by its hash.
     let names = ["HEAD", "packed-refs", &branch].into_iter().filter(|name| !name.is_empty());
     for name in names {
         watch(&git(&["rev-parse", "--git-path", name]));
@@ -37,19 +38,19 @@ fn commit() {
     println!("cargo::rustc-env=HEIST_BENCH_COMMIT={commit}");
 }
 
-/// A path that is not there would have this run every time.
+/// Runs this script again if the path changes. A path that does not exist would make it run every time.
 fn watch(path: &str) {
     if Path::new(path).exists() {
         println!("cargo::rerun-if-changed={path}");
     }
 }
 
-/// Without refreshing the index, whose change would have this run again.
+/// Runs git without refreshing the index, whose change would make this script run again.
 fn git(arguments: &[&str]) -> String {
     output("git", &[&["--no-optional-locks"], arguments].concat())
 }
 
-/// Empty on an error.
+/// Returns the output of a program; empty on an error.
 fn output(program: &str, arguments: &[&str]) -> String {
     match Command::new(program).args(arguments).output() {
         Ok(output) if output.status.success() => {

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn no_trace_is_begun_once_it_is_to_stop() {
+    fn no_trace_begins_after_stop() {
         let cases = vec!["duel/".into()];
         let bench = Bench::new(&Selection { cases, ..Selection::default() }).unwrap();
         assert!(bench.0.rows().len() > 1);

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_goes_on_to_the_end() {
+    fn an_open_span_lasts_to_the_end() {
         let found = summary(&[
             thread("a", &[(0, Start)]),
             thread("b", &[(0, Park), (10, Unpark), (20, Park), (40, End)]),
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_where_nothing_is_lost() {
+    fn the_span_begins_where_no_thread_has_lost_events() {
         let mut cut = thread("cut", &[(50, End), (60, Start), (70, End)]);
         cut.lost = 3;
         let whole = thread("whole", &[(0, Start), (20, End), (30, Start), (80, End)]);
@@ -282,7 +282,7 @@ mod tests {
 
     /// The begin of the lower task is lost.
     #[test]
-    fn a_task_goes_on_where_those_on_top_of_it_end() {
+    fn a_task_continues_when_the_task_on_top_of_it_ends() {
         let events = [(10, Start), (20, End), (30, Park), (40, Unpark), (50, End), (60, Park)];
         let lane = &summary(&[thread("w", &events)]).lanes[0];
         assert_eq!(lane.busy, [(0, 20), (30, 40)]);
@@ -293,7 +293,7 @@ mod tests {
 
     /// Both threads keep the same number of events, so the one with shorter tasks has kept a shorter time.
     #[test]
-    fn shares_are_those_of_the_time_that_all_have_kept() {
+    fn totals_cover_the_time_that_all_threads_have_kept() {
         let ring = |name, long| {
             let events = |place| {
                 let end = 10_000 - place * long;
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_not_more_pieces_than_one_can_see() {
+    fn the_number_of_pieces_is_limited() {
         let mut events = vec![(0, WorkerBegin { worker: 0 })];
         for place in 0..4_000 {
             let now = place * 10;
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn gaps_that_are_not_seen_are_not_busy() {
+    fn invisible_gaps_do_not_count_as_busy() {
         let events: Vec<_> = (0..100)
             .flat_map(|place| [(place * 1_000, Start), (place * 1_000 + 990, End)])
             .chain([(200_000, Park), (300_000, Unpark)])

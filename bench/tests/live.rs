@@ -1,11 +1,12 @@
-//! Whoever watches a run sees what the pool has counted, from any thread. In a process of its own: there is one such pool at a time.
+//! The counters of the pool that is being measured can be read from any thread. This is a test program of its own,
+//! because a process has one such pool at a time.
 
 use std::ops::ControlFlow;
 use std::thread;
 
 use heist_bench::{Bench, Selection, Step, Watcher};
 
-/// Who was measured, and how many tasks its pool had completed then, if it was one of ours.
+/// The entries that were measured, and how many tasks the pool had completed, if it is a heist pool.
 #[derive(Default)]
 struct Seen(Vec<(String, Option<u64>)>);
 
@@ -21,7 +22,7 @@ impl Watcher for Seen {
 }
 
 #[test]
-fn the_pool_that_is_measured_can_be_watched() {
+fn the_counters_of_the_measured_pool_can_be_read() {
     let selection = Selection {
         cases: vec!["duel/latency".into()],
         peers: vec!["heist".into(), "rayon".into()],

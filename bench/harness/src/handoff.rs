@@ -79,7 +79,7 @@ fn wait(line: &AtomicU64, is_due: impl Fn(u64) -> bool) -> u64 {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_trip_takes_time_and_ends() {
+    fn a_hand_off_takes_time_and_ends() {
         assert!(super::measure() > 0.0);
     }
 }

@@ -7,9 +7,9 @@ const DIGITS: u8 = 1;
 
 /// Returns the non-empty buckets: the upper end in nanoseconds, and the number of values.
 pub fn buckets(nanoseconds: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)> {
-    let mut histogram = Histogram::<u64>::new(DIGITS).expect("so many digits are allowed");
+    let mut histogram = Histogram::<u64>::new(DIGITS).expect("one digit is a valid precision");
     for time in nanoseconds {
-        histogram.record(time).expect("it grows as it must");
+        histogram.record(time).expect("the histogram grows automatically");
     }
     let bucket = |at: hdrhistogram::iterators::IterationValue<u64>| {
         (at.value_iterated_to(), at.count_since_last_iteration())
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_fills_no_bucket() {
+    fn no_values_give_no_buckets() {
         assert_eq!(buckets([]), []);
     }
 }

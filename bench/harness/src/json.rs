@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_no_workers_is_said_to_be_sequential() {
+    fn an_entry_without_workers_is_marked_sequential() {
         let mut row = row("inside/1", &[("heist", [1.0; 3]), ("plain", [1.0; 3])]);
         row.entries[1].sequential = true;
         let text = text(&record(&Record::default(), &[30.04], &[row]));
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_can_be_read() {
+    fn a_written_record_can_be_read() {
         let totals = Totals { busy: 5, asleep: 4, steals: vec![(0, 1, 2)] };
         let lane = Lane { name: "w0".into(), totals: Some(totals), ..Lane::default() };
         let record = Record {
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_written_as_it_was() {
+    fn a_record_that_is_read_is_written_unchanged() {
         for recorded in [
             include_str!("../../record/duel.json"),
             include_str!("../../record/fork.json"),

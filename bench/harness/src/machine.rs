@@ -74,14 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_core_names_the_model() {
+    fn the_first_processor_names_the_model() {
         let text = "processor\t: 0\nmodel name\t: Fast CPU\nprocessor\t: 1\nmodel name\t: Other\n";
         assert_eq!(cpu_model(text), "Fast CPU");
         assert_eq!(cpu_model(""), "");
     }
 
     #[test]
-    fn folders_are_not_recorded() {
+    fn directories_are_not_recorded() {
         for (word, expected) in [
             ("/a/b/c.json", "c.json"),
             ("--json=/a/b/c.json", "--json=c.json"),

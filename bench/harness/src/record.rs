@@ -67,12 +67,10 @@ impl Record {
         let mut lists = self.samples.iter().flat_map(|series| series.values.values());
         let odd = lists.any(|values| !values.is_empty() && !usable(values));
         [
-            newer.then_some("was written by a newer heist, which may mean something else by it"),
+            newer.then_some("was written by a newer heist, whose fields may have another meaning"),
             debug.then_some("is of a debug build, whose times say nothing"),
             cut_short.then_some("is of a run that was cut short"),
-            odd.then_some(
-                "has values that no measurement gives, which are left out with their series",
-            ),
+            odd.then_some("has impossible values; their series are left out"),
         ]
         .into_iter()
         .flatten()
@@ -272,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_older_file_has_the_totals_of_its_pieces() {
+    fn without_totals_the_pieces_are_added_up() {
         let text = r#"{"name":"w","tasks":2,"lost":0,"busy":[[0,5],[7,9]],"asleep":[[5,6]],"steals":[[1,2,4],[3,2,1],[4,0,1]]}"#;
         let lane: Lane = serde_json::from_str(text).unwrap();
         let found = lane.totals();
@@ -282,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_does_not_say_is_not_held_against_it() {
+    fn missing_fields_are_not_caveats() {
         let of = |optimized, complete| Record { optimized, complete, ..Record::default() };
         for trusted in [of(None, None), of(Some(true), Some(true))] {
             assert_eq!(trusted.caveats(), [""; 0]);
@@ -292,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_nobody_has_measured_are_not_used() {
+    fn impossible_values_are_not_used() {
         for values in [&[0.0][..], &[1e-3, 5e14]] {
             assert!(usable(values), "{values:?}");
         }
@@ -310,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_newer_version_adds_to_a_series_is_ignored() {
+    fn unknown_fields_of_a_series_are_ignored() {
         let text = r#"{"workload":"w","case":"c","by":"b","warmup":3,"why":{"a":[1]},"names":["x"],"gap":[1,null],
             "nanoseconds":[1,2.5]}"#;
         let series: Series = serde_json::from_str(text).unwrap();
@@ -318,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn newer_versions_are_known_as_such() {
+    fn newer_versions_are_recognized() {
         let of = |version| Record { version, ..Record::default() };
         for version in [None, Some(1), Some(VERSION)] {
             assert_eq!(of(version).caveats(), [""; 0]);
@@ -331,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_that_were_counted_are_those_of_a_lane() {
+    fn counted_totals_take_precedence() {
         let totals = Totals { busy: 3, asleep: 2, steals: vec![(0, 9, 9)] };
         let lane = Lane { busy: vec![(0, 5)], totals: Some(totals.clone()), ..Lane::default() };
         assert_eq!(lane.totals(), totals);

@@ -182,19 +182,19 @@ mod tests {
     }
 
     #[test]
-    fn a_case_is_any_of_the_parts() {
+    fn several_names_select_the_union() {
         let found = select(&named(&["outside", "idle"])).unwrap();
         assert_eq!(found, ["spawn/outside/2", "spawn/idle"]);
         assert_eq!(select(&named(&[])).unwrap().len(), 4);
     }
 
     #[test]
-    fn a_whole_name_is_that_case_alone() {
+    fn a_whole_name_selects_that_case_alone() {
         assert_eq!(select(&named(&["spawn/inside/1"])).unwrap(), ["spawn/inside/1"]);
     }
 
     #[test]
-    fn whole_words_come_before_parts_of_words() {
+    fn closer_matches_take_precedence() {
         let ids = |asked: &str| {
             let names = ["cilksort/1", "sort/stable", "trace/sort", "outside/24", "uts/light/1"];
             let rows = names.into_iter().map(|name| {
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_case_is_said_with_those_that_there_are() {
+    fn an_unknown_case_is_an_error_that_lists_the_known_ones() {
         let error = select(&named(&["idle", "isnide"])).unwrap_err();
         assert_eq!((error.kind, error.asked.as_str()), (Kind::Case, "isnide"));
         assert_eq!(error.known.len(), 4);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_asked_for_takes_no_part() {
+    fn only_selected_peers_take_part() {
         let selection = Selection { peers: vec!["tokio".into()], ..Selection::default() };
         let rows = selection.of(rows()).unwrap();
         assert_eq!(rows.len(), 1);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_are_a_number_that_there_is() {
+    fn an_unknown_number_of_workers_is_an_error() {
         let of = |workers| Selection { workers, ..Selection::default() };
         assert_eq!(select(&of(vec![16, 2])).unwrap(), ["spawn/inside/16", "spawn/outside/2"]);
         let error = select(&of(vec![2, 3])).unwrap_err();

@@ -58,7 +58,7 @@ pub fn ends_of(values: usize) -> Ends {
 /// If there is no value.
 pub fn interval(values: impl IntoIterator<Item = f64>) -> Interval {
     let mut sorted: Vec<f64> = values.into_iter().collect();
-    assert!(!sorted.is_empty(), "no values have no median");
+    assert!(!sorted.is_empty(), "an interval needs at least one value");
     sorted.sort_by(f64::total_cmp);
     let from_end = rank(sorted.len()).unwrap_or(0);
     Interval {

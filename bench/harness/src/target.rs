@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_is_one_of_values_of_the_same_round() {
+    fn ratios_are_of_the_same_round() {
         let rows = rows();
         let finding = target(Than::Entry("rayon"), 0.5).finding(&rows[0], &rows).unwrap();
         assert_eq!((finding.found.low, finding.found.high), (0.5, 0.5));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_needs_nobody_else() {
+    fn a_limit_of_the_value_itself_needs_no_peer() {
         let rows = rows();
         let finding = target(Than::Nothing, 3.0).finding(&rows[0], &rows).unwrap();
         assert_eq!(finding.found.median, 3.0);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_says_nothing() {
+    fn a_missing_entry_or_case_gives_no_finding() {
         let rows = rows();
         for than in
             [Than::Entry("absent"), Than::Best(&["absent"]), Than::Case("spawn/tree/1".into())]

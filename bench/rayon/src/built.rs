@@ -1,8 +1,8 @@
-//! Which rayon-core this program was built with.
+//! Knows which rayon-core this program was built with.
 
 const LOCK: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.lock"));
 
-/// Its version, and where it is from: what the lock file said when this was built.
+/// Returns its version and its origin, which the lock file stated when this program was built.
 pub(crate) fn rayon_core() -> String {
     described(LOCK).unwrap_or_else(|| "unknown".into())
 }
@@ -15,7 +15,7 @@ fn described(lock: &str) -> Option<String> {
         line.strip_prefix(" = ").map(|value| value.trim_matches('"'))
     };
     let version = value("version")?;
-    // A package from a path has no source.
+    // A package from a path has no `source` line.
     let from = value("source").map_or("a path", |_| "the registry");
     Some(format!("{version} from {from}"))
 }
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn this_program_knows() {
+    fn this_program_knows_its_rayon_core() {
         assert!(rayon_core().contains(" from "));
     }
 }

@@ -85,6 +85,6 @@ impl Answer {
     fn wait(&self) -> u64 {
         let missing = |answer: &mut Option<u64>| answer.is_none();
         let answer = self.wake.wait_while(self.answer.lock().unwrap(), missing).unwrap();
-        answer.expect("it is no longer missing")
+        answer.expect("the wait ends when there is an answer")
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn keep<T: Send + Sync>(
     let mut kept = KEPT.lock().unwrap();
     let known = kept.iter().find(|(other, count, _)| (*other, *count) == (name, workers));
     if let Some((_, _, pool)) = known {
-        return pool.downcast_ref().expect("no two pools have one name");
+        return pool.downcast_ref().expect("pools of different types have different names");
     }
     let pool = make();
     kept.push((name, workers, pool));

@@ -72,9 +72,9 @@ mod tests {
     use crate::peers::{heist, kept, rayon};
 
     #[test]
-    fn a_pool_of_ours_is_traced_once() {
+    fn only_a_heist_pool_is_traced_and_only_once() {
         let trace = run(|| assert_eq!(kept::pool::<heist::Locked>(2).ask(1), 4)).unwrap();
-        assert_eq!((trace.pool.as_str(), trace.workers), ("locked deques", 2));
+        assert_eq!((trace.pool, trace.workers), (::heist::Strategy::LockedDeques.to_string(), 2));
         assert!(kept::pool::<heist::Locked>(2).ours().unwrap().trace_snapshot().is_none());
         assert!(run(|| _ = kept::pool::<rayon::ThreadPool>(2)).is_none());
         assert!(run(|| ()).is_none());

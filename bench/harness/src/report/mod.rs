@@ -16,7 +16,7 @@ pub const REFERENCE: &str = "crossbeam";
 /// Returns the whole report. The record describes the run, the rows have the samples.
 pub fn markdown(record: &Record, rows: &[Row]) -> String {
     let mut out = String::new();
-    write(&mut out, record, rows).expect("a String takes all");
+    write(&mut out, record, rows).expect("writing to a String does not fail");
     out
 }
 
@@ -55,7 +55,7 @@ pub fn head(out: &mut String, record: &Record) -> fmt::Result {
         "" => "unknown".to_owned(),
         text => text.to_owned(),
     };
-    writeln!(out, "- CPU: {}, {} cores", known(&machine.cpu), machine.cores)?;
+    writeln!(out, "- CPU: {}, {} processors", known(&machine.cpu), machine.cores)?;
     writeln!(out, "- kernel: {}", known(&machine.kernel))?;
     writeln!(out, "- compiler: {}", known(&machine.rustc))?;
     writeln!(out, "- commit: {}", known(&record.commit))?;
@@ -65,7 +65,10 @@ pub fn head(out: &mut String, record: &Record) -> fmt::Result {
     let hand_offs = &record.hand_off_nanoseconds;
     if !hand_offs.is_empty() {
         let Interval { low, median, high, .. } = interval(hand_offs.iter().copied());
-        writeln!(out, "- a cache line from core to core: {median:.1} ns ({low:.1}–{high:.1})")?;
+        writeln!(
+            out,
+            "- a cache line from processor to processor: {median:.1} ns ({low:.1}–{high:.1})"
+        )?;
     }
     write!(out, "- rounds: {}", record.rounds)?;
     match ends_of(record.rounds) {
@@ -96,7 +99,7 @@ fn oversubscribed(out: &mut String, group: &[Row], cores: usize) -> fmt::Result 
     let too_many: Vec<_> = too_many.iter().map(usize::to_string).collect();
     writeln!(
         out,
-        "\nOversubscribed, as this machine has {cores} cores: the rows with {} workers.",
+        "\nOversubscribed, because this machine has {cores} processors: the rows with {} workers.",
         too_many.join(", ")
     )
 }
@@ -111,8 +114,8 @@ fn disturbances(out: &mut String, rows: &[Row]) -> fmt::Result {
     let all: usize = entries.map(|entry| entry.samples.len()).sum();
     writeln!(
         out,
-        "\n{disturbed} of {all} samples were disturbed: the thief hardly ran beside the owner. Run \
-         again with two cores free."
+        "\n{disturbed} of {all} samples were disturbed: the thief hardly ran at the same time as the \
+         owner. Run again with two idle processors."
     )
 }
 
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_to_doubt_is_with_the_machine() {
+    fn caveats_follow_the_machine() {
         let record = Record { optimized: Some(false), rounds: 6, ..Record::default() };
         let found = markdown(&record, &[]);
         assert!(
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_not_in_a_row_has_an_empty_cell() {
+    fn an_entry_that_is_not_in_a_row_has_an_empty_cell() {
         let mut rows =
             [row("one", &[("a", [1.0; 3])]), row("two", &[("a", [1.0; 3]), ("b", [2.0; 3])])];
         rows.iter_mut().for_each(|row| row.references = vec!["a"]);
@@ -244,13 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn more_workers_than_cores_are_said() {
+    fn more_workers_than_processors_are_mentioned() {
         let with = |workers| {
             let mut row = row("tree", &[("heist", [1.0, 2.0, 3.0])]);
             row.workers = Some(workers);
             row
         };
-        let line = "Oversubscribed, as this machine has 2 cores: the rows with 4, 24 workers.";
+        let line =
+            "Oversubscribed, because this machine has 2 processors: the rows with 4, 24 workers.";
         assert!(text(&[with(2), with(4), with(24), with(4)]).contains(line));
         assert!(!text(&[with(1), with(2)]).contains("Oversubscribed"));
     }

@@ -126,7 +126,9 @@ fn cell(
     reference: &'static str,
     metric: &Metric,
 ) -> fmt::Result {
-    let values = |name| row.values(name, metric).expect("the table has only such rows");
+    let values = |name| {
+        row.values(name, metric).expect("the table has only rows with this reference and metric")
+    };
     let ratios = ratios(values(entry.name), values(reference));
     let Interval { low, median, high, .. } = interval(ratios);
     write!(out, " {median:.3} ({low:.3}–{high:.3})")?;

@@ -72,7 +72,7 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
         let join = |thread: thread::ScopedJoinHandle<'_, _>| thread.join();
         threads.into_iter().map(join).collect::<Result<_, _>>()
     })
-    .expect("the thread says what went wrong");
+    .expect("a thread panicked; its message is above");
     seen.into_inner().unwrap().check::<T>(S::NAME, MOVED, 1);
     let start = times.iter().map(|&(start, _)| start).min();
     let end = times.iter().map(|&(_, end)| end).max();

@@ -1,5 +1,4 @@
-//! Small programs as people write them: bodies that attract each other, a product of matrices, the
-//! primes.
+//! Small programs as users write them: bodies that attract each other, a product of matrices, prime numbers.
 
 use std::hint::black_box;
 
@@ -21,7 +20,7 @@ pub(super) fn cases() -> Vec<Case> {
 
 type Vector = [f32; 3];
 
-/// All of the same mass.
+/// Bodies of the same mass.
 #[derive(Clone, PartialEq)]
 struct Bodies {
     positions: Vec<Vector>,
@@ -46,7 +45,7 @@ impl Bodies {
         pairs.for_each(|(position, velocity)| advance(position, velocity));
     }
 
-    /// The same without a pool.
+    /// Computes the same step without a pool.
     fn step_alone(&mut self) {
         let Self { positions, velocities } = self;
         let pairs = velocities.iter_mut().zip(&*positions);
@@ -62,7 +61,7 @@ fn accelerate(velocity: &mut Vector, position: &Vector, positions: &[Vector]) {
     let mut pull = [0.0; 3];
     for other in positions {
         let [x, y, z] = std::array::from_fn(|axis| other[axis] - position[axis]);
-        // Softened: a body is at no distance from itself.
+        // The distance is softened, because a body has no distance from itself.
         let square = x * x + y * y + z * z + 1e-2;
         let factor = 1.0 / (square * square.sqrt());
         pull = [pull[0] + x * factor, pull[1] + y * factor, pull[2] + z * factor];
@@ -86,7 +85,7 @@ fn nbody() -> Run {
     Box::new(move || {
         let mut bodies = start.clone();
         let ((), time) = timed(|| (0..STEPS).for_each(|_| bodies.step()));
-        // Also the rounding is the same: each body is computed in the same order.
+        // The rounding is the same as well, because each body is computed in the same order.
         assert!(bodies == expected, "wrong result");
         time
     })
@@ -94,10 +93,10 @@ fn nbody() -> Run {
 
 const SIZE: usize = 256;
 
-/// The side of a square that is multiplied at once; its numbers are stored row by row.
+/// The side of a square that is multiplied sequentially. Its numbers are stored row by row.
 const LEAF: usize = 16;
 
-/// Quarters lie one after the other, each stored in the same way: so they are slices.
+/// Returns the quarters, which are stored one after another and each in the same way, so that they are slices.
 fn quarters<T>(square: &[T]) -> [&[T]; 4] {
     let (upper, lower) = square.split_at(square.len() / 2);
     let (a, b) = upper.split_at(upper.len() / 2);
@@ -142,7 +141,7 @@ fn multiply_leaf(left: &[f32], right: &[f32], out: &mut [f32]) {
     }
 }
 
-/// Where the number in this row and column is stored.
+/// Returns the index at which the number in this row and column is stored.
 fn place(row: usize, column: usize) -> usize {
     let mut square = LEAF * LEAF;
     let mut place = row % LEAF * LEAF + column % LEAF;
@@ -154,7 +153,7 @@ fn place(row: usize, column: usize) -> usize {
     place
 }
 
-/// Row by row, for comparison.
+/// Computes the product row by row, for comparison.
 fn product(left: &[f32], right: &[f32]) -> Vec<f32> {
     let rows = |square: &[f32]| -> Vec<[f32; SIZE]> {
         (0..SIZE).map(|row| std::array::from_fn(|column| square[place(row, column)])).collect()
@@ -174,7 +173,7 @@ fn product(left: &[f32], right: &[f32]) -> Vec<f32> {
 }
 
 fn matmul() -> Run {
-    // Integers so small that no sum of products is rounded.
+    // The integers are so small that no sum of products is rounded.
     let small = |number| (number % 8) as f32;
     let left: Vec<f32> = numbers(SIZE * SIZE).map(small).collect();
     let right: Vec<f32> = numbers(2 * SIZE * SIZE).skip(SIZE * SIZE).map(small).collect();
@@ -188,7 +187,7 @@ fn matmul() -> Run {
     })
 }
 
-/// Odd numbers that are sieved at once: they fit into the nearest cache.
+/// The number of odd numbers in a segment, which fits into the innermost cache.
 const SEGMENT: usize = 1 << 14;
 
 fn primes_below(end: usize) -> usize {
@@ -199,7 +198,7 @@ fn primes_below(end: usize) -> usize {
         let first = segment * SEGMENT * 2 + 1;
         primes_in(first, end.min(first + SEGMENT * 2), &small)
     });
-    // And 2, which is not odd.
+    // The prime 2 is not odd.
     1 + odd.sum::<usize>()
 }
 
@@ -210,7 +209,7 @@ fn is_prime(odd: usize) -> bool {
         .all(|factor| !odd.is_multiple_of(factor))
 }
 
-/// How many of the odd numbers from `first` to before `end`.
+/// Returns the number of primes among the odd numbers from `first` to before `end`.
 fn primes_in(first: usize, end: usize, small: &[usize]) -> usize {
     let mut composite = [false; SEGMENT];
     for &prime in small.iter().take_while(|&prime| prime * prime < end) {

@@ -1,5 +1,5 @@
-//! Loops in other shapes: in pieces, in place, into a vector, until something is found, from an
-//! iterator that is not parallel.
+//! Other kinds of loops: in chunks, in place, into a vector, until something is found, and from a sequential
+//! iterator.
 
 use std::hint::black_box;
 
@@ -21,7 +21,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn squares() -> Run {
-    // Integers so small that no sum of them is rounded.
+    // The integers are so small that no sum of them is rounded.
     let data: Vec<f32> = numbers(MILLION).map(|number| (number % 8) as f32).collect();
     let square = |chunk: &[f32]| f64::from(chunk.iter().map(|value| value * value).sum::<f32>());
     let expected = data.chunks(1_024).map(square).sum::<f64>();

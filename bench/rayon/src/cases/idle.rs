@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::{Case, Goal, Plan, Run};
 
-/// Between the last work and the measurement.
+/// The pause between the last work and the measurement.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// How much longer this case measures than another one: a second, if that takes 100 ms.

@@ -1,4 +1,4 @@
-//! Joins that do nearly nothing else: what a join costs.
+//! Joins with nearly no other work: the cost of a join.
 
 use std::hint::black_box;
 
@@ -52,14 +52,14 @@ impl Node {
 fn tree() -> Run {
     const LEVELS: u32 = 20;
     let root = Node::with_levels(LEVELS);
-    // Level by level, each with twice as many nodes as the one above.
+    // Level by level; each level has twice as many nodes as the one above.
     let expected = (1..=LEVELS).map(|level| u64::from(level) << (LEVELS - level)).sum::<u64>();
     batch(1, expected, move || black_box(&root).sum())
 }
 
 const FLAT: u32 = 100_000;
 
-/// The sum of the odd numbers: a square.
+/// Returns the sum of the odd numbers, which is a square.
 fn flat() -> u64 {
     let mut sum = 0;
     for turn in 0..u64::from(FLAT) {

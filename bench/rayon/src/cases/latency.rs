@@ -1,4 +1,4 @@
-//! How long a call from outside takes when there is nothing to do.
+//! The duration of a call from outside while the pool has nothing to do.
 
 use std::hint::black_box;
 use std::thread;
@@ -8,7 +8,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Case, Plan, Run, SOONER, timed};
 
-/// After this the workers sleep.
+/// A pause after which the workers sleep.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(super) fn cases() -> Vec<Case> {

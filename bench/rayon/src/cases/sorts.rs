@@ -1,4 +1,4 @@
-//! Sorting: rayon's own, and two as they are written by hand.
+//! Sorting: rayon's own sorts, and two hand-written ones.
 
 use rayon::join;
 use rayon::prelude::*;
@@ -8,7 +8,7 @@ use harness::random::numbers;
 
 const MILLION: usize = 1_000_000;
 
-/// Below this a slice is sorted by insertion. Small, so that there are many joins.
+/// The sequential cutoff: shorter slices are sorted by insertion. It is small, so that there are many joins.
 const CUTOFF: usize = 32;
 
 pub(super) fn cases() -> Vec<Case> {
@@ -52,7 +52,7 @@ fn quicksort(data: &mut [u32]) {
     join(|| quicksort(low), || quicksort(&mut high[1..]));
 }
 
-/// Where the pivot has come to be: what is before it is smaller, what is after it is not.
+/// Partitions a slice, and returns the index of the pivot: items before it are smaller, items after it are not.
 fn partition(data: &mut [u32]) -> usize {
     let last = data.len() - 1;
     let mut three = [0, last / 2, last];
@@ -61,8 +61,8 @@ fn partition(data: &mut [u32]) -> usize {
     let pivot = data[last];
     let mut low = 0;
     for at in 0..last {
-        // Without a branch, which nobody could foretell: what is not smaller changes places with
-        // another that is not.
+        // Without a branch, which could not be predicted: an item that is not smaller changes places with another
+        // one that is not.
         let is_smaller = data[at] < pivot;
         data.swap(low, at);
         low += usize::from(is_smaller);

@@ -31,27 +31,28 @@ fn scope() -> Run {
     })
 }
 
-/// Where tasks say that they are done.
+/// Counts the tasks that are done.
 struct Board {
-    /// By any task.
+    /// The sum of the tasks' values. Every task adds to it.
     sum: AtomicU64,
-    /// Set before there are tasks; then each takes one off.
+    /// The number of tasks that are not done. It is set before the first is spawned, and each task decrements it.
     left: AtomicUsize,
-    /// Waits for all of them.
+    /// The thread that waits for all of them.
     waiter: Thread,
 }
 
 impl Board {
     fn done(&self, value: u64) {
         self.sum.fetch_add(value, Ordering::Relaxed);
-        // Ordering: the sum is there for whoever sees that none is left; see `wait`.
+        // Ordering: release, the partner of the acquire load in `wait`: the thread that sees that no task is left
+        // sees the whole sum. Acquire, so that the last task's decrement includes those before it.
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.waiter.unpark();
         }
     }
 
     fn wait(&self) -> u64 {
-        // Ordering: with `done`.
+        // Ordering: acquire, the partner of the decrement in `done`.
         while self.left.load(Ordering::Acquire) > 0 {
             thread::park();
         }
@@ -61,7 +62,7 @@ impl Board {
 
 fn outside() -> Run {
     const TASKS: usize = 10_000;
-    // Kept for good: a task may still be in `unpark` when all is over.
+    // Leaked, because a task may still be in `unpark` when everything else is over.
     let board: &'static Board = Box::leak(Box::new(Board {
         sum: AtomicU64::new(0),
         left: AtomicUsize::new(0),

@@ -1,4 +1,4 @@
-//! Text: lines and the words in them.
+//! Text: lines, and the words in them.
 
 use std::hint::black_box;
 

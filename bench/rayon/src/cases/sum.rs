@@ -1,4 +1,4 @@
-//! The plainest loop: a sum, of few and of many numbers, from outside the pool and from inside.
+//! The simplest loop: a sum of few and of many numbers, called from outside the pool and from inside.
 
 use std::hint::black_box;
 
@@ -24,7 +24,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn sum(length: usize, count: u32) -> Run {
-    // Small ones: their sum does not overflow.
+    // Small numbers, whose sum does not overflow.
     let data: Vec<u64> = numbers(length).map(|number| number >> 32).collect();
     let expected = data.iter().map(|&number| cheap(number)).sum::<u64>();
     batch(count, expected, move || {

@@ -40,7 +40,7 @@ fn workers(cores: usize) -> Vec<usize> {
         below.take_while(|&workers| workers < cores).chain([cores]).collect()
     };
     let mut lists = (1..).map(powers);
-    lists.find(|list: &Vec<usize>| list.len() <= MOST_ROWS).expect("two are few enough")
+    lists.find(|list: &Vec<usize>| list.len() <= MOST_ROWS).expect("a list of two is short enough")
 }
 
 /// Returns a row without entries.
@@ -91,7 +91,7 @@ mod tests {
     use super::workers;
 
     #[test]
-    fn workers_are_a_few_numbers_up_to_all_cores() {
+    fn numbers_of_workers_are_few_and_end_with_all_processors() {
         assert_eq!(workers(1), [1]);
         assert_eq!(workers(2), [1, 2]);
         assert_eq!(workers(6), [1, 2, 4, 6]);

@@ -29,6 +29,6 @@ fn measure<F: Fork>(workers: usize) -> Sample {
     let start = Instant::now();
     let found = F::run(pool, |context| F::fib(context, black_box(place)));
     let time = start.elapsed();
-    assert_eq!(found, expected, "{}: that is not the Fibonacci number", F::NAME);
+    assert_eq!(found, expected, "{}: wrong result: not the Fibonacci number", F::NAME);
     Sample::new(time, joins)
 }

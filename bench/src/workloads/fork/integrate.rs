@@ -48,7 +48,7 @@ impl Program for Area {
     }
 
     fn check(self, by: &str, (): &(), found: u64) {
-        assert_eq!(f64::from_bits(found), FOUND.0, "{by}: that is not the sequential area");
+        assert_eq!(f64::from_bits(found), FOUND.0, "{by}: wrong result: not the sequential area");
     }
 
     fn operations(self) -> u64 {

@@ -90,7 +90,7 @@ impl Program for Product {
     }
 
     fn check(self, by: &str, (_, c): &Self::Input, _: u64) {
-        assert!(*c == *EXPECTED, "{by}: that is not the product");
+        assert!(*c == *EXPECTED, "{by}: wrong result: not the product");
     }
 
     fn operations(self) -> u64 {

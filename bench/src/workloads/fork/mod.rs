@@ -181,5 +181,5 @@ fn plain<P: Program>(program: P) -> Sample {
 
 /// Panics unless the number is right.
 fn expect(by: &str, found: u64, expected: u64) {
-    assert_eq!(found, expected, "{by}: that is not the result");
+    assert_eq!(found, expected, "{by}: wrong result");
 }

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn operations_are_boards() {
+    fn the_number_of_operations_is_the_number_of_boards() {
         assert_eq!(boards(Board::new(QUEENS)), BOARDS);
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn ask<P: Pool>(pool: &P, questions: usize, before: impl Fn()) -> Vec
         let start = Instant::now();
         let found = pool.ask(question);
         let time = start.elapsed();
-        assert_eq!(found, answer(question), "{}: that is not the answer", P::NAME);
+        assert_eq!(found, answer(question), "{}: wrong answer", P::NAME);
         nanoseconds(time)
     };
     (0..questions as u64).map(ask).collect()

@@ -52,13 +52,13 @@ fn through<R: Send>(
         scope.spawn(move || {
             let mut buffers = job.buffers(batches).enumerate();
             let sent = buffers.try_for_each(|buffer| to_workers.send(buffer));
-            sent.expect("the workers take all");
+            sent.expect("the workers receive until the end");
         });
         for _ in 0..global::WORKERS {
             let (buffers, to_sink, work) = (buffers.clone(), to_sink.clone(), &work);
             scope.spawn(move || {
                 for (number, buffer) in buffers {
-                    to_sink.send((number, work(&buffer))).expect("the sink takes all");
+                    to_sink.send((number, work(&buffer))).expect("the sink receives until the end");
                 }
             });
         }

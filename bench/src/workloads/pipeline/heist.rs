@@ -35,7 +35,7 @@ pub(super) fn run<S: Sink>(job: Job, distribution: Distribution) -> S {
     let pipeline = if job.is_small() { pipeline.in_flight(IN_FLIGHT) } else { pipeline };
     let pipeline = if S::ORDERED { pipeline.ordered() } else { pipeline };
     let mut sink = S::default();
-    let report = pipeline.run(pool, |result| sink.take(result)).expect("nothing in it fails");
+    let report = pipeline.run(pool, |result| sink.take(result)).expect("no stage fails");
     assert_eq!((report.batches, report.results), (job.batches, job.batches), "{distribution:?}");
     sink
 }

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_or_doubled_result_is_noticed() {
+    fn a_lost_or_duplicated_result_is_noticed() {
         for other in [&[1, 2][..], &[1, 2, 3, 3], &[2, 2, 2], &[0, 1, 2, 3]] {
             let other = || other.iter().copied();
             assert_ne!(all::<Sum>(1..=3), all::<Sum>(other()));

@@ -173,7 +173,7 @@ impl<S: Sink> Case<S> {
             let start = Instant::now();
             let found = run(job);
             let time = start.elapsed();
-            assert_eq!(found, *expected, "{name}: results were lost, doubled or out of order");
+            assert_eq!(found, *expected, "{name}: results were lost, duplicated or out of order");
             Sample::new(time, job.batches)
         }
     }

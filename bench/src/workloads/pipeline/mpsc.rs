@@ -21,13 +21,13 @@ pub(super) fn run(job: Job) -> Sum {
     thread::scope(|scope| {
         scope.spawn(move || {
             let sent = job.buffers(1).try_for_each(|batch| to_workers.send(batch));
-            sent.expect("the workers take all");
+            sent.expect("the workers receive until the end");
         });
         for _ in 0..global::WORKERS {
             let (batches, to_sink) = (Arc::clone(&batches), to_sink.clone());
             scope.spawn(move || {
                 while let Some(batch) = next(&batches) {
-                    to_sink.send(job.work(&batch)).expect("the sink takes all");
+                    to_sink.send(job.work(&batch)).expect("the sink receives until the end");
                 }
             });
         }
@@ -40,5 +40,5 @@ pub(super) fn run(job: Job) -> Sum {
 
 /// Receives a batch. The lock is released before the work begins.
 fn next(batches: &Mutex<Receiver<Vec<u64>>>) -> Option<Vec<u64>> {
-    batches.lock().expect("nobody panics with it").recv().ok()
+    batches.lock().expect("no thread panics while it holds the lock").recv().ok()
 }

@@ -129,7 +129,7 @@ fn measure<S: Sums>(place: Place, items: &[f32], block: u64) -> Sample {
     let calls = |context: &mut S::Context<'_>| {
         for _ in 0..block {
             let found = S::sum(context, black_box(items));
-            assert_eq!(found, expected, "{}: that is not the sum", S::NAME);
+            assert_eq!(found, expected, "{}: wrong result: not the sum", S::NAME);
         }
     };
     S::run(place, |context| {

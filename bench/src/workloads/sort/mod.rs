@@ -100,7 +100,7 @@ fn measure(by: &str, sort: fn(&mut [u64]), items: usize, laps: u32) -> Sample {
         sort(&mut sorted);
         time += start.elapsed();
         assert!(sorted.is_sorted(), "{by}: not sorted");
-        assert_eq!(tally(&sorted), tally(&unsorted), "{by}: items were lost or doubled");
+        assert_eq!(tally(&sorted), tally(&unsorted), "{by}: items were lost or duplicated");
     }
     Sample::of([nanoseconds(time / laps)])
 }

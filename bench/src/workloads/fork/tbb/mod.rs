@@ -65,7 +65,7 @@ pub(super) fn enter(rows: &mut [Row]) {
 }
 
 fn enter_one(row: &mut Row, run: fn(c_int) -> u64, expected: u64, operations: u64) {
-    let workers = row.workers.expect("the cases differ by it") as c_int;
+    let workers = row.workers.expect("cases with oneTBB have a number of workers") as c_int;
     row.enter(NAME, move || {
         let start = Instant::now();
         let found = run(workers);
