@@ -3,8 +3,8 @@
 //! Every case runs in interleaved rounds, every result is verified, and the outcome is a ratio to a peer.
 //! `docs/METHODOLOGY.md` explains why. The command `heist` runs this library.
 //!
-//! `harness` (a crate of its own) measures and reports. [`workloads`] has the cases, [`peers`] the pools that
-//! several of them share; the workloads for queues are the crate `heist-bench-queues`.
+//! The crate `heist-bench-harness` measures and reports. The module `workloads` has the cases, `peers` the pools that
+//! several of them share. The workloads for queues are the crate `heist-bench-queues`.
 
 mod bench;
 mod built;

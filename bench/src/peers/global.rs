@@ -24,15 +24,15 @@ pub(crate) unsafe fn set_environment(traced: bool) {
         // Every other heist pool has an explicit setting. This program reads the trace itself, so the file is
         // discarded.
         //
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that there is no other thread.
         unsafe { env::set_var("HEIST_TRACE", NULL_DEVICE) };
     } else {
         // Measured pools keep no trace.
         //
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that there is no other thread.
         unsafe { env::remove_var("HEIST_TRACE") };
     }
-    // SAFETY: as above.
+    // SAFETY: the caller guarantees that there is no other thread.
     unsafe { env::set_var("RUST_MIN_STACK", STACK.to_string()) };
 }
 

@@ -42,7 +42,7 @@ pub(crate) trait Pool: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Spawns a task. Nobody waits for this task in particular.
+    /// Spawns a task. No thread waits for this task in particular.
     fn spawn(&self, task: impl FnOnce() + Send + 'static);
 
     /// Spawns all tasks at once, if the pool has a call for that.

@@ -42,7 +42,7 @@ impl<T: Item> Thief<T> for Stealer<T> {
         outcome(item, take)
     }
 
-    /// Holds both locks. Nobody steals from the thief, so this cannot deadlock.
+    /// Holds both locks. No thread steals from the thief, so this cannot deadlock.
     #[inline(always)]
     fn steal_batch_and_pop(&self, into: &Worker<T>, take: impl FnOnce(T)) -> Outcome {
         let mut from = self.0.lock().unwrap();

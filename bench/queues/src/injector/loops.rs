@@ -40,15 +40,15 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
     let producing = Padded(AtomicU64::new(PRODUCERS));
     let seen = Mutex::new(Tally::default());
     // With two processors, each has a producer and a consumer.
-    let timed = |seat: u64, task: &dyn Fn()| {
-        cores::pin(seat as usize);
+    let timed = |processor: u64, task: &dyn Fn()| {
+        cores::pin(processor as usize);
         gate.wait();
         let start = Instant::now();
         task();
         (start, Instant::now())
     };
     let produce = |first: u64| {
-        // Ordering: release, the partner of the load in `consume`. A consumer that sees that no producer is left
+        // Ordering: release, the partner of the load in `steal_all`. A consumer that sees that no producer is left
         // sees all that they pushed.
         let _end = Finally(|| _ = producing.0.fetch_sub(1, Ordering::Release));
         for number in (first..=MOVED).step_by(PRODUCERS as usize) {
@@ -56,8 +56,8 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
         }
     };
     let consume = || {
-        let loot = steal_all(&queue, &producing.0);
-        seen.lock().unwrap().merge(loot);
+        let stolen = steal_all(&queue, &producing.0);
+        seen.lock().unwrap().merge(stolen);
     };
     let times: Vec<_> = thread::scope(|scope| {
         let (timed, produce, consume) = (&timed, &produce, &consume);
@@ -83,20 +83,20 @@ pub(super) fn crowd<T: Item, S: Shared<T>>() -> Sample {
 /// Steals until no producer is left and the queue is empty.
 #[inline(always)]
 fn steal_all<T: Item, S: Shared<T>>(queue: &S, producing: &AtomicU64) -> Tally {
-    let mut loot = Tally::default();
+    let mut stolen = Tally::default();
     loop {
         // Ordering: acquire, the partner of a producer's decrement at its end. It comes before the look into the
         // queue, because a queue that is empty after the last push stays empty.
         let last = producing.load(Ordering::Acquire) == 0;
         loop {
-            match queue.steal(|item| loot.add(item)) {
+            match queue.steal(|item| stolen.add(item)) {
                 Outcome::Taken => {}
                 Outcome::Retry => std::hint::spin_loop(),
                 Outcome::Empty => break,
             }
         }
         if last {
-            return loot;
+            return stolen;
         }
         // There are more threads than processors, so this lets a producer continue.
         thread::yield_now();

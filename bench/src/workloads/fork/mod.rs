@@ -40,7 +40,7 @@ pub(crate) trait Fork: 'static {
     /// worker itself.
     type Context<'h>;
 
-    /// The pool with this number of workers, which is kept until the end of the program.
+    /// Returns the pool with this number of workers, which is kept until the end of the program.
     fn pool(workers: usize) -> &'static Self::Pool;
 
     /// Calls the closure where it may fork, and waits for it.
@@ -50,7 +50,7 @@ pub(crate) trait Fork: 'static {
     /// one of its users would write it. The compiler generates different code for the generic version.
     fn fib(context: &mut Self::Context<'_>, n: u64) -> u64;
 
-    /// The library's own join. The join holds only what the closures hold: the context is created inside, not
+    /// Calls the library's own join. The join holds only what the closures hold: the context is created inside, not
     /// captured.
     fn join<A, B, RA, RB>(context: &mut Self::Context<'_>, a: A, b: B) -> (RA, RB)
     where
@@ -69,7 +69,7 @@ trait Program: Copy + Send + Sync + 'static {
 
     fn run<F: Fork>(self, context: &mut F::Context<'_>, input: &mut Self::Input) -> u64;
 
-    /// The program that one would write without a library.
+    /// Runs the program that one would write without a library.
     fn plain(self, input: &mut Self::Input) -> u64 {
         self.run::<Plain>(&mut (), input)
     }
@@ -77,7 +77,7 @@ trait Program: Copy + Send + Sync + 'static {
     /// Panics unless this is the result.
     fn check(self, by: &str, input: &Self::Input, found: u64);
 
-    /// The number of operations by which the time is divided.
+    /// Returns the number of operations by which the time is divided.
     fn operations(self) -> u64;
 }
 

@@ -25,7 +25,7 @@ const CASES: [(Duration, usize); 2] = if cfg!(test) {
 
 const REFERENCE: &str = "rayon";
 
-/// The highest wanted ratios to the best peer. The queue with a condition variable is not a peer: nobody would use
+/// The highest wanted ratios to the best peer. The queue with a condition variable is not a peer: no program would use
 /// it as a pool, and it is there to show the least time that waking takes.
 const LIMITS: [(&Metric, f64); 2] = [(&metric::P50, 0.9), (&metric::P99, 1.1)];
 
