@@ -15,8 +15,8 @@ pub(super) fn table(out: &mut String, title: &str, group: &[Row], rows: &[Row]) 
     }
     writeln!(
         out,
-        "\n### {title}: efficiency, the time of one worker over that of all workers together, median \
-         of the rounds' ({})\n",
+        "\n### {title}: efficiency, the time of one worker over the time of all workers together, median \
+         of the rounds' values ({})\n",
         ends(group)
     )?;
     let names = names(group);

@@ -18,7 +18,7 @@ pub(super) fn others(out: &mut String, title: &str, group: &[Row], rows: &[Row])
         return Ok(());
     }
     writeln!(out, "\n### {title}: other targets, median ({})\n", ends(group))?;
-    writeln!(out, "| case | of what | of whom | as a ratio to | at most | found | |")?;
+    writeln!(out, "| case | metric | entry | as a ratio to | at most | measured | |")?;
     writeln!(out, "|---|---|---|---|---:|---:|---|")?;
     for (row, target, finding) in found {
         let Interval { low, median, high, .. } = finding.found;
