@@ -1,7 +1,7 @@
 // oneTBB: the programs of fib.rs, nqueens.rs and uts/light.rs, call for call.
 //
-// A fork is a task_group: one part is given to it, the other is called, and then it is waited for. Of
-// what its documentation offers (parallel_invoke, two runs and a wait, run_and_wait) that is the fastest.
+// A fork is a task_group: it runs one part, this thread calls the other part, and then waits for the group. Of the
+// ways that its documentation offers (parallel_invoke, two runs and a wait, run_and_wait), this is the fastest.
 
 #include <cstdint>
 #include <map>
@@ -23,8 +23,8 @@ template <class A, class B> std::uint64_t add(A a, B b) {
     return of_a + of_b;
 }
 
-// Calls it where it may fork, with that many workers, of which the calling thread is one. Arenas are
-// kept; only one thread calls this.
+// Calls a function where it may fork, with this number of workers, of which the calling thread is one. Arenas are
+// kept. Only one thread calls this.
 template <class F> std::uint64_t run(int workers, std::size_t stack, F f) {
     static tbb::global_control stacks(tbb::global_control::thread_stack_size, stack);
     static std::map<int, std::unique_ptr<tbb::task_arena>> arenas;
