@@ -116,17 +116,9 @@ fn trace_of(entry: &Entry) -> Option<Trace> {
 mod tests {
     use std::cell::Cell;
 
+    use harness::Unwatched;
+
     use super::*;
-
-    struct Unwatched;
-
-    impl Watcher for Unwatched {
-        fn before(&mut self, _: &Step<'_>) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-
-        fn after(&mut self, _: &Step<'_>, _: &[f64]) {}
-    }
 
     #[test]
     fn every_family_of_pools_can_be_traced() {
@@ -155,7 +147,8 @@ mod tests {
         assert_eq!(bench.traces(9, || looks.replace(looks.get() + 1) == 1).len(), 1);
     }
 
-    /// The workloads verify their results; here with the sizes that tests use. The queues have such a test of their own.
+    /// The workloads verify their results; here with the sizes that tests use. The crate of the queues has such a test
+    /// as well.
     #[test]
     fn every_case_runs_with_every_entry() {
         let mut rows = workloads::rows();

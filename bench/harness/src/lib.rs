@@ -25,5 +25,5 @@ pub mod target;
 pub mod threads;
 pub mod usage;
 
-pub use measure::{Bench, Step, Watcher};
+pub use measure::{Bench, Step, Unwatched, Watcher};
 pub use selection::{Case, Kind, Selection, UnknownName};

@@ -47,6 +47,18 @@ pub trait Watcher {
     fn after(&mut self, step: &Step<'_>, values: &[f64]);
 }
 
+/// A watcher that ignores what it sees and never ends a run.
+#[derive(Debug, Default)]
+pub struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn before(&mut self, _: &Step<'_>) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+
+    fn after(&mut self, _: &Step<'_>, _: &[f64]) {}
+}
+
 impl Bench {
     /// Takes the cases to run, and a record without measurements that says on what they run: see
     /// [`machine::look`](crate::machine::look).

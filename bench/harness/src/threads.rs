@@ -46,7 +46,8 @@ impl Baton {
     const DROPPED: u64 = u64::MAX;
 
     fn pass(&self, turn: u64) {
-        // Ordering: release, the partner of the load in `wait_for`. What was done in this turn is visible in the next one.
+        // Ordering: release, the partner of the load in `wait_for`. What was done in this turn is visible in the
+        // next one.
         self.0.0.store(turn, Ordering::Release);
     }
 

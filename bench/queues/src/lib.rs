@@ -14,20 +14,8 @@ pub fn rows() -> Vec<Row> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
     use harness::record::Record;
-    use harness::{Bench, Step, Watcher};
-
-    struct Unwatched;
-
-    impl Watcher for Unwatched {
-        fn before(&mut self, _: &Step<'_>) -> ControlFlow<()> {
-            ControlFlow::Continue(())
-        }
-
-        fn after(&mut self, _: &Step<'_>, _: &[f64]) {}
-    }
+    use harness::{Bench, Unwatched};
 
     /// The loops check what comes out of a queue; here with the sizes that tests use.
     #[test]
