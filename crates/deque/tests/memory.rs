@@ -12,11 +12,12 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use common::{
-    Bounded, Die, Flag, Flavour, Growable, Locked, Owner, Thief, for_every_flavour, persist,
-};
 use heist_deque::growable::FIRST_CAPACITY;
 use heist_deque::{CapacityError, Injector, Steal};
+
+use common::{
+    Bounded, Flag, Flavour, Growable, Locked, Owner, Rng, Thief, for_every_flavour, persist,
+};
 
 for_every_flavour! {
     all_is_freed,
@@ -308,17 +309,17 @@ fn injector_in_a_steady_state() {
     const OUTSTANDING: usize = 10_000;
     let injector = Injector::new();
     let (mine, _my_stealer) = Bounded::at(64, 0);
-    let mut die = Die::new(1);
+    let mut rng = Rng::new(1);
     let mut wave = |most: usize| {
-        let items = 1 + die.roll(most);
-        let in_batch = die.roll(items);
+        let items = 1 + rng.below(most);
+        let in_batch = rng.below(items);
         injector.push_batch(0..in_batch);
         (in_batch..items).for_each(|n| injector.push(n));
         let rob = |in_batches| match in_batches {
             true => injector.steal_batch(&mine).is_success(),
             false => injector.steal().is_success(),
         };
-        while rob(die.roll(2) == 0) {
+        while rob(rng.below(2) == 0) {
             while mine.pop().is_some() {}
         }
         items

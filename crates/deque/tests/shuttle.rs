@@ -12,14 +12,11 @@ use heist_deque::{BATCH_LIMIT, Injector, Steal, bounded, growable, locked};
 use shuttle::sync::atomic::{AtomicBool, Ordering};
 use shuttle::thread;
 
-#[path = "common/schedules.rs"]
-mod schedules;
-
 /// Schedules of each kind.
 const SCHEDULES: usize = 10_000;
 
 fn check(scenario: fn()) {
-    schedules::check(SCHEDULES, scenario);
+    heist_testkit::schedules::check(SCHEDULES, scenario);
 }
 
 /// All of `0..items` came out, each once.

@@ -5,14 +5,16 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+
+use heist::{JoinHandle, Pool};
+use heist_testkit::alloc::{
+    CountingAllocator, allocations, allocations_here, exclusive, live_bytes,
+};
 
 use common::{Kind, eventually, for_every_strategy};
-use heist::{JoinHandle, Pool};
 
 for_every_strategy! {
     counter_works,
@@ -28,46 +30,8 @@ for_every_strategy! {
     joins_of_two_workers,
 }
 
-/// The system's allocator, which counts for all threads together: a task may be made on one and end
-/// on another.
-struct Meter;
-
 #[global_allocator]
-static METER: Meter = Meter;
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// Those of one thread: the test harness has threads of its own, which allocate when they please.
-    static HERE: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Bytes that are allocated just now.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: memory comes from `System` and goes back there with the same layout; the counters
-// allocate nothing.
-unsafe impl GlobalAlloc for Meter {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        HERE.set(HERE.get() + 1);
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise is the same as ours.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-/// The counter is everybody's: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// How many tasks are outstanding at most.
 const WAVE: usize = 10_000;
@@ -79,10 +43,10 @@ const WARM_UP: usize = 5;
 /// Allocations per task, as a person would read them.
 fn per_task(pool: &Pool, mut waves: impl FnMut(&Pool, usize)) -> String {
     waves(pool, WARM_UP);
-    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    let before = allocations();
     waves(pool, WAVES);
-    let allocations = ALLOCATIONS.load(Ordering::Relaxed) - before;
-    format!("{:.2}", allocations as f64 / (WAVES * WAVE) as f64)
+    let count = allocations() - before;
+    format!("{:.2}", count as f64 / (WAVES * WAVE) as f64)
 }
 
 /// What a small task does: its closure has the 48 bytes that fit where no memory is needed.
@@ -150,7 +114,7 @@ fn joined_outside(pool: &Pool, waves: usize) {
 
 /// What does not fit allocates, and the counter sees it.
 fn counter_works<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(1);
     let per_task = per_task(&pool, |pool, waves| {
         for _ in 0..waves {
@@ -165,25 +129,25 @@ fn counter_works<S: Kind>() {
 }
 
 fn inside_detached<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     assert_eq!(per_task(&S::pool(1), detached_inside), "0.00");
 }
 
 fn inside_joined<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     assert_eq!(per_task(&S::pool(1), joined_inside), "0.00");
 }
 
 /// One task that submits and waits for as long as the program runs, on a pool with nobody else to
 /// tidy up: what it has waited for is gone, and not only when the task ends.
 fn one_by_one<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(1);
     let grown = pool.install(|| {
         let sum = Arc::default();
         let turns = |turns| {
             (0..turns).for_each(|_| _ = heist::spawn(small(&sum)).join().expect("a result"));
-            LIVE.load(Ordering::Relaxed)
+            live_bytes()
         };
         let warm = turns(WARM_UP * WAVE);
         turns(WAVES * WAVE).saturating_sub(warm)
@@ -192,14 +156,14 @@ fn one_by_one<S: Kind>() {
 }
 
 fn outside_detached<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     for workers in [1, 2] {
         assert_eq!(per_task(&S::pool(workers), detached_outside), "0.00", "{workers} workers");
     }
 }
 
 fn outside_joined<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     for workers in [1, 2] {
         assert_eq!(per_task(&S::pool(workers), joined_outside), "0.00", "{workers} workers");
     }
@@ -207,7 +171,7 @@ fn outside_joined<S: Kind>() {
 
 /// Memory that goes to another thread with its task comes back.
 fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(2);
     assert_eq!(per_task(&pool, waves), "0.00");
     if S::STEALS {
@@ -229,7 +193,7 @@ fn stolen_joined<S: Kind>() {
 
 /// A small closure may have a result that does not fit, at the price of one allocation at most.
 fn large_results<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(1);
     let per_task = per_task(&pool, |pool, waves| {
         for _ in 0..waves {
@@ -260,20 +224,20 @@ fn forks(pool: &Pool, waves: usize) {
 
 /// Not one, however many joins there are: nobody is there to take a half.
 fn private_joins<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(1);
     forks(&pool, WARM_UP);
     let allocations = pool.install(|| {
-        let before = HERE.get();
+        let before = allocations_here();
         (0..WAVES).for_each(|_| _ = fork(WAVE));
-        HERE.get() - before
+        allocations_here() - before
     });
     assert_eq!(allocations, 0);
 }
 
 /// Some halves are published, and some of these are stolen.
 fn joins_of_two_workers<S: Kind>() {
-    let _alone = alone();
+    let _exclusive = exclusive();
     let pool = S::pool(2);
     assert_eq!(per_task(&pool, forks), "0.00");
 }

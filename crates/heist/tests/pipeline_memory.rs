@@ -3,48 +3,18 @@
 #![cfg(not(any(loom, shuttle)))]
 
 mod common;
-#[path = "common/flow.rs"]
-mod flow;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use common::{Kind, WorkStealing, watched};
-use flow::{Way, ordered_ways, ways};
 use heist::pipeline::{Distribution, Pipeline};
+use heist_testkit::alloc::{CountingAllocator, exclusive, live_bytes, peak_bytes, reset_peak};
+use heist_testkit::test_path;
 
-/// The system's allocator, which knows how much is allocated, and what was the most.
-struct Meter;
+use common::pipeline::{Way, assert_cancelled, ordered_ways, ways};
+use common::{Kind, WorkStealing, watched};
 
 #[global_allocator]
-static METER: Meter = Meter;
-
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: memory comes from `System` and goes back there with the same layout; the counters
-// allocate nothing.
-unsafe impl GlobalAlloc for Meter {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(live, Ordering::Relaxed);
-        // SAFETY: the caller's promise is the same as ours.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(place, layout) }
-    }
-}
-
-/// The meter is everybody's: one test at a time.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Items that are there just now.
 static ITEMS: AtomicUsize = AtomicUsize::new(0);
@@ -69,15 +39,14 @@ impl Drop for Counted {
 /// Panics if a run of so many items needs more memory than what is in flight has a right to.
 fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
     let pool = WorkStealing::pool(2);
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = reset_peak();
     let mut sum = 0_usize;
     let source = (0..items).map(|n| Counted::new(n, batch * bound));
     let pipeline = Pipeline::new(source).batch(batch).in_flight(bound).map(|item| item);
     way.of(pipeline).run(&pool, |item| sum += item.0 + usize::from(item.1[0])).expect("an end");
     assert_eq!(sum, items * (items - 1) / 2, "{way:?}");
     assert_eq!(ITEMS.load(Ordering::Relaxed), 0, "{way:?}");
-    let peak = PEAK.load(Ordering::Relaxed) - before;
+    let peak = peak_bytes() - before;
     // Items as they come, their results, and buffers that are empty: some times what is in flight, and
     // far from all.
     let enough = 32 * batch * bound * size_of::<Counted>() + (1 << 20);
@@ -86,16 +55,16 @@ fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
 
 #[test]
 fn every_way() {
-    watched("pipeline_memory::every_way", || {
-        let _alone = alone();
+    watched(test_path!("every_way"), || {
+        let _exclusive = exclusive();
         ways().for_each(|way| assert_constant(way, 60_000, 64, 16));
     });
 }
 
 #[test]
 fn three_million() {
-    watched("pipeline_memory::three_million", || {
-        let _alone = alone();
+    watched(test_path!("three_million"), || {
+        let _exclusive = exclusive();
         let way = Way { distribution: Distribution::Pull, ordered: true, steals: true };
         assert_constant(way, 3_000_000, 64, 64);
     });
@@ -104,8 +73,8 @@ fn three_million() {
 /// Few batches, and large ones.
 #[test]
 fn large_batches() {
-    watched("pipeline_memory::large_batches", || {
-        let _alone = alone();
+    watched(test_path!("large_batches"), || {
+        let _exclusive = exclusive();
         ordered_ways().for_each(|way| assert_constant(way, 600_000, 4000, 2));
     });
 }
@@ -113,8 +82,8 @@ fn large_batches() {
 /// A run leaves nothing: neither where it was cancelled, nor on the token.
 #[test]
 fn nothing_is_left() {
-    watched("pipeline_memory::nothing_is_left", || {
-        let _alone = alone();
+    watched(test_path!("nothing_is_left"), || {
+        let _exclusive = exclusive();
         let pool = WorkStealing::pool(2);
         let token = heist::CancelToken::new();
         let rounds = |count: usize| {
@@ -128,15 +97,15 @@ fn nothing_is_left() {
                         child.cancel();
                     }
                 });
-                flow::assert_cancelled(outcome);
+                assert_cancelled(outcome);
                 let finite = Pipeline::new(0..50).batch(3).cancel_on(&token);
                 way.of(finite).run(&pool, drop).expect("an end");
             }
         };
         rounds(100);
-        let before = LIVE.load(Ordering::Relaxed);
+        let before = live_bytes();
         rounds(800);
-        let left = LIVE.load(Ordering::Relaxed).saturating_sub(before);
+        let left = live_bytes().saturating_sub(before);
         // What the pool keeps for its tasks is not the same at every moment.
         assert!(left <= 1 << 20, "{left} bytes of 1600 runs");
     });

@@ -1,5 +1,5 @@
-//! What the tests of all contracts share: the flavours behind one interface, items that know how
-//! often they were dropped, and a die that needs no crate.
+//! What the tests share: the flavours behind one interface, and tests that run once for each flavour. Helpers that need
+//! no type of this crate are in `heist-testkit`.
 
 #![allow(
     dead_code,
@@ -9,16 +9,14 @@
 )]
 
 use std::fmt::Debug;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use heist_deque::{Destination, Full, Steal, bounded, growable, locked};
 
-mod ledger;
-
-pub(crate) use ledger::{Ledger, Tracked};
+pub(crate) use heist_testkit::ledger::{Ledger, Tracked};
+pub(crate) use heist_testkit::random::Rng;
 
 /// The last number before the tickets of a deque wrap around.
 pub(crate) const LAST_NUMBER: usize = usize::MAX >> 2;
@@ -267,21 +265,4 @@ pub(crate) fn assert_each_once(taken: impl IntoIterator<Item = usize>, items: us
     }
     let lost = seen.iter().position(|&seen| !seen);
     assert_eq!(lost, None, "this item was lost");
-}
-
-/// A die for tests: xorshift, the same sequence every time.
-pub(crate) struct Die(u64);
-
-impl Die {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % sides
-    }
 }

@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 
 use heist_deque::Steal;
+use heist_testkit::explore::Model;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -13,7 +14,6 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use crate::deques::{
     Owner, Thief, empty_pop, last_item, pop_and_reuse, push_and_steal, worker_goes_first,
 };
-use crate::explore::Model;
 
 /// One way to get it wrong.
 pub(crate) trait Mistake: Send + Sync + 'static {

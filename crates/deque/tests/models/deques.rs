@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use heist_deque::{Steal, bounded, growable, locked};
+use heist_testkit::explore::{Model, models};
 use loom::thread;
-
-use crate::explore::{Model, models};
 
 /// The verbs that the models need of an owner's end.
 pub(crate) trait Owner<T>: Send + 'static {

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use heist_deque::{Injector, Steal, growable};
+use heist_testkit::explore::{Model, models};
 use loom::thread;
-
-use crate::explore::{Model, models};
 
 /// An injector with two of the first segment's three cells used up.
 fn near_the_border() -> loom::sync::Arc<Injector<usize>> {

@@ -10,6 +10,5 @@
 
 mod beam;
 mod deques;
-mod explore;
 mod injector;
 mod twins;

@@ -1,9 +1,9 @@
 //! Negative twins: each ordering of the real code weakened, one at a time, and each classic mistake,
 //! must be noticed by a model.
 
-use heist_deque::twin::{ARGUED, SHOWN};
+use heist_deque::twin::{ARGUED, SHOWN, weaken};
+use heist_testkit::explore::{self, Model};
 
-use crate::explore::{self, Model};
 use crate::{beam, deques, injector};
 
 /// The test below that a child process runs.
@@ -19,7 +19,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
 #[ignore = "explores one twin for the tests below"]
 fn child() {
     let sites: Vec<_> = SHOWN.iter().chain(ARGUED).copied().collect();
-    explore::explore_as_child(all(), &sites);
+    explore::explore_as_child(all(), &sites, weaken);
 }
 
 fn fails(model: &Model, site: &str) -> bool {

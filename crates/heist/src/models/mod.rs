@@ -4,8 +4,17 @@
 //! and every value that a load may return, and a floor is asserted on the number of executions. With any one
 //! ordering weakened, or any one fence removed, some model must fail.
 
-#[path = "../../../deque/tests/models/explore.rs"]
-mod explore;
+/// How a model is explored. The orderings to weaken are those of `heist-deque` and of this crate alike.
+mod explore {
+    pub(crate) use heist_testkit::explore::{Model, fails, models};
+
+    pub(crate) fn explore_as_child(
+        models: impl Iterator<Item = &'static Model>,
+        sites: &[&'static str],
+    ) {
+        heist_testkit::explore::explore_as_child(models, sites, heist_deque::twin::weaken);
+    }
+}
 
 /// The methods for forks of a worker whose tasks do not fork.
 macro_rules! no_forks {

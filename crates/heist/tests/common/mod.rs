@@ -1,5 +1,5 @@
-//! What the tests of all contracts share: the strategies as types, a watch over every test, gates
-//! that hold workers up, values that know how often they were dropped, and a small executor.
+//! What the tests share: the strategies as types, tests that run once for each strategy, gates that keep workers busy,
+//! and checks of a pool's counters. Helpers that need no type of heist are in `heist-testkit`.
 
 #![allow(
     dead_code,
@@ -10,22 +10,19 @@
 
 use std::sync::mpsc::{self, Sender};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use heist::{Builder, Counters, JoinError, JoinHandle, Pool, Stats, Strategy};
+use heist::{Builder, Counters, JoinError, Pool, Stats, Strategy};
 
-mod crew;
-mod executor;
-mod hush;
-#[path = "../../../deque/tests/common/ledger.rs"]
-mod ledger;
-mod watch;
+pub(crate) use heist_testkit::executor::{WakeCounter, block_on, poll_once};
+pub(crate) use heist_testkit::ledger::{Ledger, Tracked};
+pub(crate) use heist_testkit::panics::panic_message;
+pub(crate) use heist_testkit::process::in_child;
+pub(crate) use heist_testkit::random::Rng;
+pub(crate) use heist_testkit::threads::ThreadGroup;
+pub(crate) use heist_testkit::watchdog::{eventually, watched};
 
-pub(crate) use crew::Crew;
-pub(crate) use executor::{Alarm, block_on, poll_once};
-pub(crate) use hush::text;
-pub(crate) use ledger::{Ledger, Tracked};
-pub(crate) use watch::{in_child, watched};
+pub(crate) mod pipeline;
 
 /// How many workers the pools of a test have, one after the other.
 pub(crate) const WORKERS: [usize; 3] = [1, 2, 4];
@@ -38,6 +35,12 @@ pub(crate) trait Kind: 'static {
 
     fn builder(workers: usize) -> Builder {
         Pool::builder().workers(workers).strategy(Self::STRATEGY)
+    }
+
+    /// Like [`Kind::builder`]; the threads of the pool belong to this group.
+    fn builder_in(threads: &ThreadGroup, workers: usize) -> Builder {
+        let prefix = threads.prefix().to_owned();
+        Self::builder(workers).thread_name(move |index| format!("{prefix}{index}"))
     }
 
     fn pool(workers: usize) -> Pool {
@@ -60,16 +63,15 @@ kind!(WorkStealing, steals: true);
 kind!(LockedDeques, steals: true);
 kind!(GlobalQueue, steals: false);
 
-/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy, each test under
-/// the eyes of the watch.
+/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy. Each test is under the watchdog.
 macro_rules! tests_for {
     ($name:ident: $kind:ident, { $($test:ident),* $(,)? }) => {
         mod $name {
             $(
                 #[test]
                 fn $test() {
-                    let name = concat!(module_path!(), "::", stringify!($test));
-                    $crate::common::watched(name, super::$test::<$crate::common::$kind>);
+                    let path = heist_testkit::test_path!(stringify!($test));
+                    $crate::common::watched(path, super::$test::<$crate::common::$kind>);
                 }
             )*
         }
@@ -89,15 +91,6 @@ macro_rules! for_every_strategy {
     };
 }
 pub(crate) use for_every_strategy;
-
-/// Waits until something is so. What never is fails the test, with a name.
-pub(crate) fn eventually(what: &str, mut is_so: impl FnMut() -> bool) {
-    let patience = Instant::now() + watch::PATIENCE / 3;
-    while !is_so() {
-        assert!(Instant::now() < patience, "waited in vain: {what}");
-        thread::sleep(Duration::from_millis(1));
-    }
-}
 
 /// Keeps every worker of a pool busy until it is opened, or dropped.
 pub(crate) struct Gate {
@@ -191,21 +184,4 @@ pub(crate) fn assert_counts(pool: &Pool, completed: u64, panics: u64, cancellati
     assert_balanced(&stats);
     let ends = (stats.total.tasks_completed, stats.total.panics, stats.total.cancellations);
     assert_eq!(ends, (completed, panics, cancellations));
-}
-
-/// A die for tests: xorshift, the same sequence every time.
-pub(crate) struct Die(u64);
-
-impl Die {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    /// A number below `sides`.
-    pub(crate) fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % sides
-    }
 }

@@ -1,14 +1,14 @@
-//! What the tests share: pools whose threads are waited for, a list that tells the order, and children.
+//! What the tests share: pools whose threads are waited for, a list that records an order, and child processes.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this module")]
 
-use std::any::Any;
-use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use heist_testkit::panics::panic_message;
+use heist_testkit::process;
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
 /// Calls `f` with a pool. Its threads have ended when this returns.
@@ -44,50 +44,32 @@ pub(crate) fn add(count: &AtomicUsize, more: usize) {
 pub(crate) fn panic_of<R>(f: impl FnOnce() -> R) -> String {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(_) => panic!("there should have been a panic"),
-        Err(payload) => text(&*payload),
+        Err(payload) => panic_message(&*payload).to_owned(),
     }
 }
 
-pub(crate) fn text(payload: &(dyn Any + Send)) -> String {
-    match (payload.downcast_ref::<&str>(), payload.downcast_ref::<String>()) {
-        (Some(text), _) => (*text).to_owned(),
-        (_, Some(text)) => text.clone(),
-        _ => "not a text".to_owned(),
-    }
-}
-
-const CHILD: &str = "RAYON_CORE_TEST_CHILD";
-
-/// Is this the process that [`child`] has started?
+/// Returns whether this process is one that [`child`] has started.
 pub(crate) fn is_child() -> bool {
-    env::var_os(CHILD).is_some()
+    process::is_child()
 }
 
-/// Runs one test of this program in a process of its own, with these variables and none of Rayon's others.
+/// Runs one test of this binary, given with its path, in a process of its own, with these variables and none of Rayon's
+/// others.
 pub(crate) fn child(test: &str, variables: &[(&str, &str)]) -> Output {
-    let program = env::current_exe().expect("a test is a program");
-    let mut command = Command::new(program);
-    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env(CHILD, "1");
+    let mut command = process::command(test, "child");
     for variable in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS", "HEIST_RAYON_LOG", "RUST_BACKTRACE"]
     {
         command.env_remove(variable);
     }
-    command.envs(variables.iter().copied()).output().expect("a child")
+    command.envs(variables.iter().copied());
+    process::output_of(command)
 }
 
-/// A test whose body, in a process of its own, must succeed.
+/// Runs the body of a test in a process of its own, where it must succeed.
 pub(crate) fn alone(test: &str, variables: &[(&str, &str)], body: impl FnOnce()) {
     if is_child() {
         body();
-        return;
+    } else {
+        process::assert_passed(test, &child(test, variables));
     }
-    let output = child(test, variables);
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        output.status.success(),
-        "{test}: {}\n{said}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    assert!(said.contains("1 passed"), "there is no test {test}: {said}");
 }

@@ -1,0 +1,308 @@
+//! The contract of the bounds: what cannot be had is an error that says what to ask for, what does
+//! not fit comes back, and neither a lap of the ring nor a lap of the numbers changes anything.
+
+use std::thread;
+
+use heist_deque::growable::FIRST_CAPACITY;
+use heist_deque::{CapacityError, Full, Injector, Steal};
+
+use crate::common::{
+    Bounded, Flag, Flavour, Growable, LAST_NUMBER, Owner, Rng, Thief, assert_each_once,
+    for_every_flavour,
+};
+
+for_every_flavour! {
+    wrap_around,
+    wrap_around_batches,
+    wrap_around_with_threads,
+}
+
+/// Why no bounded deque of this capacity can be made.
+fn refusal(capacity: usize) -> CapacityError {
+    heist_deque::bounded::new::<u8>(capacity).expect_err("not to be had")
+}
+
+#[test]
+fn zero() {
+    assert_eq!(refusal(0), CapacityError::Zero);
+    assert_eq!(refusal(0).to_string(), "a capacity of 0 holds nothing: the nearest valid one is 1");
+}
+
+#[test]
+fn not_a_power_of_two() {
+    for (requested, below, above) in [
+        (3, 2, Some(4)),
+        (100, 64, Some(128)),
+        ((1 << 63) - 1, 1 << 62, Some(1 << 63)),
+        ((1 << 63) + 1, 1 << 63, None),
+        (usize::MAX, 1 << 63, None),
+    ] {
+        let expected = CapacityError::NotPowerOfTwo { requested, below, above };
+        assert_eq!(refusal(requested), expected);
+    }
+    assert_eq!(
+        refusal(3).to_string(),
+        "a capacity of 3 is not a power of two: the nearest ones are 2 and 4"
+    );
+    assert_eq!(
+        refusal(usize::MAX).to_string(),
+        "a capacity of 18446744073709551615 is not a power of two: the nearest one is \
+         9223372036854775808"
+    );
+}
+
+/// The first has no slots that could be counted in bytes; the second none for items this large.
+#[test]
+fn too_large() {
+    let requested = 1 << 63;
+    assert_eq!(refusal(requested), CapacityError::TooLarge { requested });
+    assert_eq!(
+        refusal(requested).to_string(),
+        "a capacity of 9223372036854775808 needs more memory than can be addressed: ask for less, \
+         or use the growable flavour"
+    );
+    let requested = 1 << 44;
+    let refusal = heist_deque::bounded::new::<[u8; 1 << 20]>(requested);
+    let error = refusal.expect_err("2^64 bytes");
+    assert_eq!(error, CapacityError::TooLarge { requested });
+}
+
+/// The message only: `memory.rs` has the allocator that refuses.
+#[test]
+fn out_of_memory() {
+    let error = CapacityError::OutOfMemory { requested: 8, bytes: 128 };
+    assert_eq!(
+        error.to_string(),
+        "no memory for a capacity of 8 (128 bytes): ask for less, or free some first"
+    );
+}
+
+#[test]
+fn errors_are_errors() {
+    fn check<E: std::error::Error + Send + Sync + 'static>(_: &E) {}
+    check(&CapacityError::Zero);
+    check(&Full(1));
+}
+
+/// The very item, whatever its type; and the deque is as it was.
+#[test]
+fn full_hands_back() {
+    struct Opaque(Box<u8>);
+    let (worker, stealer) = Bounded::at(1, 0);
+    worker.push(Opaque(Box::new(1))).expect("room");
+    for _ in 0..3 {
+        let item = Opaque(Box::new(2));
+        let place = &raw const *item.0;
+        let full = worker.push(item).expect_err("no room");
+        assert_eq!(format!("{full:?}"), "Full(..)");
+        assert_eq!(
+            full.to_string(),
+            "the deque is full: pop or steal first, or put the item into an injector"
+        );
+        assert!(std::ptr::eq(place, &raw const *full.into_inner().0));
+        assert_eq!((worker.len(), stealer.len()), (1, 1));
+    }
+    assert_eq!(worker.pop().map(|item| *item.0), Some(1));
+}
+
+/// As many as it says, no more; and each that leaves, at either end, makes room for one.
+#[test]
+fn exactly_so_many_fit() {
+    for capacity in (0..=10).map(|log| 1 << log) {
+        let (worker, stealer) = Bounded::at(capacity, 0);
+        assert_eq!(worker.capacity(), capacity);
+        (0..capacity).for_each(|n| Owner::push(&worker, n));
+        assert_eq!((worker.len(), stealer.len()), (capacity, capacity));
+        for n in capacity..3 * capacity {
+            assert_eq!(worker.push(n), Err(Full(n)));
+            assert_eq!(stealer.steal(), Steal::Success(n - capacity));
+            assert_eq!(worker.push(n), Ok(()));
+            assert_eq!(worker.push(n), Err(Full(n)));
+            assert_eq!(worker.pop(), Some(n));
+            assert_eq!(worker.push(n), Ok(()));
+        }
+    }
+}
+
+/// The smallest rings, where every slot is everyone's.
+#[test]
+fn many_laps() {
+    for capacity in [1, 2] {
+        let (worker, stealer) = Bounded::at(capacity, 0);
+        for n in 0..50_000 {
+            assert!(worker.is_empty() && stealer.is_empty());
+            Owner::push(&worker, n);
+            assert_eq!((worker.len(), stealer.len()), (1, 1));
+            assert_eq!(worker.push(n + 1).is_ok(), capacity == 2);
+            match n % 3 {
+                0 => assert_eq!(stealer.steal(), Steal::Success(n)),
+                1 if capacity == 2 => assert_eq!(worker.pop(), Some(n + 1)),
+                _ => {}
+            }
+            while worker.pop().is_some() {}
+            assert_eq!(stealer.steal(), Steal::Empty);
+        }
+    }
+}
+
+/// Doubles when it must, and not before: a lap with room to spare is no reason.
+#[test]
+fn growth() {
+    let first = FIRST_CAPACITY;
+    let (worker, stealer) = Growable::with_room(first);
+    for n in 0..10 * first {
+        worker.push(n);
+        if n >= first - 1 {
+            assert_eq!(stealer.steal(), Steal::Success(n + 1 - first));
+        }
+        assert_eq!(worker.capacity(), first);
+    }
+    (0..2 * first).for_each(|n| worker.push(n));
+    assert_eq!(worker.capacity(), 4 * first);
+    while worker.pop().is_some() {}
+    assert_eq!(worker.capacity(), 4 * first, "it does not shrink");
+}
+
+/// From every place of a growable deque's smallest rings, with thieves at every stage.
+#[test]
+fn growth_across_the_wrap_around() {
+    for before in 0..40 {
+        let (worker, stealer) = Growable::at(1, LAST_NUMBER - before);
+        let mut oldest = 0;
+        for n in 0..200 {
+            worker.push(n);
+            if n % 5 == before % 5 {
+                assert_eq!(stealer.steal(), Steal::Success(oldest));
+                oldest += 1;
+            }
+            assert_eq!((worker.len(), stealer.len()), (n + 1 - oldest, n + 1 - oldest));
+        }
+        for n in (oldest..200).rev() {
+            assert_eq!(worker.pop(), Some(n));
+        }
+        assert_eq!((worker.pop(), stealer.steal()), (None, Steal::Empty));
+    }
+}
+
+/// The capacities, and how far before the wrap-around to begin.
+fn starts() -> impl Iterator<Item = (usize, usize)> {
+    let capacities = [1, 2, 4, 32];
+    capacities
+        .into_iter()
+        .flat_map(|capacity| (0..=2 * capacity + 1).map(move |before| (capacity, before)))
+}
+
+/// Up and down and around: fills the deque, takes from both ends, and so on.
+fn wrap_around<F: Flavour>() {
+    for (capacity, before) in starts() {
+        let (worker, stealer) = F::at(capacity, LAST_NUMBER - before);
+        for lap in 0..6 {
+            let both = || (worker.len(), stealer.len());
+            assert_eq!((worker.pop(), stealer.steal()), (None, Steal::Empty));
+            for n in 0..capacity {
+                worker.push(n);
+                assert_eq!(both(), (n + 1, n + 1), "capacity {capacity}, lap {lap}");
+            }
+            assert_eq!(worker.offer(capacity).is_err(), F::most_items(capacity) == capacity);
+            let stolen = ((capacity + lap) / 2).min(capacity);
+            (0..stolen).for_each(|n| assert_eq!(stealer.steal(), Steal::Success(n)));
+            let mut left = worker.len();
+            while let Some(item) = worker.pop() {
+                left -= 1;
+                assert_eq!(item, stolen + left);
+                assert_eq!(both(), (left, left), "capacity {capacity}, lap {lap}");
+            }
+            assert!(worker.is_empty() && stealer.is_empty());
+        }
+    }
+}
+
+fn wrap_around_batches<F: Flavour>() {
+    for (capacity, before) in starts() {
+        let (worker, stealer) = F::at(capacity, LAST_NUMBER - before);
+        let (mine, _) = F::at(capacity, LAST_NUMBER - before / 2);
+        for _ in 0..6 {
+            (0..capacity).for_each(|n| worker.push(n));
+            let half = capacity.div_ceil(2);
+            assert_eq!(stealer.steal_batch(&mine), Steal::Success(()));
+            (0..half).rev().for_each(|n| assert_eq!(mine.pop(), Some(n)));
+            assert_eq!(mine.pop(), None);
+            if capacity == 1 {
+                continue;
+            }
+            let newest = half + (capacity - half).div_ceil(2) - 1;
+            assert_eq!(stealer.steal_batch_and_pop(&mine), Steal::Success(newest));
+            let others = (half..newest).rev();
+            others.for_each(|n| assert_eq!(mine.pop(), Some(n)));
+            assert_eq!(mine.pop(), None);
+            let rest = (newest + 1..capacity).rev();
+            rest.for_each(|n| assert_eq!(worker.pop(), Some(n)));
+            assert_eq!(worker.pop(), None);
+        }
+    }
+}
+
+/// The owner and two thieves, one of whom takes batches, pass the wrap-around together.
+fn wrap_around_with_threads<F: Flavour>() {
+    const ITEMS: usize = 4000;
+    for capacity in [1, 2, 4, 32].repeat(8) {
+        let (worker, stealer) = F::at(capacity, LAST_NUMBER - ITEMS / 4);
+        let done = Flag::default();
+        let rob = |batches: bool| {
+            let (own, _) = F::at(32, LAST_NUMBER - ITEMS / 8);
+            let mut loot = Vec::new();
+            while !done.is_up() {
+                if batches {
+                    let _any = stealer.steal_batch(&own);
+                    loot.extend(std::iter::from_fn(|| own.pop()));
+                }
+                loot.extend(stealer.steal().success());
+                thread::yield_now();
+            }
+            loot
+        };
+        let taken = thread::scope(|scope| {
+            let thieves = [scope.spawn(|| rob(false)), scope.spawn(|| rob(true))];
+            let up = done.up_after();
+            let mut taken = push_and_pop::<F>(&worker, &stealer, ITEMS);
+            drop(up);
+            taken.extend(thieves.map(|thief| thief.join().expect("a thief")).concat());
+            taken
+        });
+        assert_each_once(taken, ITEMS);
+    }
+}
+
+/// The owner's part above: returns what it has kept for itself. Where there is no room it makes
+/// some at the thieves' end, so that the numbers go on whether the thieves come or not.
+fn push_and_pop<F: Flavour>(
+    worker: &F::Worker<usize>,
+    stealer: &F::Stealer<usize>,
+    items: usize,
+) -> Vec<usize> {
+    let mut rng = Rng::new(1);
+    let mut kept = Vec::new();
+    for mut item in 0..items {
+        while let Err(Full(back)) = worker.offer(item) {
+            item = back;
+            kept.extend(stealer.steal().success());
+        }
+        if rng.below(4) == 0 {
+            kept.extend(worker.pop());
+        }
+    }
+    kept.extend(std::iter::from_fn(|| worker.pop()));
+    kept
+}
+
+/// An injector takes what comes, on either side of the wrap-around. `injector.rs` has the rest.
+#[test]
+fn injector_has_no_bound() {
+    for laps in [0, 1, 20] {
+        let injector = Injector::new_at(laps);
+        (0..5000).for_each(|n| injector.push(n));
+        assert_eq!(injector.len(), 5000);
+        (0..5000).for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
+        assert!(injector.is_empty());
+    }
+}

@@ -1,0 +1,248 @@
+//! The engine where it is hard: its end, its mail, callers, and threads that come late or never.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread::{self, JoinHandle};
+
+use heist::engine::{Engine, Latch, Worker};
+use heist_testkit::test_path;
+use heist_testkit::watchdog::watched;
+
+/// Each under the eyes of the watch.
+macro_rules! tests {
+    ($($(#[$attribute:meta])* $name:ident)*) => {$(
+        #[test]
+        $(#[$attribute])*
+        fn $name() {
+            watched(test_path!(stringify!($name)), contract::$name);
+        }
+    )*};
+}
+
+tests! {
+    broadcasts_at_the_same_time_do_not_cross
+    the_end_waits_for_mail
+    mail_may_send_mail_while_the_engine_ends
+    what_nobody_comes_for_is_dropped
+    the_end_does_not_wait_for_threads_that_have_not_come
+    a_thread_that_comes_late_runs_what_was_left_to_it
+    the_end_does_not_wait_for_a_caller_that_has_waited
+    a_half_within_a_half_can_be_stolen
+}
+
+/// On a thread of an engine; the second is told whether it is on another.
+fn join<RA: Send, RB: Send>(
+    a: impl FnOnce() -> RA + Send,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
+    heist::engine::join(|_| a(), b, || unreachable!("on a thread of an engine"))
+}
+
+fn serve(worker: Worker) -> JoinHandle<()> {
+    thread::spawn(|| worker.run(|| (), || ()))
+}
+
+/// An engine with threads, which are gone when this returns.
+fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
+    let (engine, workers) = Engine::new(threads, false);
+    let workers: Vec<_> = workers.into_iter().map(serve).collect();
+    f(&engine);
+    engine.close();
+    workers.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
+    // SAFETY: it borrows nothing.
+    unsafe { engine.spawn(f) };
+}
+
+/// To each thread, and nobody waits.
+fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+    let f = Arc::new(f);
+    let each = (0..engine.threads()).map(|_| {
+        let f = Arc::clone(&f);
+        move || f()
+    });
+    // SAFETY: they borrow nothing.
+    unsafe { engine.broadcast(each) };
+}
+
+/// To each thread, and waits.
+fn broadcast(engine: &Engine, f: impl Fn() + Sync) {
+    let latch = Latch::new();
+    let (latch, f) = (&latch, &f);
+    let each = (0..engine.threads()).map(|_| {
+        latch.one_more();
+        move || {
+            f();
+            // SAFETY: counted above.
+            unsafe { Latch::done(latch) };
+        }
+    });
+    // SAFETY: waited for.
+    unsafe { engine.broadcast(each) };
+    latch.wait();
+}
+
+mod contract {
+    use super::*;
+
+    /// In each of them all threads wait for each other, so all must come to the same one first.
+    pub(crate) fn broadcasts_at_the_same_time_do_not_cross() {
+        with_engine(6, |engine| {
+            let call = || {
+                for _ in 0..500 {
+                    let barrier = Barrier::new(6);
+                    broadcast(engine, || _ = barrier.wait());
+                }
+            };
+            thread::scope(|scope| {
+                scope.spawn(call);
+                scope.spawn(call);
+                call();
+            });
+        });
+    }
+
+    pub(crate) fn the_end_waits_for_mail() {
+        for _ in 0..500 {
+            let fetched = Arc::new(AtomicUsize::new(0));
+            let (engine, workers) = Engine::new(2, false);
+            let threads: Vec<_> = workers
+                .into_iter()
+                .map(|worker| {
+                    let fetched = Arc::clone(&fetched);
+                    let stop = move || assert_eq!(fetched.load(Ordering::Relaxed), 2);
+                    thread::spawn(|| worker.run(|| (), stop))
+                })
+                .collect();
+            post(&engine, {
+                let fetched = Arc::clone(&fetched);
+                move || _ = fetched.fetch_add(1, Ordering::Relaxed)
+            });
+            engine.close();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }
+    }
+
+    pub(crate) fn mail_may_send_mail_while_the_engine_ends() {
+        for _ in 0..500 {
+            let count = Arc::new(AtomicUsize::new(0));
+            with_engine(2, |engine| {
+                let (count, other) = (Arc::clone(&count), engine.clone());
+                post(engine, move || {
+                    broadcast(&other, || _ = count.fetch_add(1, Ordering::Relaxed));
+                });
+            });
+            assert_eq!(count.load(Ordering::Relaxed), 4);
+        }
+    }
+
+    pub(crate) fn what_nobody_comes_for_is_dropped() {
+        let kept = Arc::new(());
+        let (engine, mut workers) = Engine::new(2, false);
+        let post = || {
+            let kept = Arc::clone(&kept);
+            post(&engine, move || _ = &kept);
+        };
+        post();
+        drop(workers.pop());
+        post();
+        let thread = serve(workers.pop().unwrap());
+        engine.close();
+        thread.join().unwrap();
+        assert_eq!(Arc::strong_count(&kept), 1);
+
+        let (engine, workers) = Engine::new(2, false);
+        for _ in 0..3 {
+            let kept = Arc::clone(&kept);
+            spawn(&engine, move || _ = kept);
+        }
+        drop(workers);
+        engine.close();
+        drop(engine);
+        assert_eq!(Arc::strong_count(&kept), 1);
+    }
+
+    pub(crate) fn the_end_does_not_wait_for_threads_that_have_not_come() {
+        let (engine, mut workers) = Engine::new(3, false);
+        let thread = serve(workers.pop().unwrap());
+        assert_eq!(engine.run(|_| 7), 7);
+        engine.close();
+        thread.join().unwrap();
+        // Nothing is left for this one.
+        serve(workers.pop().unwrap()).join().unwrap();
+        drop(workers);
+    }
+
+    pub(crate) fn a_thread_that_comes_late_runs_what_was_left_to_it() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let (engine, workers) = Engine::new(2, false);
+        let more = || {
+            let count = Arc::clone(&count);
+            move || _ = count.fetch_add(1, Ordering::Relaxed)
+        };
+        spawn(&engine, more());
+        post(&engine, more());
+        engine.close();
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(count.load(Ordering::Relaxed), 3);
+    }
+
+    /// It waits while the other thread has the last thing to do, and wakes when that one sleeps.
+    pub(crate) fn the_end_does_not_wait_for_a_caller_that_has_waited() {
+        for _ in 0..20 {
+            let (engine, mut workers) = Engine::new(2, true);
+            let other = serve(workers.pop().unwrap());
+            let caller = workers.pop().unwrap();
+            let latch = Arc::new(Latch::new());
+            latch.one_more();
+            let (ready, is_ready) = mpsc::channel();
+            let caller = thread::spawn({
+                let latch = Arc::clone(&latch);
+                move || {
+                    caller.attach();
+                    ready.send(()).unwrap();
+                    latch.wait();
+                }
+            });
+            is_ready.recv().unwrap();
+            // Time for both to fall asleep; if they do not, there is nothing to see.
+            thread::sleep(std::time::Duration::from_millis(2));
+            engine.close();
+            // SAFETY: counted above.
+            unsafe { Latch::done(&raw const *latch) };
+            caller.join().unwrap();
+            other.join().unwrap();
+        }
+    }
+
+    /// The only other thread is busy when both are forked, and takes the outer one first.
+    pub(crate) fn a_half_within_a_half_can_be_stolen() {
+        with_engine(2, |engine| {
+            let (begin, begun) = mpsc::channel();
+            let (end, ended) = mpsc::channel();
+            spawn(engine, move || {
+                begin.send(()).unwrap();
+                ended.recv().unwrap();
+            });
+            begun.recv().unwrap();
+            engine.run(|_| {
+                // Until nothing is wanted of this thread.
+                (0..1000).for_each(|_| _ = join(|| (), |_| ()));
+                let barrier = Barrier::new(2);
+                let inner = || {
+                    join(
+                        || {
+                            end.send(()).unwrap();
+                            barrier.wait();
+                        },
+                        |_| _ = barrier.wait(),
+                    );
+                };
+                join(inner, |_| ());
+            });
+        });
+    }
+}

@@ -1,0 +1,54 @@
+//! A scope under a lock inside `isolate`, while others want the lock.
+
+use std::sync::Mutex;
+use std::thread;
+
+use heist_testkit::test_path;
+
+use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
+
+/// Several parts of a scope want one lock, and each opens a scope while it holds it. The thread that
+/// holds the lock waits for what it has spawned, and may come upon another part first, which it must leave to another
+/// thread; there it waits for the lock. What was spawned is run all the same.
+fn under_a_lock<S: Kind>(workers: usize, rounds: usize, outside: bool) {
+    let pool = S::pool(workers);
+    let shared = Mutex::new(0);
+    for _ in 0..rounds {
+        pool.scope(|scope| {
+            (0..20).for_each(|_| scope.spawn(|_| heist::isolate(|| count(&shared, outside))));
+        });
+    }
+    assert_eq!(shared.into_inner().expect("no panic"), rounds * 20 * 5);
+}
+
+fn count(shared: &Mutex<usize>, outside: bool) {
+    let mut sum = shared.lock().expect("no panic");
+    let mut counts = [0; 5];
+    heist::scope(|scope| {
+        for count in &mut counts {
+            let spawn = move || scope.spawn(move |_| *count += 1);
+            if outside { thread::scope(|threads| _ = threads.spawn(spawn)) } else { spawn() }
+        }
+    });
+    *sum += counts.iter().sum::<usize>();
+}
+
+macro_rules! tests {
+    ($($name:ident: $kind:ident, $workers:literal, $rounds:literal, $outside:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                watched(test_path!(stringify!($name)), || under_a_lock::<$kind>($workers, $rounds, $outside));
+            }
+        )*
+    };
+}
+
+tests! {
+    one_worker_with_a_global_queue: GlobalQueue, 1, 1, false;
+    two_workers_with_a_global_queue: GlobalQueue, 2, 100, false;
+    three_workers: WorkStealing, 3, 100, false;
+    two_workers_locked: LockedDeques, 2, 100, false;
+    one_worker_spawned_outside: WorkStealing, 1, 1, true;
+    one_worker_spawned_outside_locked: LockedDeques, 1, 1, true;
+}

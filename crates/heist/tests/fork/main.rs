@@ -1,0 +1,17 @@
+//! The contracts of fork-join: `join`, `scope` and `isolate`, and how they go together with tasks, hooks and stops.
+
+#![cfg(not(any(loom, shuttle)))]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod join;
+mod join_panic;
+mod scope;
+mod isolate;
+mod isolate_scope;
+mod demand;
+mod thread_hooks;
+mod with_handles;
+mod stop;
+mod stress;

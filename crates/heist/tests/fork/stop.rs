@@ -1,0 +1,197 @@
+//! Stops while forks run: parts of what is running are never cancelled, and everything is counted.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
+use std::thread;
+
+use heist::{JoinError, Pool};
+
+use crate::common::{
+    Kind, Ledger, ThreadGroup, WORKERS, assert_balanced, for_every_strategy, stop_now_before,
+};
+
+for_every_strategy! {
+    stop_waits_for_forks,
+    stop_waits_for_an_install,
+    stop_now_in_a_join,
+    stop_now_in_a_scope,
+    stop_now_over_and_over,
+    dropped_after_an_install,
+    dropped_with_forks_to_come,
+}
+
+const ROUNDS: usize = if cfg!(debug_assertions) { 20 } else { 100 };
+
+fn fib(n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = heist::join(move || fib(n - 1), move || fib(n - 2));
+    a + b
+}
+
+fn scoped(parts: usize) -> usize {
+    let count = AtomicUsize::new(0);
+    heist::scope(|scope| {
+        for _ in 0..parts {
+            scope.spawn(|scope| scope.spawn(|_| _ = count.fetch_add(1, Ordering::Relaxed)));
+        }
+    });
+    count.into_inner()
+}
+
+/// Nothing was cancelled but this many tasks, and nothing has panicked.
+fn assert_only_cancelled(pool: &Pool, cancelled: u64) {
+    let stats = pool.stats();
+    assert_balanced(&stats);
+    assert_eq!((stats.total.cancellations, stats.total.panics), (cancelled, 0));
+}
+
+fn stop_waits_for_forks<S: Kind>() {
+    for workers in WORKERS {
+        for _ in 0..ROUNDS {
+            let pool = S::pool(workers);
+            let forks = [(); 4].map(|()| pool.spawn(|| fib(12)));
+            let scopes = [(); 4].map(|()| pool.spawn(|| scoped(50)));
+            pool.stop();
+            forks.into_iter().for_each(|fork| assert_eq!(fork.join().expect("a result"), 144));
+            scopes.into_iter().for_each(|scope| assert_eq!(scope.join().expect("a result"), 50));
+            assert_only_cancelled(&pool, 0);
+        }
+    }
+}
+
+/// From another thread, in the middle of it.
+fn stop_waits_for_an_install<S: Kind>() {
+    for workers in WORKERS {
+        for _ in 0..ROUNDS {
+            let pool = S::pool(workers);
+            let (start, started) = mpsc::channel();
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    let result = pool.install(|| {
+                        start.send(()).expect("a test that waits");
+                        (fib(12), scoped(50))
+                    });
+                    assert_eq!(result, (144, 50));
+                });
+                started.recv().expect("a start");
+                pool.stop();
+            });
+            assert_only_cancelled(&pool, 0);
+        }
+    }
+}
+
+/// Returns when the pool is about to stop.
+type Hold<'h> = &'h (dyn Fn() + Sync);
+
+/// Stops the pool at once when `work` has begun, and lets it go on when nothing else may start. It gets
+/// what tells it so.
+fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expected: usize) {
+    let pool = S::pool(workers);
+    let (start, started) = mpsc::channel();
+    let (let_go, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let running = pool.spawn(move || {
+        work(&|| {
+            start.send(()).expect("a test that waits");
+            held.lock().expect("no panic").recv().expect("an end");
+        })
+    });
+    started.recv().expect("a start");
+    let admitted = stop_now_before(&pool, || let_go.send(()).expect("a task that waits"));
+    assert_eq!(running.join().expect("a result"), expected);
+    assert!(matches!(pool.spawn(|| ()).join(), Err(JoinError::Stopped)));
+    // A worker that was free may have run some of what was let in; the forks are not among the rest.
+    let cancelled = pool.stats().total.cancellations;
+    assert!(if workers == 1 { cancelled == admitted } else { cancelled <= admitted });
+    assert_only_cancelled(&pool, cancelled);
+}
+
+/// The forks come when the pool has been told to stop.
+fn stop_now_in_a_join<S: Kind>() {
+    for workers in WORKERS {
+        stop_now_during::<S>(
+            workers,
+            |hold| {
+                hold();
+                let (left, right) = heist::join(|| fib(15), || scoped(200));
+                assert_eq!(left, 610);
+                right
+            },
+            200,
+        );
+    }
+}
+
+/// Some parts were spawned before the stop and may not have started, others come later.
+fn stop_now_in_a_scope<S: Kind>() {
+    fn work(hold: Hold<'_>) -> usize {
+        let count = AtomicUsize::new(0);
+        heist::scope(|scope| {
+            let spawn = || scope.spawn(|_| _ = count.fetch_add(fib(5) as usize, Ordering::Relaxed));
+            (0..100).for_each(|_| spawn());
+            hold();
+            (0..100).for_each(|_| spawn());
+        });
+        count.into_inner()
+    }
+    for workers in WORKERS {
+        stop_now_during::<S>(workers, work, 1000);
+    }
+}
+
+/// Without any care for the moment: a task that has started ends well, and the others never start.
+fn stop_now_over_and_over<S: Kind>() {
+    const TASKS: usize = 8;
+    for workers in WORKERS {
+        for _ in 0..ROUNDS {
+            let pool = S::pool(workers);
+            let ledger = Ledger::new(TASKS);
+            let tasks: Vec<_> = (0..TASKS)
+                .map(|number| {
+                    let item = ledger.item(number);
+                    pool.spawn(move || (item.number, fib(10), scoped(20)))
+                })
+                .collect();
+            pool.stop_now();
+            let mut cancelled = 0;
+            for (number, task) in tasks.into_iter().enumerate() {
+                match task.join() {
+                    Ok(result) => assert_eq!(result, (number, 55, 20)),
+                    Err(JoinError::Cancelled) => cancelled += 1,
+                    Err(other) => panic!("{other:?}"),
+                }
+            }
+            ledger.assert_each_once();
+            assert_only_cancelled(&pool, cancelled);
+        }
+    }
+}
+
+fn dropped_after_an_install<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        for _ in 0..ROUNDS {
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            assert_eq!(pool.install(|| heist::join(|| fib(10), || scoped(20))), (55, 20));
+            drop(pool);
+        }
+        group.assert_gone();
+    }
+}
+
+/// A drop waits for everything, and for what that forks.
+fn dropped_with_forks_to_come<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        for _ in 0..ROUNDS {
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let tasks = [(); 4].map(|()| pool.spawn(|| heist::join(|| fib(10), || scoped(20))));
+            drop(pool);
+            tasks.into_iter().for_each(|task| assert_eq!(task.join().expect("a result"), (55, 20)));
+        }
+        group.assert_gone();
+    }
+}

@@ -1,0 +1,87 @@
+//! Forks where a thread has no seat yet, or none any more: in the hooks at its start and at its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use heist::Builder;
+
+use crate::common::{Kind, assert_balanced, for_every_strategy};
+
+for_every_strategy! {
+    join_at_the_start,
+    scope_at_the_start,
+    join_at_the_end,
+    scope_at_the_end,
+    after_a_seat_was_given_away,
+}
+
+/// A thread that has waited in the middle of a task, and so lost its seat as a rule, forks in its last hook.
+fn after_a_seat_was_given_away<S: Kind>() {
+    for _ in 0..ROUNDS {
+        let count = Arc::new(AtomicUsize::new(0));
+        let (threads, fork) = (Arc::new(AtomicUsize::new(0)), joins(&count));
+        let ended = Arc::clone(&threads);
+        let builder = S::builder(2).on_thread_stop(move |n| {
+            ended.fetch_add(1, Ordering::Relaxed);
+            fork(n);
+        });
+        let pool = builder.build().expect("a pool");
+        let (open, opened) = std::sync::mpsc::channel::<()>();
+        let slow = pool.spawn(move || _ = opened.recv());
+        let waiter = pool.spawn(move || slow.join().is_ok());
+        // Somebody has to do this while both are taken.
+        assert_eq!(pool.install(|| 1), 1);
+        drop(open);
+        assert!(waiter.join().expect("a result"));
+        pool.stop();
+        let threads = threads.load(Ordering::Relaxed);
+        assert_eq!(count.load(Ordering::Relaxed), 2 * threads);
+        assert_balanced(&pool.stats());
+    }
+}
+
+const ROUNDS: usize = 50;
+
+type Fork = Box<dyn Fn(usize) + Send + Sync>;
+
+fn joins(count: &Arc<AtomicUsize>) -> Fork {
+    let count = Arc::clone(count);
+    let add = move || _ = count.fetch_add(1, Ordering::Relaxed);
+    Box::new(move |_| _ = heist::join(&add, &add))
+}
+
+fn scopes(count: &Arc<AtomicUsize>) -> Fork {
+    let count = Arc::clone(count);
+    let add = move || _ = count.fetch_add(1, Ordering::Relaxed);
+    Box::new(move |_| heist::scope(|scope| (0..2).for_each(|_| scope.spawn(|_| add()))))
+}
+
+/// Both parts run, on each thread, once.
+fn forks<S: Kind>(fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -> Builder) {
+    for workers in [2, 1] {
+        for _ in 0..ROUNDS {
+            let count = Arc::new(AtomicUsize::new(0));
+            let pool = hook(S::builder(workers), fork(&count)).build().expect("a pool");
+            assert_eq!(pool.install(|| 1), 1);
+            pool.stop();
+            assert_eq!(count.load(Ordering::Relaxed), 2 * workers);
+            assert_balanced(&pool.stats());
+        }
+    }
+}
+
+fn join_at_the_start<S: Kind>() {
+    forks::<S>(joins, |builder, fork| builder.on_thread_start(fork));
+}
+
+fn scope_at_the_start<S: Kind>() {
+    forks::<S>(scopes, |builder, fork| builder.on_thread_start(fork));
+}
+
+fn join_at_the_end<S: Kind>() {
+    forks::<S>(joins, |builder, fork| builder.on_thread_stop(fork));
+}
+
+fn scope_at_the_end<S: Kind>() {
+    forks::<S>(scopes, |builder, fork| builder.on_thread_stop(fork));
+}

@@ -1,0 +1,96 @@
+//! Forks and handles together: no wait waits for ever that would not on threads of their own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use crate::common::{Kind, for_every_strategy};
+
+for_every_strategy! {
+    handle_beneath_a_join,
+    handle_beneath_a_scope,
+    handle_beneath_an_isolated_join,
+    scope_around_a_wait,
+}
+
+/// A task that waits inside a scope for another, which is run on the spot, goes on as the task that it was: the
+/// parts of its scope are its own, and need no other thread.
+fn scope_around_a_wait<S: Kind>() {
+    let pool = S::pool(1);
+    let here = pool.install(|| {
+        let me = thread::current().id();
+        let all_here = AtomicBool::new(true);
+        for _ in 0..100 {
+            heist::scope(|scope| {
+                scope.spawn(|_| {
+                    all_here.fetch_and(thread::current().id() == me, Ordering::Relaxed);
+                });
+                heist::spawn(|| ()).join().expect("a result");
+            });
+        }
+        all_here.into_inner()
+    });
+    assert!(here, "another thread had to be started");
+}
+
+/// A task waits for a part of its fork, which runs elsewhere, and its thread has nothing else to do. The
+/// only job that is there waits for that very task. Whoever runs the job, it must not be that thread.
+fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<()>)) {
+    let pool = S::pool(3);
+    let (start, started) = mpsc::channel();
+    let (let_go, held) = mpsc::channel();
+    let (arrive, arrived) = mpsc::channel();
+    let (run, runs) = mpsc::channel();
+    let task = pool.spawn(move || {
+        // Its part is running on another thread, and this one is about to wait.
+        fork(started, start, held);
+        7
+    });
+    let waiter = pool.spawn(move || {
+        let wait = move || {
+            run.send(()).expect("a fork that listens");
+            arrive.send(()).expect("a test that listens");
+            task.join().expect("a result")
+        };
+        // It returns when the other half runs on another thread: on that of the task, if it may.
+        heist::join(move || runs.recv().expect("a start"), wait).1
+    });
+    arrived.recv().expect("a job that is run");
+    let_go.send(()).expect("a part that waits");
+    assert_eq!(waiter.join().expect("a result"), 7);
+}
+
+fn handle_beneath_a_join<S: Kind>() {
+    beneath::<S>(|started, start, held| {
+        heist::join(
+            move || started.recv().expect("a start"),
+            move || {
+                start.send(()).expect("a fork that listens");
+                held.recv().expect("an end");
+            },
+        );
+    });
+}
+
+fn handle_beneath_a_scope<S: Kind>() {
+    beneath::<S>(|started, start, held| {
+        heist::scope(move |scope| {
+            scope.spawn(move |_| {
+                start.send(()).expect("a fork that listens");
+                held.recv().expect("an end");
+            });
+            started.recv().expect("a start");
+        });
+    });
+}
+
+/// What helps meanwhile: the task's wait runs nothing else.
+fn handle_beneath_an_isolated_join<S: Kind>() {
+    beneath::<S>(|started, start, held| {
+        let second = move || {
+            start.send(()).expect("a fork that listens");
+            held.recv().expect("an end");
+        };
+        heist::isolate(|| heist::join(move || started.recv().expect("a start"), second));
+    });
+}

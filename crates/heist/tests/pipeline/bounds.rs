@@ -1,0 +1,169 @@
+//! The contract of bounds: whatever the source could give and however slow the sink is, no more is on
+//! its way than was allowed.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use heist::Pool;
+use heist::pipeline::Pipeline;
+
+use crate::common::pipeline::{Door, Opens, Traffic, Way, ordered_ways, stealing_ways, ways};
+use crate::common::{Kind, WORKERS, eventually, for_every_strategy};
+
+for_every_strategy! {
+    always,
+    sink_that_waits,
+    straggler_in_order,
+    straggler,
+    one_by_one,
+    huge_settings,
+}
+
+const BOUNDS: [usize; 4] = [1, 2, 3, 64];
+
+fn always<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for (way, bound) in ways().flat_map(|way| BOUNDS.map(|bound| (way, bound))) {
+            let traffic = Traffic::default();
+            let items = (0..200).inspect(|_| traffic.take(1));
+            let pipeline = Pipeline::new(items).batch(5).in_flight(bound).map(|n| n + 1);
+            let report = way.of(pipeline).run(&pool, |_| traffic.deliver(1)).expect("an end");
+            assert_eq!(traffic.delivered(), 200);
+            assert!(traffic.most() <= 5 * bound, "{way:?} {bound}: {traffic:?}");
+            assert!((1..=bound).contains(&report.largest_in_flight), "{way:?} {bound}: {report}");
+        }
+    }
+}
+
+/// Waits until the source has given so much, and panics if it gives more in a while.
+fn assert_full(traffic: &Traffic, way: Way, items: usize) {
+    eventually("everything is full", || traffic.taken() >= items);
+    // Long enough for whoever does not know the bound to show it.
+    thread::sleep(Duration::from_millis(2));
+    assert_eq!(traffic.taken(), items, "{way:?}");
+}
+
+/// While the first result is being delivered, the others come as far as they may.
+fn sink_that_waits<S: Kind>() {
+    for workers in [1, 3] {
+        let pool = S::pool(workers);
+        for (way, bound) in ways().flat_map(|way| BOUNDS.map(|bound| (way, bound))) {
+            let (traffic, all) = (Traffic::default(), 3 * (bound + 5));
+            let items = (0..all).inspect(|_| traffic.take(1));
+            let mut results = Vec::new();
+            let sink = |n| {
+                if results.is_empty() {
+                    assert_full(&traffic, way, 3 * bound);
+                }
+                results.push(n);
+            };
+            let pipeline = Pipeline::new(items).batch(3).in_flight(bound);
+            let report = way.of(pipeline).run(&pool, sink).expect("an end");
+            way.assert_all(results, &(0..all).collect::<Vec<_>>());
+            assert_eq!(report.largest_in_flight, bound, "{way:?}");
+        }
+    }
+}
+
+/// While the first batch takes its time, nothing after it is delivered, and all of that counts.
+fn straggler_in_order<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        // One worker is not enough for the straggler and the rest, unless the source has its own.
+        for way in ordered_ways().filter(|way| workers > 1 || way.has_producer()) {
+            for bound in BOUNDS {
+                hold_the_first_up(&pool, way, bound);
+            }
+        }
+    }
+}
+
+fn hold_the_first_up(pool: &Pool, way: Way, bound: usize) {
+    let (traffic, door, all) = (Traffic::default(), Door::default(), 3 * (bound + 20));
+    let items = (0..all).inspect(|_| traffic.take(1));
+    let pipeline = Pipeline::new(items).batch(3).in_flight(bound).map(|n| {
+        if n == 1 {
+            door.pass();
+        }
+        n
+    });
+    let mut results = Vec::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _opens = Opens(&door);
+            assert_full(&traffic, way, 3 * bound);
+            assert_eq!(traffic.delivered(), 0, "{way:?}");
+        });
+        let sink = |n| {
+            traffic.deliver(1);
+            results.push(n);
+        };
+        way.of(pipeline).run(pool, sink).expect("an end");
+    });
+    way.assert_all(results, &(0..all).collect::<Vec<_>>());
+    assert!(traffic.most() <= 3 * bound, "{way:?} {bound}: {traffic:?}");
+}
+
+/// Without an order it keeps nothing up but itself.
+fn straggler<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for way in stealing_ways().filter(|way| !way.ordered) {
+            for bound in [2, 3, 64] {
+                let (door, mut results) = (Door::default(), Vec::new());
+                let pipeline = Pipeline::new(0..100).batch(1).in_flight(bound).map(|n| {
+                    if n == 0 {
+                        door.pass();
+                    }
+                    n
+                });
+                let sink = |n| {
+                    results.push(n);
+                    if results.len() == 99 {
+                        door.open();
+                    }
+                };
+                way.of(pipeline).run(&pool, sink).expect("an end");
+                assert_eq!(results.last(), Some(&0), "{way:?}");
+                way.assert_all(results, &(0..100).collect::<Vec<_>>());
+            }
+        }
+    }
+}
+
+/// With one item in flight, everything happens in turn, whoever does it.
+fn one_by_one<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let inside = AtomicUsize::new(0);
+            let enter =
+                |n: &usize| assert_eq!(inside.fetch_add(1, Ordering::Relaxed), 0, "{way:?} {n}");
+            let items = (0..100).inspect(enter);
+            let pipeline = Pipeline::new(items).batch(1).in_flight(1).map(|n| n + 1);
+            let sink = |_| assert_eq!(inside.fetch_sub(1, Ordering::Relaxed), 1, "{way:?}");
+            way.of(pipeline).run(&pool, sink).expect("an end");
+        }
+    }
+}
+
+/// Who wants no bound may say so with a large number: nothing is made ready for so much.
+fn huge_settings<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        for (batch, bound) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)] {
+            let mut results = Vec::new();
+            let pipeline = Pipeline::new(0..100_usize).batch(batch).in_flight(bound);
+            let pipeline = pipeline.weigh(|n| *n, usize::MAX);
+            way.of(pipeline).run(&pool, |n| results.push(n)).expect("an end");
+            way.assert_all(results, &(0..100).collect::<Vec<_>>());
+
+            let mut results = Vec::new();
+            let pipeline = Pipeline::new(0..100_usize).batch(batch).in_flight(bound);
+            way.of(pipeline).run(&pool, |n| results.push(n)).expect("an end");
+            way.assert_all(results, &(0..100).collect::<Vec<_>>());
+        }
+    }
+}

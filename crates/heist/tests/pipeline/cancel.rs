@@ -1,0 +1,384 @@
+//! The contract of cancellation: a run whose token is cancelled ends, wherever it waits; what is running
+//! comes to its end, what is not is dropped.
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use heist::pipeline::{Pipeline, PipelineError};
+use heist::{CancelToken, Pool};
+
+use crate::common::pipeline::{
+    Door, Opens, Traffic, Way, assert_cancelled, assert_works, ordered_ways, parcels,
+    stealing_ways, unpack, ways,
+};
+use crate::common::{Kind, Rng, WORKERS, eventually, for_every_strategy};
+
+for_every_strategy! {
+    before_the_run,
+    from_the_sink,
+    from_a_stage,
+    from_the_source,
+    queued_is_dropped,
+    while_a_feed_is_idle,
+    while_a_source_blocks,
+    while_the_bound_is_reached,
+    while_a_sink_waits,
+    straggler,
+    any_time,
+    children,
+    too_late,
+    many_runs_on_one,
+}
+
+fn before_the_run<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            token.cancel();
+            let (ledger, items) = parcels(100);
+            let traffic = Traffic::default();
+            let items = items.into_iter().inspect(|_| traffic.take(1));
+            let pipeline = Pipeline::new(items).batch(3).cancel_on(&token).map(unpack);
+            assert_cancelled(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
+            assert_eq!(traffic.taken(), 0, "{way:?}");
+            ledger.assert_each_once();
+            assert_works(&pool);
+        }
+    }
+}
+
+fn from_the_sink<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let mut results = Vec::new();
+            let sink = |n| {
+                results.push(n);
+                if results.len() == 22 {
+                    token.cancel();
+                }
+            };
+            let pipeline = Pipeline::new(0..).batch(5).cancel_on(&token);
+            assert_cancelled(way.of(pipeline).run(&pool, sink));
+            // No more than the rest of that batch.
+            assert!((22..=26).contains(&results.len()), "{way:?} {}", results.len());
+            way.assert_some(results, usize::MAX);
+            assert_works(&pool);
+        }
+    }
+}
+
+fn from_a_stage<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let (ledger, items) = parcels(200);
+            let mut results = Vec::new();
+            // The end of the source is not the end of the run: somebody is still at it.
+            let pipeline = Pipeline::new(items).batch(5).cancel_on(&token).map(|parcel| {
+                if parcel.0.number == 33 {
+                    token.cancel();
+                }
+                unpack(parcel)
+            });
+            let outcome = way.of(pipeline).run(&pool, |result| results.push(result.number - 200));
+            assert_cancelled(outcome);
+            way.assert_some(results, 200);
+            ledger.assert_each_once();
+            assert_works(&pool);
+        }
+    }
+}
+
+fn from_the_source<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let cancel = |n: &usize| {
+                if *n == 33 {
+                    token.cancel();
+                }
+            };
+            let mut results = Vec::new();
+            let pipeline = Pipeline::new((0..).inspect(cancel)).batch(5).cancel_on(&token);
+            assert_cancelled(way.of(pipeline).run(&pool, |n| results.push(n)));
+            way.assert_some(results, 35);
+        }
+    }
+}
+
+/// A batch that is running comes to its end, and none begins. With one worker, one can know.
+fn queued_is_dropped<S: Kind>() {
+    let pool = S::pool(1);
+    for way in ways().filter(|way| way.has_producer()) {
+        let (ledger, items) = parcels(60);
+        let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
+        let token = CancelToken::new();
+        let items = items.into_iter().inspect(|_| traffic.take(1));
+        let pipeline =
+            Pipeline::new(items).batch(3).in_flight(10).cancel_on(&token).map(|parcel| {
+                if begun.fetch_add(1, Ordering::Relaxed) == 0 {
+                    eventually("everything is full", || traffic.taken() == 30);
+                    token.cancel();
+                }
+                unpack(parcel)
+            });
+        assert_cancelled(way.of(pipeline).run(&pool, drop));
+        assert_eq!((begun.into_inner(), traffic.taken()), (3, 30), "{way:?}");
+        ledger.assert_each_once();
+    }
+}
+
+/// Runs something, and cancels it from another thread; then that does one thing more.
+fn cancelled_by_another(
+    token: &CancelToken,
+    wait: impl FnOnce() + Send,
+    then: impl FnOnce() + Send,
+    run: impl FnOnce() -> Result<(), PipelineError>,
+) {
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            wait();
+            token.cancel();
+            then();
+        });
+        assert_cancelled(run());
+    });
+}
+
+fn while_a_feed_is_idle<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let traffic = Traffic::default();
+            let (sender, pipeline) = Pipeline::fed(NonZero::new(10).expect("a number"));
+            (0..5).for_each(|n| sender.send(n).expect("room"));
+            let idle = || eventually("all were delivered", || traffic.delivered() == 5);
+            cancelled_by_another(
+                &token,
+                idle,
+                || (),
+                || {
+                    let pipeline = pipeline.cancel_on(&token).map(|n: usize| n);
+                    way.of(pipeline).run(&pool, |_| traffic.deliver(1)).map(drop)
+                },
+            );
+            assert_eq!(sender.send(6).expect_err("nobody listens").0, 6, "{way:?}");
+            assert_works(&pool);
+        }
+    }
+}
+
+/// A source cannot be cut off; but what it gives in the end is not wanted any more.
+fn while_a_source_blocks<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let (send, receive) = mpsc::sync_channel(3);
+            let mut results = Vec::new();
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    (0..5).for_each(|n| send.send(n).expect("a source"));
+                    token.cancel();
+                    // More than a batch, and no end before that of the run.
+                    (5..).take_while(|n| send.send(*n).is_ok()).for_each(drop);
+                });
+                let pipeline = Pipeline::new(receive).batch(1).cancel_on(&token);
+                assert_cancelled(way.of(pipeline).run(&pool, |n| results.push(n)));
+            });
+            way.assert_some(results, usize::MAX);
+            assert_works(&pool);
+        }
+    }
+}
+
+/// Everything waits for a stage; that is the only one that has to be waited for.
+fn while_the_bound_is_reached<S: Kind>() {
+    for workers in [1, 2, 4] {
+        let pool = S::pool(workers);
+        for (way, bound) in ways().flat_map(|way| [1, 2, 10].map(|bound| (way, bound))) {
+            let token = CancelToken::new();
+            let (door, traffic) = (Door::default(), Traffic::default());
+            let _opens = Opens(&door);
+            let wait = || {
+                door.wait_for(1);
+                if way.has_producer() {
+                    eventually("everything is full", || traffic.taken() == bound);
+                }
+            };
+            let items = (0..).inspect(|_| traffic.take(1));
+            let pipeline = Pipeline::new(items).batch(1).in_flight(bound).cancel_on(&token);
+            let pipeline = pipeline.map(|_: usize| {
+                door.pass();
+            });
+            let run = || way.of(pipeline).run(&pool, drop).map(drop);
+            cancelled_by_another(&token, wait, || door.open(), run);
+            assert!(traffic.taken() <= bound, "{way:?}: {traffic:?}");
+            assert_works(&pool);
+        }
+    }
+}
+
+/// The sink is not cut off, and is not called again.
+fn while_a_sink_waits<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let (door, mut calls) = (Door::default(), 0);
+            let wait = || door.wait_for(1);
+            cancelled_by_another(
+                &token,
+                wait,
+                || door.open(),
+                || {
+                    let pipeline = Pipeline::new(0..).batch(1).in_flight(10).cancel_on(&token);
+                    let sink = |_: usize| {
+                        calls += 1;
+                        door.pass();
+                    };
+                    way.of(pipeline).run(&pool, sink).map(drop)
+                },
+            );
+            assert_eq!(calls, 1, "{way:?}");
+        }
+    }
+}
+
+/// What waits for its turn in order is dropped, though it is complete.
+fn straggler<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for way in ordered_ways() {
+            let token = CancelToken::new();
+            let (ledger, items) = parcels(60);
+            let ended = AtomicUsize::new(0);
+            let pipeline = Pipeline::new(items).batch(1).in_flight(10).cancel_on(&token);
+            let pipeline = pipeline.map(|parcel| {
+                if parcel.0.number == 0 {
+                    eventually("the others end", || ended.load(Ordering::Acquire) == 9);
+                    token.cancel();
+                } else {
+                    ended.fetch_add(1, Ordering::AcqRel);
+                }
+                unpack(parcel)
+            });
+            let mut results = 0;
+            assert_cancelled(way.of(pipeline).run(&pool, |_| results += 1));
+            assert!(results <= 1, "{way:?} {results}");
+            ledger.assert_each_once();
+        }
+    }
+}
+
+fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
+    let token = CancelToken::new();
+    let (ledger, items) = parcels(300);
+    let mut results = Vec::new();
+    let outcome = thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..Rng::new(seed).below(20_000)).for_each(|_| std::hint::spin_loop());
+            token.cancel();
+        });
+        let pipeline = Pipeline::new(items).batch(2).in_flight(9).cancel_on(&token).map(unpack);
+        way.of(pipeline).run(pool, |result| results.push(result.number - 300))
+    });
+    match outcome {
+        Ok(report) => assert_eq!((report.results, results.len()), (300, 300), "{way:?}"),
+        Err(PipelineError::Cancelled) => {}
+        Err(other) => panic!("{way:?}: {other}"),
+    }
+    way.assert_some(results, 300);
+    ledger.assert_each_once();
+}
+
+/// In the midst of it all.
+fn any_time<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for seed in 0..6 {
+            ways().for_each(|way| cancel_some_time(&pool, way, seed));
+        }
+        assert_works(&pool);
+    }
+}
+
+/// One goes with its parent, or alone.
+fn children<S: Kind>() {
+    let pool = S::pool(2);
+    for way in stealing_ways() {
+        let all = CancelToken::new();
+        let (one, other) = (all.child(), all.child());
+        let endless = |token: &CancelToken, cancel: &CancelToken| {
+            let pipeline = Pipeline::new(0..).batch(3).cancel_on(token);
+            assert_cancelled(way.of(pipeline).run(&pool, |n: usize| {
+                if n == 40 {
+                    cancel.cancel();
+                }
+            }));
+        };
+        endless(&one, &one);
+        assert!(!all.is_cancelled() && !other.is_cancelled());
+        let mut sum = 0;
+        let finite = Pipeline::new(0..10).cancel_on(&other);
+        way.of(finite).run(&pool, |n| sum += n).expect("an end");
+        assert_eq!(sum, 45);
+        endless(&other.child().child(), &all);
+        assert!(other.is_cancelled());
+        assert_cancelled(Pipeline::new(0..10).cancel_on(&all.child()).run(&pool, drop));
+    }
+}
+
+/// Nobody is left to hear of it.
+fn too_late<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let token = CancelToken::new();
+        let report =
+            way.of(Pipeline::new(0..100).cancel_on(&token)).run(&pool, drop).expect("an end");
+        assert_eq!(report.results, 100, "{way:?}");
+        token.cancel();
+        assert_works(&pool);
+        assert_cancelled(way.of(Pipeline::new(0..100).cancel_on(&token)).run(&pool, drop));
+    }
+}
+
+fn many_runs_on_one<S: Kind>() {
+    let pool = S::pool(2);
+    let token = CancelToken::new();
+    for way in ways().cycle().take(300) {
+        let mut sum = 0;
+        let pipeline = Pipeline::new(0..5).batch(2).cancel_on(&token);
+        way.of(pipeline).run(&pool, |n| sum += n).expect("an end");
+        assert_eq!(sum, 10);
+    }
+    // All those that are there at once hear of it.
+    thread::scope(|scope| {
+        let endless = |way: Way| {
+            let token = &token;
+            let pool = &pool;
+            scope.spawn(move || {
+                let pipeline = Pipeline::new(0_u64..).cancel_on(token);
+                assert_cancelled(way.of(pipeline).run(pool, |_| ()));
+            });
+        };
+        stealing_ways().for_each(endless);
+        let mut results = 0;
+        let last = Pipeline::new(0_u64..).cancel_on(&token).run(&pool, |_| {
+            results += 1;
+            if results == 1000 {
+                token.cancel();
+            }
+        });
+        assert_cancelled(last);
+    });
+    assert_works(&pool);
+}

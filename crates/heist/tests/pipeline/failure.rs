@@ -1,0 +1,400 @@
+//! The contract of failure: the first error or panic ends the run, and says where it was; in order,
+//! what came before it has been delivered; nothing is lost or dropped twice; and the pool lives on.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{io, thread};
+
+use heist::Pool;
+use heist::pipeline::{Pipeline, PipelineError, Report, Stage};
+
+use crate::common::pipeline::{
+    Door, Fault, How, Opens, Parcel, Traffic, Way, assert_works, ordered_ways, parcels, unpack,
+    ways,
+};
+use crate::common::{Kind, Tracked, WORKERS, eventually, for_every_strategy};
+
+for_every_strategy! {
+    everywhere,
+    at_the_first_and_the_last,
+    lowest_of_many,
+    lowest_though_later,
+    lowest_by_source_or_sink,
+    map_panics,
+    map_batch_panics,
+    weigh_panics,
+    reader_fails,
+    empty_batch_of_a_failed_source,
+    queued_is_dropped,
+    running_comes_to_an_end,
+    endless_source,
+    payloads,
+    again_and_again,
+}
+
+const ITEMS: usize = 60;
+const BATCH: usize = 5;
+
+const STAGES: [Stage; 4] = [Stage::Source, Stage::Map(1), Stage::Map(2), Stage::Sink];
+
+fn check(faults: &[Fault], stage: Stage, item: usize) -> Result<(), String> {
+    faults.iter().try_for_each(|fault| fault.check(stage, item))
+}
+
+/// Runs it with the faults. Returns what it said, and what it had delivered.
+fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError>, Vec<usize>) {
+    let (ledger, items) = parcels(ITEMS);
+    let tested = |parcel: Parcel, stage| check(faults, stage, parcel.0.number).map(|()| parcel);
+    let source = items.into_iter().map(|parcel| tested(parcel, Stage::Source));
+    let pipeline = Pipeline::try_new(source)
+        .batch(BATCH)
+        .try_map(|parcel| tested(parcel, Stage::Map(1)))
+        .try_map(|parcel| tested(parcel, Stage::Map(2)))
+        .map(unpack);
+    let mut delivered = Vec::new();
+    let sink = |result: Tracked| {
+        let n = result.number - ITEMS;
+        check(faults, Stage::Sink, n).map(|()| delivered.push(n))
+    };
+    let outcome = way.of(pipeline).try_run(pool, sink);
+    ledger.assert_each_once();
+    (outcome, delivered)
+}
+
+/// How many results are delivered in order before something goes wrong.
+fn before(fault: Fault) -> usize {
+    match fault.stage {
+        Stage::Map(_) => fault.item / BATCH * BATCH,
+        Stage::Source | Stage::Sink => fault.item,
+    }
+}
+
+/// Runs it with one fault.
+fn fail(way: Way, pool: &Pool, fault: Fault) {
+    let (outcome, delivered) = run(way, pool, &[fault]);
+    let error = outcome.expect_err("a fault");
+    fault.assert_told(&error, BATCH);
+    if way.ordered {
+        assert_eq!(delivered.len(), before(fault), "{way:?} {fault:?}");
+    }
+    assert!(!delivered.contains(&fault.item), "{way:?} {fault:?}");
+    way.assert_some(delivered, ITEMS);
+}
+
+fn everywhere<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for (way, stage) in ways().flat_map(|way| STAGES.map(|stage| (way, stage))) {
+            for how in [How::Error, How::Panic] {
+                fail(way, &pool, Fault { stage, how, item: 33 });
+            }
+            assert_works(&pool);
+        }
+    }
+}
+
+fn at_the_first_and_the_last<S: Kind>() {
+    let pool = S::pool(2);
+    for (way, stage) in ways().flat_map(|way| STAGES.map(|stage| (way, stage))) {
+        for item in [0, BATCH - 1, BATCH, ITEMS - 1] {
+            fail(way, &pool, Fault { stage, how: How::Error, item });
+        }
+    }
+}
+
+/// Whichever of them comes first, the one that is told is the first in order.
+fn lowest_of_many<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| way.ordered) {
+            for how in [How::Error, How::Panic] {
+                let at = |item, stage| Fault { stage, how, item };
+                let faults = [
+                    at(56, Stage::Map(1)),
+                    at(42, Stage::Map(2)),
+                    at(28, Stage::Map(2)),
+                    at(21, Stage::Map(1)),
+                    at(35, Stage::Map(1)),
+                ];
+                let (outcome, delivered) = run(way, &pool, &faults);
+                faults[3].assert_told(&outcome.expect_err("a fault"), BATCH);
+                assert_eq!(delivered.len(), 20, "{way:?}");
+                way.assert_some(delivered, ITEMS);
+            }
+        }
+    }
+}
+
+/// The second batch does not fail before the fourth has.
+fn lowest_though_later<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for way in ordered_ways() {
+            let failed = AtomicBool::new(false);
+            let mut delivered = Vec::new();
+            let pipeline = Pipeline::new(0..ITEMS).batch(BATCH).try_map(|n| match n / BATCH {
+                1 => {
+                    eventually("the fourth batch fails", || failed.load(Ordering::Acquire));
+                    // What has failed has been noted by then, as a rule.
+                    thread::yield_now();
+                    Err("planned: the second")
+                }
+                3 => {
+                    failed.store(true, Ordering::Release);
+                    Err("planned: the fourth")
+                }
+                _ => Ok(n),
+            });
+            let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a fault");
+            assert_eq!(error.to_string(), "map 1 failed in batch 1: planned: the second");
+            way.assert_all(delivered, &(0..BATCH).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Source, stages and sink have one order.
+fn lowest_by_source_or_sink<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| way.ordered) {
+            for (stages, told) in [
+                ([Stage::Source, Stage::Map(1), Stage::Sink], 2),
+                ([Stage::Map(2), Stage::Source, Stage::Map(1)], 2),
+                ([Stage::Sink, Stage::Map(1), Stage::Map(2)], 2),
+                ([Stage::Sink, Stage::Map(1), Stage::Source], 2),
+            ] {
+                let items = [48, 37, 22];
+                let how = How::Error;
+                let faults = [0, 1, 2].map(|n| Fault { stage: stages[n], how, item: items[n] });
+                let (outcome, delivered) = run(way, &pool, &faults);
+                let fault: Fault = faults[told];
+                fault.assert_told(&outcome.expect_err("a fault"), BATCH);
+                assert_eq!(delivered.len(), before(fault), "{way:?} {faults:?}");
+            }
+        }
+    }
+}
+
+fn map_panics<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (ledger, items) = parcels(ITEMS);
+        let mut delivered = Vec::new();
+        let pipeline = Pipeline::new(items).batch(BATCH).map(unpack).map(|result| {
+            assert!(result.number != ITEMS + 33, "planned");
+            result.number - ITEMS
+        });
+        let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a panic");
+        assert_eq!(error.to_string(), "map 2 panicked in batch 6: planned");
+        if way.ordered {
+            assert_eq!(delivered.len(), 30, "{way:?}");
+        }
+        way.assert_some(delivered, ITEMS);
+        ledger.assert_each_once();
+        assert_works(&pool);
+    }
+}
+
+fn map_batch_panics<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (ledger, items) = parcels(ITEMS);
+        let mut delivered = 0;
+        let pipeline = Pipeline::new(items).batch(BATCH).map_batch(|batch| {
+            // In the middle of taking the batch apart.
+            let first = batch.remove(0);
+            assert!(batch[0].0.number != 31, "planned");
+            batch.push(first);
+        });
+        let error = way.of(pipeline).run(&pool, |()| delivered += 1).expect_err("a panic");
+        assert_eq!(error.to_string(), "map 1 panicked in batch 6: planned");
+        assert!(delivered == 6 || !way.ordered, "{way:?}");
+        ledger.assert_each_once();
+        assert_works(&pool);
+    }
+}
+
+/// Weighing is the source's business: what was weighed before is delivered.
+fn weigh_panics<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (ledger, items) = parcels(ITEMS);
+        let mut delivered = Vec::new();
+        let weigh = |parcel: &Parcel| {
+            assert!(parcel.0.number != 33, "planned");
+            1
+        };
+        let pipeline = Pipeline::new(items).batch(BATCH).weigh(weigh, 1000).map(unpack);
+        let error = way
+            .of(pipeline)
+            .run(&pool, |result| delivered.push(result.number - ITEMS))
+            .expect_err("a panic");
+        assert_eq!(error.to_string(), "the source panicked in batch 6: planned");
+        if way.ordered {
+            assert_eq!(delivered.len(), 33, "{way:?}");
+        }
+        way.assert_some(delivered, ITEMS);
+        ledger.assert_each_once();
+        assert_works(&pool);
+    }
+}
+
+/// Some lines, and then no more.
+struct Torn<'t>(&'t [u8]);
+
+impl io::Read for Torn<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.0.read(buffer)? {
+            0 => Err(io::Error::new(io::ErrorKind::ConnectionReset, "planned")),
+            bytes => Ok(bytes),
+        }
+    }
+}
+
+fn reader_fails<S: Kind>() {
+    let text: String = (0..33).map(|n| format!("{n}\n")).collect();
+    let pool = S::pool(2);
+    for way in ways() {
+        let reader = io::BufReader::with_capacity(16, Torn(text.as_bytes()));
+        let mut delivered = Vec::new();
+        let pipeline = Pipeline::lines(reader).batch(BATCH).try_map(|line| line.parse());
+        let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("an error");
+        assert_eq!((error.stage(), error.batch()), (Some(Stage::Source), Some(6)), "{way:?}");
+        let source = error.source().expect("a cause").downcast_ref::<io::Error>();
+        let kind = source.map(io::Error::kind);
+        assert_eq!(kind, Some(io::ErrorKind::ConnectionReset), "{way:?}");
+        if way.ordered {
+            assert_eq!(delivered.len(), 33, "{way:?}");
+        }
+        way.assert_some(delivered, 33);
+    }
+}
+
+/// The batch of which the source had nothing counts, if it is to blame; and it is not delivered.
+fn empty_batch_of_a_failed_source<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let mut batches = 0;
+        let source = (0..30).map(Ok).chain([Err("planned")]);
+        let pipeline = Pipeline::try_new(source).batch(10).map_batch(|batch| batch.len());
+        let sink = |length| {
+            assert_eq!(length, 10);
+            batches += 1;
+        };
+        let error = way.of(pipeline).run(&pool, sink).expect_err("an error");
+        assert_eq!(error.to_string(), "the source failed in batch 3: planned");
+        assert!(batches == 3 || !way.ordered, "{way:?}");
+    }
+}
+
+/// What nobody has begun when something fails is not begun at all. With one worker, one can know.
+fn queued_is_dropped<S: Kind>() {
+    let pool = S::pool(1);
+    for way in ways().filter(|way| way.has_producer()) {
+        let (ledger, items) = parcels(ITEMS);
+        let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
+        let items = items.into_iter().inspect(|_| traffic.take(1));
+        let pipeline = Pipeline::new(items).batch(1).in_flight(20).try_map(|parcel: Parcel| {
+            begun.fetch_add(1, Ordering::Relaxed);
+            eventually("everything is full", || traffic.taken() == 20);
+            if parcel.0.number == 0 { Err("planned") } else { Ok(parcel) }
+        });
+        let error = way.of(pipeline).run(&pool, drop).expect_err("a fault");
+        assert_eq!(error.batch(), Some(0), "{way:?}");
+        assert_eq!((begun.into_inner(), traffic.taken()), (1, 20), "{way:?}");
+        ledger.assert_each_once();
+    }
+}
+
+/// What has begun when something fails is not cut off: the run waits for it.
+fn running_comes_to_an_end<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| way.steals) {
+            let (ledger, items) = parcels(ITEMS);
+            let (door, ended) = (Door::default(), AtomicBool::new(false));
+            let pipeline = Pipeline::new(items).batch(BATCH).try_map(|parcel: Parcel| {
+                match parcel.0.number {
+                    // Its batch has more items, and is still at them.
+                    1 => door.pass(),
+                    4 => ended.store(true, Ordering::Release),
+                    // The first batch is running: that, and no more, is known.
+                    5 => {
+                        door.wait_for(1);
+                        return Err("planned");
+                    }
+                    _ => {}
+                }
+                Ok(parcel)
+            });
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let _opens = Opens(&door);
+                    door.wait_for(1);
+                });
+                let error = way.of(pipeline).run(&pool, drop).expect_err("a fault");
+                assert_eq!(error.batch(), Some(1), "{way:?}");
+            });
+            assert!(ended.into_inner(), "{way:?}");
+            ledger.assert_each_once();
+        }
+    }
+}
+
+fn endless_source<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let pipeline = Pipeline::new(0_u64..).map(|n| {
+                assert!(n != 1000, "planned");
+                n
+            });
+            let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(15)), "{way:?}");
+            let pipeline = Pipeline::new(0_u64..).batch(10);
+            let error = way.of(pipeline).run(&pool, |_| panic!("planned")).expect_err("a panic");
+            assert_eq!(error.stage(), Some(Stage::Sink), "{way:?}");
+        }
+    }
+}
+
+/// A panic is handed over as it was.
+fn payloads<S: Kind>() {
+    let pool = S::pool(2);
+    for stage in STAGES {
+        let here = |now: Stage| {
+            if now == stage {
+                std::panic::panic_any(7_usize);
+            }
+        };
+        let source = (0..3).inspect(|_| here(Stage::Source));
+        let pipeline = Pipeline::new(source).map(|n| {
+            here(Stage::Map(1));
+            n
+        });
+        let pipeline = pipeline.map(|_| here(Stage::Map(2)));
+        match pipeline.run(&pool, |()| here(Stage::Sink)) {
+            Err(PipelineError::Panicked { stage: told, panic, .. }) => {
+                assert_eq!(told, stage);
+                assert_eq!(panic.into_payload().downcast_ref(), Some(&7_usize));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// No failure leaves anything behind that would show in a later run.
+fn again_and_again<S: Kind>() {
+    for workers in [1, 2, 8] {
+        let pool = S::pool(workers);
+        for (round, way) in ways().cycle().take(200).enumerate() {
+            let fault = Fault {
+                stage: STAGES[round % 4],
+                how: [How::Error, How::Panic][round / 4 % 2],
+                item: round * 7 % ITEMS,
+            };
+            fail(way, &pool, fault);
+        }
+        assert_works(&pool);
+    }
+}

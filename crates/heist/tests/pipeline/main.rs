@@ -1,0 +1,21 @@
+//! The contracts of pipelines. Their memory is measured in `pipeline_memory.rs`.
+
+#![cfg(not(any(loom, shuttle)))]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod run;
+mod results;
+mod feed;
+mod bounds;
+mod weight;
+mod prompt;
+mod report;
+mod cancel;
+mod failure;
+mod drop_panics;
+mod stop;
+mod idle;
+mod nested;
+mod random;

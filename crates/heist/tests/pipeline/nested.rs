@@ -1,0 +1,281 @@
+//! The contract of company: a pipeline runs inside of a task, inside of another pipeline and beside
+//! everything else that its pool has to do, and keeps nobody from their turn.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use heist::pipeline::{Pipeline, Stage};
+use heist::{CancelToken, JoinHandle, Pool};
+
+use crate::common::pipeline::{
+    Cancels, Fault, How, Way, assert_cancelled, assert_works, stealing_ways, ways,
+};
+use crate::common::{Kind, ThreadGroup, WORKERS, eventually, for_every_strategy};
+
+for_every_strategy! {
+    inside_a_task,
+    inside_many_tasks,
+    inside_a_join,
+    inside_a_scope,
+    on_another_pool,
+    in_a_stage,
+    in_a_stage_of_another_pool,
+    in_a_source,
+    in_a_sink,
+    failure_inside,
+    two_at_once,
+    beside_spawns,
+    spawns_from_everywhere,
+    joins_in_stages,
+    where_stages_run,
+}
+
+/// The sum of some squares, by a pipeline of its own.
+fn squares(pool: &Pool, way: Way, items: u64) -> u64 {
+    let mut sum = 0;
+    let pipeline = Pipeline::new(0..items).batch(3).in_flight(4).map(|n| n * n);
+    way.of(pipeline).run(pool, |n| sum += n).expect("an end");
+    sum
+}
+
+fn inside_a_task<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = Arc::new(S::pool(workers));
+        for way in ways() {
+            let inner = Arc::clone(&pool);
+            let task = pool.spawn(move || squares(&inner, way, 100));
+            assert_eq!(task.join().expect("a result"), 328_350, "{way:?}");
+            assert_eq!(pool.install(|| squares(&pool, way, 100)), 328_350, "{way:?}");
+        }
+    }
+}
+
+/// More of them than there are workers: each lends its worker to the others.
+fn inside_many_tasks<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = Arc::new(S::pool(workers));
+        let task = |way| {
+            let inner = Arc::clone(&pool);
+            pool.spawn(move || squares(&inner, way, 30))
+        };
+        let tasks: Vec<_> = ways().map(task).collect();
+        for result in tasks.into_iter().map(JoinHandle::join) {
+            assert_eq!(result.expect("a result"), 8555);
+        }
+    }
+}
+
+fn inside_a_join<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let both = || heist::join(|| squares(&pool, way, 100), || squares(&pool, way, 30));
+            assert_eq!(pool.install(both), (328_350, 8555), "{way:?}");
+        }
+    }
+}
+
+fn inside_a_scope<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in stealing_ways() {
+            let sum = AtomicUsize::new(0);
+            pool.install(|| {
+                heist::scope(|scope| {
+                    for _ in 0..5 {
+                        scope.spawn(|_| {
+                            let part = squares(&pool, way, 30) as usize;
+                            sum.fetch_add(part, Ordering::Relaxed);
+                        });
+                    }
+                });
+            });
+            assert_eq!(sum.into_inner(), 5 * 8555, "{way:?}");
+        }
+    }
+}
+
+fn on_another_pool<S: Kind>() {
+    let (pool, other) = (S::pool(1), S::pool(1));
+    for way in ways() {
+        assert_eq!(pool.install(|| squares(&other, way, 100)), 328_350, "{way:?}");
+        let there_and_back = || other.install(|| squares(&pool, way, 100));
+        assert_eq!(pool.install(there_and_back), 328_350, "{way:?}");
+    }
+}
+
+/// Each worker of the outer one waits for an inner one, on the same workers.
+fn in_a_stage<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let mut sum = 0;
+            let outer = Pipeline::new(0..8).batch(1).map(|_| squares(&pool, way, 30));
+            way.of(outer).run(&pool, |part| sum += part).expect("an end");
+            assert_eq!(sum, 8 * 8555, "{way:?}");
+        }
+    }
+}
+
+fn in_a_stage_of_another_pool<S: Kind>() {
+    let (pool, other) = (S::pool(2), S::pool(1));
+    for way in ways() {
+        let mut sum = 0;
+        let outer = Pipeline::new(0..8).batch(1).map(|_| squares(&other, way, 30));
+        way.of(outer).run(&pool, |part| sum += part).expect("an end");
+        assert_eq!(sum, 8 * 8555, "{way:?}");
+    }
+}
+
+/// The items of one are the results of another, on the same pool.
+fn in_a_source<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let first = way.of(Pipeline::new(0..50_u64).batch(3).in_flight(2).map(|n| n * n));
+            let first = first.results(&pool).expect("a start");
+            let mut sum = 0;
+            let second = Pipeline::try_new(first).batch(4).in_flight(2).map(|n| n + 1);
+            way.of(second).run(&pool, |n| sum += n).expect("an end");
+            assert_eq!(sum, 40_425 + 50, "{way:?}");
+        }
+    }
+}
+
+fn in_a_sink<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let mut sum = 0;
+            let outer = Pipeline::new(0..8).batch(1);
+            way.of(outer).run(&pool, |_| sum += squares(&pool, way, 30)).expect("an end");
+            assert_eq!(sum, 8 * 8555, "{way:?}");
+        }
+    }
+}
+
+/// The failure of an inner one is that of a stage of the outer one, if it is passed on.
+fn failure_inside<S: Kind>() {
+    for workers in [1, 2] {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| way.ordered) {
+            let fault = Fault { stage: Stage::Map(1), how: How::Error, item: 17 };
+            let outer = Pipeline::new(0..8).batch(1).try_map(|n| {
+                let inner = Pipeline::new(0..20)
+                    .batch(3)
+                    .try_map(|item| if n == 5 { fault.check(Stage::Map(1), item) } else { Ok(()) });
+                way.of(inner).run(&pool, |()| ())
+            });
+            let error = way.of(outer).run(&pool, drop).expect_err("a fault");
+            let text = "map 1 failed in batch 5: map 1 failed in batch 5: planned: 17";
+            assert_eq!(error.to_string(), text, "{way:?}");
+            assert_works(&pool);
+        }
+    }
+}
+
+/// Both from outside: neither waits for the other's end.
+fn two_at_once<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            thread::scope(|scope| {
+                let _cancels = Cancels(&token);
+                let endless = scope.spawn(|| {
+                    let pipeline = Pipeline::new(0_u64..).batch(3).in_flight(20).cancel_on(&token);
+                    way.of(pipeline.map(|n| n + 1)).run(&pool, |_| ())
+                });
+                assert_eq!(squares(&pool, way, 100), 328_350, "{way:?}");
+                token.cancel();
+                assert_cancelled(endless.join().expect("no panic"));
+            });
+        }
+    }
+}
+
+/// While a pipeline never runs out of work, tasks from outside get their turn.
+fn beside_spawns<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let token = CancelToken::new();
+            let mut tasks: Option<Vec<JoinHandle<usize>>> = None;
+            let sink = |n: usize| {
+                if n == 200 {
+                    tasks = Some((0..10).map(|n| pool.spawn(move || n)).collect());
+                }
+                if tasks.iter().flatten().any(|task| !task.is_finished()) {
+                    return;
+                }
+                if tasks.is_some() {
+                    token.cancel();
+                }
+            };
+            let pipeline = Pipeline::new(0..).batch(2).in_flight(50).cancel_on(&token).map(|n| n);
+            assert_cancelled(way.of(pipeline).run(&pool, sink));
+            for (n, task) in tasks.expect("tasks").into_iter().enumerate() {
+                assert_eq!(task.join().expect("a result"), n, "{way:?}");
+            }
+        }
+    }
+}
+
+/// A source, a stage and a sink may give the pool more to do, and wait for it.
+fn spawns_from_everywhere<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let one_more = |n: usize| pool.spawn(move || n + 1).join().expect("a result");
+            let mut results = Vec::new();
+            let pipeline = Pipeline::new((0..40).map(one_more)).batch(3).map(one_more);
+            way.of(pipeline).run(&pool, |n| results.push(one_more(n))).expect("an end");
+            way.assert_all(results, &(3..43).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Forks in a stage are the pool's own.
+fn joins_in_stages<S: Kind>() {
+    fn sum(numbers: &[usize]) -> usize {
+        match numbers {
+            [] => 0,
+            [one] => *one,
+            _ => {
+                let (left, right) = numbers.split_at(numbers.len() / 2);
+                let (a, b) = heist::join(|| sum(left), || sum(right));
+                a + b
+            }
+        }
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let mut results = Vec::new();
+            let pipeline = Pipeline::new(0..960).batch(32).map_batch(|batch| sum(batch));
+            way.of(pipeline).run(&pool, |n| results.push(n)).expect("an end");
+            way.assert_all(results, &(0..30).map(|n| 1024 * n + 496).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Stages run on the pool, whoever asks; and no thread is left.
+fn where_stages_run<S: Kind>() {
+    for way in ways() {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, 2).build().expect("a pool");
+        let caller = thread::current().id();
+        let mut here = 0;
+        let pipeline = Pipeline::new(0..50).batch(3).map(|_| group.has_current());
+        let sink = |on_the_pool: bool| {
+            assert!(on_the_pool, "{way:?}");
+            here += usize::from(thread::current().id() == caller);
+        };
+        way.of(pipeline).run(&pool, sink).expect("an end");
+        assert_eq!(here, 50, "{way:?}");
+        eventually("nobody is there but the workers", || group.count() <= 2);
+        drop(pool);
+        group.assert_gone();
+    }
+}

@@ -1,0 +1,98 @@
+//! The contract of promptness: what is done is delivered, and what has been taken is done, whatever
+//! takes its time elsewhere.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use heist::pipeline::Pipeline;
+
+use crate::common::pipeline::{Door, Way, stealing_ways, ways};
+use crate::common::{Kind, WORKERS, eventually, for_every_strategy};
+
+for_every_strategy! {
+    done_is_delivered,
+    taken_is_done,
+    taken_is_done_though_nobody_steals,
+    queued_is_done,
+}
+
+/// A batch that takes its time keeps the results of those before it from nobody.
+fn done_is_delivered<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| !way.ordered) {
+            let (done, delivered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let pipeline = Pipeline::new(0..300).batch(1).map(|n| {
+                if n % 100 == 99 {
+                    let done = done.load(Ordering::Acquire);
+                    let all = || delivered.load(Ordering::Acquire) >= done;
+                    eventually("all that is done is delivered", all);
+                } else {
+                    // Those that are being processed elsewhere are not counted: they are not done.
+                    done.fetch_add(usize::from(workers == 1), Ordering::Release);
+                }
+            });
+            let sink = |()| _ = delivered.fetch_add(1, Ordering::Release);
+            way.of(pipeline).run(&pool, sink).expect("an end");
+        }
+    }
+}
+
+/// Sends something now and then, and waits for all of it.
+fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
+    let pool = S::pool(workers);
+    for way in ways {
+        let (send, source) = mpsc::channel();
+        let (deliver, delivered) = mpsc::channel();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                for burst in (0..20).cycle().take(40) {
+                    (0..burst).for_each(|n| send.send(n).expect("a source"));
+                    let come = |_| delivered.recv_timeout(Duration::from_secs(15)).is_ok();
+                    assert!((0..burst).all(come), "what was taken is not done: {way:?}");
+                }
+            });
+            let sink = |n: usize| _ = deliver.send(n);
+            way.of(Pipeline::new(source).batch(1)).run(&pool, sink).expect("an end");
+        });
+    }
+}
+
+/// A source that blocks keeps nothing up that it has given.
+fn taken_is_done<S: Kind>() {
+    WORKERS.into_iter().for_each(|workers| now_and_then::<S>(workers, stealing_ways()));
+}
+
+fn taken_is_done_though_nobody_steals<S: Kind>() {
+    for workers in WORKERS {
+        now_and_then::<S>(workers, ways().filter(|way| !way.steals));
+    }
+}
+
+/// A batch that takes its time keeps nothing up that others could do.
+fn queued_is_done<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for (way, slow) in stealing_ways()
+            .filter(|way| !way.ordered)
+            .flat_map(|way| [0, 50, 150].map(|slow| (way, slow)))
+        {
+            let (door, mut results) = (Door::default(), 0);
+            let pipeline = Pipeline::new(0..200).batch(1).map(|n| {
+                if n == slow {
+                    door.pass();
+                }
+            });
+            let sink = |()| {
+                results += 1;
+                if results == 199 {
+                    door.open();
+                }
+            };
+            way.of(pipeline).run(&pool, sink).expect("an end");
+            assert_eq!(results, 200, "{way:?}");
+        }
+    }
+}

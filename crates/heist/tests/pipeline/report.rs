@@ -1,0 +1,208 @@
+//! The contract of reports and of errors: the counts are exact, the texts say what to do, and what is
+//! not well built does not start.
+
+use std::error::Error;
+use std::fmt::{Debug, Display};
+
+use heist::CancelToken;
+use heist::pipeline::{
+    Distribution, Pipeline, PipelineError, Report, Results, SendError, Sender, Stage,
+};
+use heist_testkit::test_path;
+
+use crate::common::pipeline::{Door, assert_works, stealing_ways, ways};
+use crate::common::{Kind, WORKERS, WorkStealing, for_every_strategy, watched};
+
+for_every_strategy! {
+    counts,
+    counts_of_nothing,
+    each_in_its_turn,
+    steals_what_is_held_up,
+    no_steals,
+    balance,
+    shown,
+    misuse,
+}
+
+/// Panics unless what the workers have done is what was done in all.
+fn assert_sums(report: &Report, workers: usize) {
+    assert_eq!(report.per_worker.len(), workers, "{report}");
+    let sum = |count: fn(&heist::pipeline::WorkerReport) -> u64| {
+        report.per_worker.iter().map(count).sum::<u64>()
+    };
+    assert_eq!(sum(|worker| worker.batches), report.batches, "{report}");
+    assert_eq!(sum(|worker| worker.steals), report.steals, "{report}");
+    assert!((0.0..=1.0).contains(&report.balance()), "{report}");
+}
+
+fn counts<S: Kind>() {
+    for workers in [1, 2, 4, 24] {
+        let pool = S::pool(workers);
+        for way in ways() {
+            let pipeline = Pipeline::new(0..205).batch(10).in_flight(5).map(|n| n);
+            let report = way.of(pipeline).run(&pool, drop).expect("an end");
+            let counted = (report.items, report.batches, report.results);
+            assert_eq!(counted, (205, 21, 205), "{way:?}");
+            assert!((1..=5).contains(&report.largest_in_flight), "{way:?}");
+            assert_eq!(report.largest_weight, 0, "{way:?}");
+            assert!(report.steals == 0 || way.steals, "{way:?}");
+            assert_sums(&report, workers);
+            let sums = Pipeline::new(0..205).batch(10).map_batch(|batch| batch.iter().sum::<u64>());
+            let report = way.of(sums).run(&pool, drop).expect("an end");
+            assert_eq!((report.items, report.batches, report.results), (205, 21, 21), "{way:?}");
+        }
+    }
+}
+
+fn counts_of_nothing<S: Kind>() {
+    let pool = S::pool(3);
+    for way in ways() {
+        let report = way.of(Pipeline::new(0..0)).run(&pool, drop).expect("an end");
+        let counted = (report.items, report.batches, report.results, report.largest_in_flight);
+        assert_eq!(counted, (0, 0, 0, 0), "{way:?}");
+        assert_sums(&report, 3);
+    }
+}
+
+/// Where nobody steals, each has what was given to it.
+fn each_in_its_turn<S: Kind>() {
+    for workers in [1, 2, 4, 8] {
+        let pool = S::pool(workers);
+        for batches in [0, 1, 5, 8, 100] {
+            let pipeline = Pipeline::new(0..batches).batch(1).distribute(Distribution::RoundRobin);
+            let report = pipeline.steal(false).run(&pool, drop).expect("an end");
+            for (number, worker) in report.per_worker.iter().enumerate() {
+                let share = (number..batches).step_by(workers).count() as u64;
+                assert_eq!((worker.batches, worker.steals), (share, 0), "{report}");
+            }
+        }
+    }
+}
+
+/// What was given to a worker that is held up is done by the others.
+fn steals_what_is_held_up<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        for way in stealing_ways().filter(|way| !way.ordered) {
+            let (door, mut results) = (Door::default(), 0);
+            let pipeline = Pipeline::new(0..100).batch(1).map(|n| {
+                if n == 0 {
+                    door.pass();
+                }
+            });
+            let sink = |()| {
+                results += 1;
+                if results == 99 {
+                    door.open();
+                }
+            };
+            let report = way.of(pipeline).run(&pool, sink).expect("an end");
+            if way.distribution == Distribution::RoundRobin {
+                assert!(report.steals > 0, "{report}");
+            }
+            assert_sums(&report, workers);
+        }
+    }
+}
+
+fn no_steals<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| !way.steals || workers == 1) {
+            let report = way.of(Pipeline::new(0..200).batch(1)).run(&pool, drop).expect("an end");
+            assert_eq!(report.steals, 0, "{way:?}");
+        }
+    }
+}
+
+/// One worker alone is even; one that does everything is not.
+fn balance<S: Kind>() {
+    let report = Pipeline::new(0..100).run(&S::pool(1), drop).expect("an end");
+    assert_eq!(report.balance(), 1.0);
+    assert_eq!(Report::default().balance(), 1.0);
+    let pipeline = Pipeline::new(0..1).distribute(Distribution::RoundRobin).steal(false);
+    let report = pipeline.map(|n| (0..n + 1000).sum::<u64>()).run(&S::pool(4), drop);
+    assert!(report.expect("an end").balance() <= 0.25);
+}
+
+fn shown<S: Kind>() {
+    let report = Pipeline::new(0..205).batch(10).run(&S::pool(2), drop).expect("an end");
+    let text = report.to_string();
+    assert!(text.starts_with("205 items in 21 batches, "), "{text}");
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(format!("{report:?}").contains("largest_in_flight"));
+}
+
+/// What is not well built says what to do, whichever way it is run; and it costs nothing.
+fn misuse<S: Kind>() {
+    let pool = S::pool(1);
+    for way in ways() {
+        let new = || way.of(Pipeline::new(0..9).map(|n| n + 1));
+        let outcomes = [
+            new().batch(0).run(&pool, drop).map(drop),
+            new().batch(0).results(&pool).map(drop),
+            new().in_flight(0).run(&pool, drop).map(drop),
+            new().in_flight(0).results(&pool).map(drop),
+            new().weigh(|_| 1, 0).run(&pool, drop).map(drop),
+            new().weigh(|_| 1, 0).results(&pool).map(drop),
+        ];
+        let errors = outcomes.map(|outcome| outcome.expect_err("no such pipeline"));
+        assert!(matches!(errors[0], PipelineError::ZeroBatch) && errors[0].stage().is_none());
+        assert!(matches!(errors[1], PipelineError::ZeroBatch) && errors[1].batch().is_none());
+        assert!(matches!(errors[2..4], [PipelineError::ZeroInFlight, PipelineError::ZeroInFlight]));
+        assert!(matches!(errors[4..], [PipelineError::ZeroWeight, PipelineError::ZeroWeight]));
+        for (error, setting) in errors
+            .iter()
+            .zip(["`batch`", "`in_flight`", "`weigh`"].iter().flat_map(|name| [name, name]))
+        {
+            assert!(error.to_string().contains(setting), "{error}");
+        }
+        assert_eq!(new().run(&pool, drop).expect("an end").results, 9);
+    }
+    assert_works(&pool);
+}
+
+#[test]
+fn texts() {
+    watched(test_path!("texts"), || {
+        let pool = WorkStealing::pool(1);
+        let failed = |fails: &str| {
+            let source =
+                (0..3).map(|n| if n == 2 && fails == "source" { Err("planned") } else { Ok(n) });
+            let pipeline = Pipeline::try_new(source).batch(1).ordered();
+            let check = |now: &str| if now == fails { Err("planned") } else { Ok(()) };
+            let pipeline =
+                pipeline.try_map(|n| check("first").map(|()| n)).try_map(|_| check("second"));
+            pipeline.try_run(&pool, |()| check("sink")).expect_err("a fault")
+        };
+        assert_eq!(failed("source").to_string(), "the source failed in batch 2: planned");
+        assert_eq!(failed("first").to_string(), "map 1 failed in batch 0: planned");
+        assert_eq!(failed("second").to_string(), "map 2 failed in batch 0: planned");
+        let error = failed("sink");
+        assert_eq!(error.to_string(), "the sink failed in batch 0: planned");
+        assert_eq!((error.stage(), error.batch()), (Some(Stage::Sink), Some(0)));
+        assert_eq!(error.source().expect("a cause").to_string(), "planned");
+        let stages = [Stage::Source, Stage::Map(3), Stage::Sink].map(|stage| stage.to_string());
+        assert_eq!(stages, ["the source", "map 3", "the sink"]);
+        pool.stop();
+        let error = Pipeline::new(0..3).run(&pool, drop).expect_err("a stop");
+        assert!(error.to_string().contains("run it on another"), "{error}");
+        assert!(error.stage().is_none() && error.source().is_none());
+    });
+}
+
+/// What may go to another thread, and what may be shared.
+#[test]
+fn types() {
+    /// May be sent, but not shared.
+    type Sendable = std::cell::Cell<u8>;
+    fn is_send<T: Send>() {}
+    fn is_send_and_sync<T: Send + Sync>() {}
+    fn is_error<T: Error + Debug + Display + Send + Sync + 'static>() {}
+    is_send_and_sync::<Sender<Sendable>>();
+    is_send::<Results<Sendable>>();
+    is_send_and_sync::<CancelToken>();
+    is_send_and_sync::<Report>();
+    is_error::<PipelineError>();
+    is_error::<SendError<String>>();
+}

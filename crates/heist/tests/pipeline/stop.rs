@@ -1,0 +1,211 @@
+//! The contract of a pool that stops under a pipeline: the run ends, with its result or because of the
+//! stop, and so does the pool.
+
+use std::fmt::Debug;
+use std::num::NonZero;
+use std::thread;
+
+use heist::Pool;
+use heist::pipeline::{Pipeline, PipelineError, Report};
+
+use crate::common::pipeline::{Traffic, Way, parcels, stealing_ways, unpack, ways};
+use crate::common::{
+    Gate, Kind, Rng, ThreadGroup, Tracked, WORKERS, eventually, for_every_strategy,
+};
+
+for_every_strategy! {
+    before_the_run,
+    endless,
+    idle_feed,
+    any_time,
+    by_the_sink,
+    results_of_a_stopped_pool,
+    results_outlive_the_pool,
+    before_any_worker_came,
+}
+
+fn assert_stopped<T: Debug>(outcome: Result<T, PipelineError>) {
+    assert!(matches!(outcome, Err(PipelineError::Stopped)), "{outcome:?}");
+}
+
+fn before_the_run<S: Kind>() {
+    for (workers, stop) in [(1, Pool::stop as fn(&Pool)), (2, Pool::stop_now)] {
+        let pool = S::pool(workers);
+        stop(&pool);
+        for way in ways() {
+            let (ledger, items) = parcels(50);
+            let pipeline = Pipeline::new(items).batch(3).map(unpack);
+            assert_stopped(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
+            ledger.assert_each_once();
+        }
+    }
+}
+
+/// Stops the pool from another thread once something is so.
+fn stopped_by_another(
+    pool: &Pool,
+    stop: fn(&Pool),
+    is_so: impl Fn() -> bool + Send,
+    run: impl FnOnce() -> Result<Report, PipelineError>,
+) -> Result<Report, PipelineError> {
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            eventually("it is time to stop", is_so);
+            stop(pool);
+        });
+        run()
+    })
+}
+
+fn endless<S: Kind>() {
+    for workers in WORKERS {
+        for way in ways() {
+            let group = ThreadGroup::new();
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let traffic = Traffic::default();
+            let mut results = Vec::new();
+            let some = || traffic.delivered() > 200;
+            let outcome = stopped_by_another(&pool, Pool::stop_now, some, || {
+                let sink = |n| {
+                    traffic.deliver(1);
+                    results.push(n);
+                };
+                let pipeline = Pipeline::new(0..).batch(3).in_flight(20).map(|n: usize| n);
+                way.of(pipeline).run(&pool, sink)
+            });
+            assert_stopped(outcome);
+            way.assert_some(results, usize::MAX);
+            group.assert_gone();
+        }
+    }
+}
+
+/// Nobody is at work, and nobody could come.
+fn idle_feed<S: Kind>() {
+    for workers in WORKERS {
+        for way in ways() {
+            let pool = S::pool(workers);
+            let traffic = Traffic::default();
+            let (sender, pipeline) = Pipeline::fed(NonZero::new(3).expect("a number"));
+            sender.send(0).expect("room");
+            let idle = || traffic.delivered() == 1;
+            let outcome = stopped_by_another(&pool, Pool::stop_now, idle, || {
+                way.of(pipeline.map(|n: usize| n)).run(&pool, |_| traffic.deliver(1))
+            });
+            assert_stopped(outcome);
+            assert!(sender.send(1).is_err(), "{way:?}");
+        }
+    }
+}
+
+/// In the midst of it all.
+fn any_time<S: Kind>() {
+    for (seed, way) in ways().cycle().take(120).enumerate() {
+        let mut rng = Rng::new(seed as u64);
+        let pool = S::pool(WORKERS[rng.below(3)]);
+        let stop = [Pool::stop as fn(&Pool), Pool::stop_now][rng.below(2)];
+        let (ledger, items) = parcels(300);
+        let mut results = Vec::new();
+        let patience = rng.below(20_000);
+        let outcome = thread::scope(|scope| {
+            scope.spawn(|| {
+                (0..patience).for_each(|_| std::hint::spin_loop());
+                stop(&pool);
+            });
+            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(unpack);
+            way.of(pipeline).run(&pool, |result| results.push(result.number - 300))
+        });
+        match outcome {
+            Ok(report) => assert_eq!((report.results, results.len()), (300, 300), "{way:?}"),
+            Err(PipelineError::Stopped) => {}
+            Err(other) => panic!("{way:?}: {other}"),
+        }
+        way.assert_some(results, 300);
+        ledger.assert_each_once();
+    }
+}
+
+/// A sink is nobody of the pool's: it may stop it, and wait for that.
+fn by_the_sink<S: Kind>() {
+    for workers in WORKERS {
+        for (way, stop) in
+            stealing_ways().flat_map(|way| [(way, Pool::stop as fn(&Pool)), (way, Pool::stop_now)])
+        {
+            let pool = S::pool(workers);
+            let (ledger, items) = parcels(300);
+            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(unpack);
+            let mut results = Vec::new();
+            let sink = |result: Tracked| {
+                results.push(result.number - 300);
+                if results.len() == 50 {
+                    stop(&pool);
+                }
+            };
+            assert_stopped(way.of(pipeline).run(&pool, sink));
+            way.assert_some(results, 300);
+            ledger.assert_each_once();
+        }
+    }
+}
+
+/// The last word of results is the reason, and it comes once.
+fn last_word(way: Way, results: impl Iterator<Item = Result<usize, PipelineError>>) -> Vec<usize> {
+    let (mut delivered, mut errors) = (Vec::new(), Vec::new());
+    for result in results {
+        assert!(errors.is_empty(), "{way:?}: something after the error");
+        result.map_or_else(|error| errors.push(error), |n| delivered.push(n));
+    }
+    assert_stopped(errors.pop().map_or(Ok(()), Err));
+    delivered
+}
+
+fn results_of_a_stopped_pool<S: Kind>() {
+    let pool = S::pool(2);
+    pool.stop();
+    for way in ways() {
+        let (ledger, items) = parcels(50);
+        let pipeline = Pipeline::new(items).batch(3).map(|parcel| unpack(parcel).number);
+        let results = way.of(pipeline).results(&pool).expect("a start");
+        assert_eq!(last_word(way, results), [0; 0], "{way:?}");
+        eventually("everything is gone", || ledger.dropped() == 100);
+        ledger.assert_each_once();
+    }
+}
+
+/// A pool that is dropped does not wait for whoever does not pull.
+fn results_outlive_the_pool<S: Kind>() {
+    for workers in WORKERS {
+        for way in ways() {
+            let group = ThreadGroup::new();
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let (ledger, items) = parcels(300);
+            let pipeline = Pipeline::new(items).batch(2).in_flight(9);
+            let pipeline = pipeline.map(|parcel| unpack(parcel).number - 300);
+            let mut results = way.of(pipeline).results(&pool).expect("a start");
+            let mut delivered: Vec<_> = results.by_ref().take(50).map(Result::unwrap).collect();
+            drop(pool);
+            group.assert_gone();
+            delivered.extend(last_word(way, results));
+            // What was in flight, and no more.
+            assert!(delivered.len() <= 50 + 18, "{way:?}");
+            way.assert_some(delivered, 300);
+            eventually("everything is gone", || ledger.dropped() == 600);
+            ledger.assert_each_once();
+        }
+    }
+}
+
+/// The pool takes the tasks of the pipeline in, and does not come to run them.
+fn before_any_worker_came<S: Kind>() {
+    for way in ways() {
+        let pool = S::pool(2);
+        let (ledger, items) = parcels(50);
+        let gate = Gate::close(&pool);
+        let pipeline = Pipeline::new(items).batch(3).map(|parcel| unpack(parcel).number);
+        let results = way.of(pipeline).results(&pool).expect("a start");
+        gate.stop_now(&pool);
+        assert_eq!(last_word(way, results), [0; 0], "{way:?}");
+        eventually("everything is gone", || ledger.dropped() == 100);
+        ledger.assert_each_once();
+    }
+}

@@ -1,0 +1,379 @@
+//! The contract of a batch: every closure is a task like any other, and the results come back in
+//! the order of the closures, or the first failure does.
+
+use std::iter;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+
+use heist::{JoinError, Pool};
+
+use crate::common::{
+    Gate, Kind, Ledger, WORKERS, assert_balanced, assert_counts, block_on, eventually,
+    for_every_strategy, in_child, panic_message, stop_now_before,
+};
+
+for_every_strategy! {
+    smoke,
+    order,
+    empty,
+    one,
+    many,
+    large,
+    from_inside,
+    within_batches,
+    deep_within_batches,
+    future,
+    detached,
+    is_finished,
+    panics,
+    detached_panics,
+    cancelled,
+    partly_cancelled,
+    stopped,
+    results_whose_drop_panics,
+    sloppy_iterators,
+    iterator_that_panics,
+    iterator_that_spawns,
+}
+
+type Job = Box<dyn FnOnce() -> usize + Send>;
+
+fn smoke<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let batch = pool.spawn_batch((0..10).map(|n| move || n * n));
+        assert_eq!(batch.join().expect("results"), [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
+        let jobs: [Job; 2] = [Box::new(|| 1), Box::new(|| 2)];
+        assert_eq!(pool.spawn_batch(jobs).join().expect("results"), [1, 2]);
+        assert_counts(&pool, 12, 0, 0);
+    }
+}
+
+/// The first closure is the last to end.
+fn order<S: Kind>() {
+    for workers in [2, 4] {
+        let pool = S::pool(workers);
+        let ended = Arc::new(AtomicUsize::new(0));
+        let batch = pool.spawn_batch((0..100_usize).map(|n| {
+            let ended = Arc::clone(&ended);
+            move || {
+                while n == 0 && ended.load(Ordering::Acquire) < 99 {
+                    std::thread::yield_now();
+                }
+                ended.fetch_add(1, Ordering::Release);
+                n
+            }
+        }));
+        assert!(batch.join().expect("results").into_iter().eq(0..100));
+    }
+}
+
+fn empty<S: Kind>() {
+    let pool = S::pool(1);
+    let gate = Gate::close(&pool);
+    // There is nothing to wait for.
+    let batch = pool.spawn_batch(iter::empty::<fn() -> String>());
+    assert!(batch.is_finished());
+    assert_eq!(batch.join().expect("results"), Vec::<String>::new());
+    assert_eq!(block_on(pool.spawn_batch([(); 0].map(|()| || 1))).expect("results"), [0; 0]);
+    drop(pool.spawn_batch(iter::empty::<fn()>()));
+    gate.open();
+    assert_counts(&pool, 1, 0, 0);
+}
+
+fn one<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(pool.spawn_batch(iter::once(|| "one")).join().expect("results"), ["one"]);
+        assert_eq!(pool.spawn_batch(Some(|| ())).join().expect("results"), [()]);
+        assert_counts(&pool, 2, 0, 0);
+    }
+}
+
+fn many<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let batches = [(); 3].map(|()| pool.spawn_batch((0..10_000_u64).map(|n| move || n)));
+        for batch in batches {
+            assert!(batch.join().expect("results").into_iter().eq(0..10_000));
+        }
+        assert_counts(&pool, 30_000, 0, 0);
+    }
+}
+
+/// Closures and results that do not fit where small ones do.
+fn large<S: Kind>() {
+    let pool = S::pool(2);
+    let batch = pool.spawn_batch((0..200).map(|n| {
+        let ballast = [n; 200];
+        move || ballast.map(|n| n + 1)
+    }));
+    let results = batch.join().expect("results");
+    assert!(results.into_iter().eq((1..201).map(|n| [n; 200])));
+    // None at all.
+    assert_eq!(pool.spawn_batch([|| (); 100]).join().expect("results"), [(); 100]);
+}
+
+fn from_inside<S: Kind>() {
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        let inner = Arc::clone(&pool);
+        let sum = pool.spawn(move || {
+            let batch = inner.spawn_batch((0..5000_u64).map(|n| move || n));
+            batch.join().expect("results").into_iter().sum::<u64>()
+        });
+        assert_eq!(sum.join().expect("a result"), 4999 * 5000 / 2);
+    }
+}
+
+fn within_batches<S: Kind>() {
+    fn grow(pool: &Arc<Pool>, depth: u32) -> u64 {
+        if depth == 0 {
+            return 1;
+        }
+        let batch = pool.spawn_batch((0..4).map(|_| {
+            let pool = Arc::clone(pool);
+            move || grow(&pool, depth - 1)
+        }));
+        batch.join().expect("results").into_iter().sum()
+    }
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        assert_eq!(grow(&pool, 5), 1024);
+    }
+}
+
+/// Each level waits inside a task of the level above.
+fn deep_within_batches<S: Kind>() {
+    fn descend(pool: &Arc<Pool>, depth: usize) -> usize {
+        if depth == 0 {
+            return 0;
+        }
+        let batch = pool.spawn_batch([true, false].map(|deeper| {
+            let pool = Arc::clone(pool);
+            move || if deeper { descend(&pool, depth - 1) } else { 1 }
+        }));
+        batch.join().expect("results").into_iter().sum()
+    }
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        let inner = Arc::clone(&pool);
+        assert_eq!(pool.spawn(move || descend(&inner, 400)).join().expect("a result"), 400);
+        assert_counts(&pool, 801, 0, 0);
+    }
+}
+
+fn future<S: Kind>() {
+    let pool = S::pool(2);
+    for size in [1, 2, 50] {
+        let batch = pool.spawn_batch((0..size).map(|n| move || n));
+        assert!(block_on(batch).expect("results").into_iter().eq(0..size));
+    }
+}
+
+fn detached<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let ledger = Arc::new(Ledger::new(200));
+        let runs = Arc::new(AtomicUsize::new(0));
+        drop(pool.spawn_batch((0..100).map(|n| {
+            let (captured, ledger, runs) = (ledger.item(n), Arc::clone(&ledger), Arc::clone(&runs));
+            move || {
+                runs.fetch_add(1, Ordering::Relaxed);
+                drop(captured);
+                ledger.item(100 + n)
+            }
+        })));
+        assert_counts(&pool, 100, 0, 0);
+        assert_eq!(runs.load(Ordering::Relaxed), 100);
+        ledger.assert_each_once();
+    }
+}
+
+/// Only when the last of them has ended.
+fn is_finished<S: Kind>() {
+    let pool = S::pool(1);
+    let gate = Gate::close(&pool);
+    let batch = pool.spawn_batch([|| 1, || 2, || 3]);
+    assert!(!batch.is_finished());
+    gate.open();
+    eventually("the batch is finished", || batch.is_finished());
+    assert_eq!(batch.join().expect("results"), [1, 2, 3]);
+}
+
+/// The first by index, not by time; and every other closure has run.
+fn panics<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let ledger = Arc::new(Ledger::new(100));
+        let batch = pool.spawn_batch((0..100).map(|n| {
+            let ledger = Arc::clone(&ledger);
+            move || {
+                let value = ledger.item(n);
+                assert!(n != 7 && n != 3 && n != 99, "planned: {n}");
+                value
+            }
+        }));
+        match batch.join() {
+            Err(JoinError::Panicked(panic)) => assert_eq!(panic.message(), "planned: 3"),
+            other => panic!("{other:?}"),
+        }
+        assert_counts(&pool, 97, 3, 0);
+        ledger.assert_each_once();
+    }
+}
+
+/// Nobody is left to tell, except the hook.
+fn detached_panics<S: Kind>() {
+    let (tell, told) = mpsc::channel();
+    let builder = S::builder(2).on_panic(move |panic| {
+        tell.send(panic.message().to_owned()).expect("a test that listens");
+    });
+    let pool = builder.build().expect("a pool");
+    let gate = Gate::close(&pool);
+    drop(pool.spawn_batch((0..10).map(|n| move || assert!(n != 4, "planned: {n}"))));
+    gate.open();
+    assert_counts(&pool, 2 + 9, 1, 0);
+    drop(pool);
+    assert_eq!(told.iter().collect::<Vec<_>>(), ["planned: 4"]);
+}
+
+fn cancelled<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let gate = Gate::close(&pool);
+        let ledger = Ledger::new(100);
+        let batch = pool.spawn_batch((0..100).map(|n| {
+            let captured = ledger.item(n);
+            move || captured
+        }));
+        let completed = gate.tasks();
+        let probes = gate.stop_now(&pool);
+        assert!(matches!(batch.join(), Err(JoinError::Cancelled)));
+        assert_counts(&pool, completed, 0, 100 + probes);
+        ledger.assert_each_once();
+    }
+}
+
+/// Results that are there already are dropped, once.
+fn partly_cancelled<S: Kind>() {
+    let pool = S::pool(1);
+    let ledger = Ledger::new(100);
+    let runs = Arc::new(AtomicUsize::new(0));
+    let (open, opened) = mpsc::channel::<()>();
+    let opened = Arc::new(Mutex::new(opened));
+    let batch = pool.spawn_batch((0..100).map(|n| {
+        let (captured, runs, opened) = (ledger.item(n), Arc::clone(&runs), Arc::clone(&opened));
+        move || {
+            // The tenth to run holds the worker up.
+            if runs.fetch_add(1, Ordering::Relaxed) == 9 {
+                let _ = opened.lock().expect("no panic").recv();
+            }
+            captured
+        }
+    }));
+    eventually("ten have started", || runs.load(Ordering::Relaxed) == 10);
+    let probes = stop_now_before(&pool, || drop(open));
+    assert!(matches!(batch.join(), Err(JoinError::Cancelled)));
+    assert_counts(&pool, 10, 0, 90 + probes);
+    ledger.assert_each_once();
+}
+
+fn stopped<S: Kind>() {
+    let pool = S::pool(2);
+    pool.stop();
+    let ledger = Ledger::new(10);
+    let batch = pool.spawn_batch((0..10).map(|n| {
+        let captured = ledger.item(n);
+        move || captured
+    }));
+    assert!(matches!(batch.join(), Err(JoinError::Stopped)));
+    ledger.assert_each_once();
+    assert_counts(&pool, 0, 0, 0);
+}
+
+/// Several of them, with nobody to take them: a failure makes them useless, or the handle is gone.
+/// In a process of its own, for it might not survive.
+fn results_whose_drop_panics<S: Kind>() {
+    in_child("drop", &[], || {
+        for workers in WORKERS {
+            let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+            let ledger = Arc::new(Ledger::new(20));
+            let batch = |first: usize, fails: bool| {
+                pool.spawn_batch((first..first + 10).map(|n| {
+                    let ledger = Arc::clone(&ledger);
+                    move || {
+                        let result = ledger.bomb(n);
+                        if fails && n % 10 == 5 {
+                            drop(result.defuse());
+                            panic!("planned: {n}");
+                        }
+                        result
+                    }
+                }))
+            };
+            assert!(matches!(batch(0, true).join(), Err(JoinError::Panicked(_))));
+            let gate = Gate::close(&pool);
+            drop(batch(10, false));
+            gate.open();
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            assert_counts(&pool, 9 + 10 + 1 + workers as u64, 1, 0);
+            ledger.assert_each_once();
+        }
+    });
+}
+
+/// The number of items is what comes, not what was announced.
+fn sloppy_iterators<S: Kind>() {
+    struct Sloppy(u32, (usize, Option<usize>));
+    impl Iterator for Sloppy {
+        type Item = Box<dyn FnOnce() -> u32 + Send>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            let n = self.0.checked_sub(1)?;
+            self.0 = n;
+            Some(Box::new(move || n))
+        }
+
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            self.1
+        }
+    }
+    let pool = S::pool(2);
+    for hint in [(0, None), (0, Some(0)), (1, Some(1)), (9, Some(9)), (11, Some(11)), (500, None)] {
+        let batch = pool.spawn_batch(Sloppy(10, hint));
+        assert!(batch.join().expect("results").into_iter().eq((0..10).rev()), "{hint:?}");
+    }
+    assert_counts(&pool, 60, 0, 0);
+}
+
+/// The panic is the caller's. What had come before it was run or dropped, and counted.
+fn iterator_that_panics<S: Kind>() {
+    let pool = S::pool(2);
+    let ledger = Ledger::new(10);
+    let jobs = (0..20).map(|n| {
+        assert!(n < 10, "planned: no more");
+        let captured = ledger.item(n);
+        move || captured
+    });
+    let outcome = catch_unwind(AssertUnwindSafe(|| pool.spawn_batch(jobs)));
+    assert_eq!(panic_message(&*outcome.map(drop).expect_err("a panic")), "planned: no more");
+    assert_eq!(pool.spawn_batch([|| 1]).join().expect("results"), [1]);
+    pool.stop();
+    assert_balanced(&pool.stats());
+    ledger.assert_each_once();
+}
+
+/// The pool is free for other things while a batch comes together.
+fn iterator_that_spawns<S: Kind>() {
+    let pool = S::pool(1);
+    let batch = pool.spawn_batch((0..50).map(|n| {
+        let handle = pool.spawn(move || n);
+        let done = pool.spawn_batch([|| 1, || 2]).join().expect("results");
+        assert_eq!(done, [1, 2]);
+        move || handle.join().expect("a result")
+    }));
+    assert!(batch.join().expect("results").into_iter().eq(0..50));
+    assert_counts(&pool, 200, 0, 0);
+}

@@ -1,0 +1,258 @@
+//! The contract of the builder: what it makes is what was asked for, what it cannot make is an
+//! error that says why, and an error leaves no thread behind.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::hint::black_box;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use heist::{BuildError, Pool, Strategy};
+
+use crate::common::{
+    Gate, GlobalQueue, Kind, LockedDeques, ThreadGroup, WORKERS, WorkStealing, for_every_strategy,
+};
+
+for_every_strategy! {
+    smoke,
+    zero_workers,
+    too_many_workers,
+    absurd_stacks,
+    names,
+    name_that_panics,
+    name_with_zero,
+    hooks,
+    hooks_run_first_and_last,
+    stack_size,
+    inside_a_task,
+    several_at_once,
+}
+
+fn smoke<S: Kind>() {
+    for workers in WORKERS {
+        let builder = S::builder(workers);
+        assert!(!format!("{builder:?}").is_empty());
+        let pool = builder.build().expect("a pool");
+        assert_eq!(pool.workers(), workers);
+        assert_eq!(pool.strategy(), S::STRATEGY);
+        assert_eq!(pool.stats().per_worker.len(), workers);
+        assert!(format!("{pool:?}").starts_with("Pool"));
+    }
+}
+
+fn zero_workers<S: Kind>() {
+    let error = S::builder(0).build().expect_err("no pool without workers");
+    assert!(matches!(error, BuildError::ZeroWorkers), "{error:?}");
+    assert!(!error.to_string().is_empty());
+}
+
+/// Refused by their number, not by trying.
+fn too_many_workers<S: Kind>() {
+    for workers in [1_000_000, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
+        match S::builder(workers).build() {
+            Err(error @ BuildError::TooManyWorkers { asked, limit }) => {
+                assert_eq!(asked, workers);
+                assert!((1..workers).contains(&limit));
+                assert!(error.to_string().contains(&limit.to_string()), "{error}");
+            }
+            other => panic!("{workers} workers: {other:?}"),
+        }
+    }
+}
+
+/// No system has the memory, so not one thread starts.
+fn absurd_stacks<S: Kind>() {
+    for bytes in [1 << 47, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
+        let group = ThreadGroup::new();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let builder = S::builder_in(&group, 3).stack_size(bytes).on_thread_start({
+            let calls = Arc::clone(&calls);
+            move |_| _ = calls.fetch_add(1, Ordering::Relaxed)
+        });
+        match builder.build() {
+            Err(error @ BuildError::Thread { started: 0, asked: 3, .. }) => {
+                assert!(error.source().is_some());
+                assert!(!error.to_string().is_empty());
+            }
+            other => panic!("stacks of {bytes} bytes: {other:?}"),
+        }
+        group.assert_gone();
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+    }
+}
+
+/// The name that each worker's thread has, in any order.
+fn names_of(pool: &Pool) -> BTreeSet<String> {
+    let (tell, told) = mpsc::channel();
+    let gate = Arc::new(Barrier::new(pool.workers()));
+    for _ in 0..pool.workers() {
+        let (tell, gate) = (tell.clone(), Arc::clone(&gate));
+        // Nobody gets two of them: each holds its worker until all are there.
+        pool.spawn(move || {
+            gate.wait();
+            tell.send(thread::current().name().map(str::to_owned)).expect("a test that listens");
+        });
+    }
+    drop(tell);
+    told.iter().map(|name| name.expect("a name")).collect()
+}
+
+fn names<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(names_of(&pool), (0..workers).map(|n| format!("heist-{n}")).collect());
+        let named = S::builder(workers).thread_name(|n| format!("grüße-{}", n * 10));
+        let pool = named.build().expect("a pool");
+        assert_eq!(names_of(&pool), (0..workers).map(|n| format!("grüße-{}", n * 10)).collect());
+    }
+}
+
+/// Those have no name, and the pool is there.
+fn name_that_panics<S: Kind>() {
+    let group = ThreadGroup::new();
+    let stops = Arc::new(AtomicUsize::new(0));
+    let [started, stopped] = [1, usize::MAX].map(|step| {
+        let stops = Arc::clone(&stops);
+        move |_: usize| _ = stops.fetch_add(step, Ordering::Relaxed)
+    });
+    let name = group.prefix().to_owned();
+    let builder = S::builder(4).on_thread_start(started).on_thread_stop(stopped);
+    let builder = builder.thread_name(move |n| {
+        assert!(n < 2, "planned: no name for {n}");
+        format!("{name}{n}")
+    });
+    let pool = builder.build().expect("a name is not needed");
+    assert_eq!(pool.spawn(|| 1).join().expect("it runs"), 1);
+    drop(pool);
+    let_them_start();
+    group.assert_gone();
+    assert_eq!(stops.load(Ordering::Relaxed), 0, "starts less stops");
+}
+
+/// Not a name that the system takes.
+fn name_with_zero<S: Kind>() {
+    let group = ThreadGroup::new();
+    let name = group.prefix().to_owned();
+    let named = S::builder(3)
+        .thread_name(move |n| if n == 2 { "two\0three".to_owned() } else { format!("{name}{n}") });
+    if let Ok(Ok(pool)) = catch_unwind(AssertUnwindSafe(|| named.build())) {
+        assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+    }
+    let_them_start();
+    group.assert_gone();
+}
+
+/// A thread gets its name when it first runs, and is not to be missed for that.
+fn let_them_start() {
+    thread::sleep(Duration::from_millis(20));
+}
+
+/// Once for each worker, on its own thread, with its own number.
+fn hooks<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let seen = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let [started, stopped] = [0, 1].map(|hook| {
+            let seen = Arc::clone(&seen[hook]);
+            move |n| {
+                let name = thread::current().name().expect("a name").to_owned();
+                seen.lock().expect("no panic").push((n, name));
+            }
+        });
+        let builder = S::builder_in(&group, workers);
+        let pool = builder.on_thread_start(started).on_thread_stop(stopped).build();
+        let pool = pool.expect("a pool");
+        // Every worker has been at work, none has waited for another.
+        Gate::close(&pool).open();
+        pool.stop();
+        for seen in seen {
+            let mut seen = seen.lock().expect("no panic");
+            seen.sort_unstable();
+            let name = |n| (n, format!("{}{n}", group.prefix()));
+            assert_eq!(*seen, (0..workers).map(name).collect::<Vec<_>>());
+        }
+        group.assert_gone();
+    }
+}
+
+thread_local! {
+    static PHASE: Cell<&'static str> = const { Cell::new("before") };
+}
+
+fn hooks_run_first_and_last<S: Kind>() {
+    let ends = Arc::new(AtomicUsize::new(0));
+    let builder = S::builder(2).on_thread_start(|_| PHASE.set("during")).on_thread_stop({
+        let ends = Arc::clone(&ends);
+        move |_| {
+            assert_eq!(PHASE.replace("after"), "during");
+            ends.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let pool = builder.build().expect("a pool");
+    let handles: Vec<_> = (0..1000).map(|_| pool.spawn(|| PHASE.get())).collect();
+    for handle in handles {
+        assert_eq!(handle.join().expect("a result"), "during");
+    }
+    drop(pool);
+    assert_eq!(ends.load(Ordering::Relaxed), 2);
+}
+
+/// Goes down until the stack has this many bytes more, and returns how many it has had.
+fn dive(bytes: usize, top: usize) -> usize {
+    let frame = black_box([0_u8; 1024]);
+    let depth = top.abs_diff(frame.as_ptr().addr());
+    let deepest = if depth < bytes { dive(bytes, top) } else { depth };
+    deepest.max(usize::from(black_box(frame)[0]))
+}
+
+fn stack_size<S: Kind>() {
+    const MIB: usize = 1 << 20;
+    let pool = S::builder(2).stack_size(8 * MIB).build().expect("a pool");
+    let deepest = pool.spawn(|| dive(6 * MIB, here()));
+    assert!(deepest.join().expect("a result") >= 6 * MIB);
+    // And what one gets without asking: most of 2 MiB.
+    let deepest = S::pool(1).spawn(|| dive(3 * MIB / 2, here()));
+    assert!(deepest.join().expect("a result") >= 3 * MIB / 2);
+}
+
+/// An address in the current frame of the stack.
+#[inline(never)]
+fn here() -> usize {
+    let mark = black_box(0_u8);
+    (&raw const mark).addr()
+}
+
+fn inside_a_task<S: Kind>() {
+    let pool = S::pool(1);
+    let sum = pool.spawn(|| {
+        let inner = S::pool(2);
+        let handles: Vec<_> = (0..100).map(|n| inner.spawn(move || n)).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a result")).sum::<u32>()
+    });
+    assert_eq!(sum.join().expect("a result"), 4950);
+}
+
+fn several_at_once<S: Kind>() {
+    thread::scope(|scope| {
+        for n in 0..8_usize {
+            scope.spawn(move || {
+                let pool = S::pool(1 + n % 3);
+                assert_eq!(pool.spawn(move || n).join().expect("a result"), n);
+            });
+        }
+    });
+}
+
+/// The table of the tests is that of the crate.
+#[test]
+fn strategies() {
+    let tested = [WorkStealing::STRATEGY, LockedDeques::STRATEGY, GlobalQueue::STRATEGY];
+    assert_eq!(Strategy::ALL, tested);
+    assert_eq!(Strategy::default(), Strategy::WorkStealing);
+    let names: BTreeSet<_> = Strategy::ALL.iter().map(Strategy::to_string).collect();
+    assert_eq!(names.len(), 3);
+}

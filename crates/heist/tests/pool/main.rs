@@ -1,0 +1,22 @@
+//! The contracts of a pool: building it, tasks and their handles, waiting, panics, counters, traces and the two ways to stop.
+
+#![cfg(not(any(loom, shuttle)))]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod builder;
+mod spawn;
+mod handle;
+mod future;
+mod batch;
+mod install;
+mod wait;
+mod wait_chain;
+mod panic;
+mod drops;
+mod stats;
+mod trace;
+mod stop;
+mod stop_now;
+mod stress;

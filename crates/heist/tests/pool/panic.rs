@@ -1,0 +1,348 @@
+//! The contract of panics: each goes to the one who waits for the task, else to the hook, once; and
+//! none harms a worker, whichever of the user's functions it comes from.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use heist::{Builder, JoinError, Panic};
+
+use crate::common::{
+    Gate, Kind, Ledger, ThreadGroup, WORKERS, assert_balanced, assert_counts, block_on, eventually,
+    for_every_strategy, panic_message,
+};
+
+for_every_strategy! {
+    payload,
+    resume,
+    error_texts,
+    survivors,
+    thread_is_clean,
+    detached_before,
+    detached_after,
+    waited_for,
+    default_hook,
+    hook_that_panics,
+    result_whose_drop_panics,
+    payload_whose_drop_panics,
+    captured_value_whose_drop_panics,
+    cancelled_value_whose_drop_panics,
+    refused_value_whose_drop_panics,
+    thread_hooks_that_panic,
+    during_stop,
+}
+
+fn panicked<T>(result: Result<T, JoinError>) -> Panic {
+    match result {
+        Err(JoinError::Panicked(panic)) => panic,
+        Err(other) => panic!("{other:?}"),
+        Ok(_) => panic!("a result"),
+    }
+}
+
+/// Tells of every panic that reaches the hook.
+fn told<S: Kind>(workers: usize) -> (Builder, mpsc::Receiver<String>) {
+    let (tell, told) = mpsc::channel();
+    let builder = S::builder(workers).on_panic(move |panic| {
+        tell.send(panic.message().to_owned()).expect("a test that listens");
+    });
+    (builder, told)
+}
+
+fn payload<S: Kind>() {
+    #[derive(Debug, PartialEq)]
+    struct Custom(Vec<u8>);
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let panic = panicked(pool.spawn(|| panic!("planned")).join());
+        assert_eq!(panic.message(), "planned");
+        assert_eq!(panic.into_payload().downcast_ref(), Some(&"planned"));
+        let number = 5;
+        let panic = panicked(pool.spawn(move || panic!("planned: {number}")).join());
+        assert_eq!(panic.message(), "planned: 5");
+        assert_eq!(*panic.into_payload().downcast::<String>().expect("a text"), "planned: 5");
+        let panic =
+            panicked(pool.spawn(|| std::panic::resume_unwind(Box::new(Custom(vec![7])))).join());
+        assert!(!panic.message().is_empty(), "something for a log");
+        assert!(!format!("{panic:?}").is_empty());
+        assert_eq!(panic.into_payload().downcast_ref(), Some(&Custom(vec![7])));
+        assert_counts(&pool, 0, 3, 0);
+    }
+}
+
+fn resume<S: Kind>() {
+    let pool = S::pool(1);
+    let panic = panicked(pool.spawn(|| panic!("planned: once")).join());
+    let payload = catch_unwind(AssertUnwindSafe(|| panic.resume())).expect_err("a panic");
+    assert_eq!(panic_message(&*payload), "planned: once");
+    // Through two tasks, it is the same panic.
+    let outer = pool.spawn(|| {
+        panicked(heist::spawn(|| panic!("planned: inner")).join()).resume();
+    });
+    assert_eq!(panicked(outer.join()).message(), "planned: inner");
+    assert_counts(&pool, 0, 3, 0);
+}
+
+fn error_texts<S: Kind>() {
+    let pool = S::pool(1);
+    let error = pool.spawn(|| panic!("planned: why")).join().expect_err("a panic");
+    assert!(error.to_string().contains("planned: why"), "{error}");
+    assert!(format!("{error:?}").contains("Panicked"), "{error:?}");
+    let _: &(dyn std::error::Error + Send + Sync) = &error;
+}
+
+/// A pool of one is the same after a thousand panics.
+fn survivors<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).on_panic(drop).build().expect("a pool");
+        eventually("every thread has started", || {
+            group.count() == workers || !cfg!(target_os = "linux")
+        });
+        let handles: Vec<_> = (0..1000).map(|_| pool.spawn(|| panic!("planned"))).collect();
+        for (n, handle) in handles.into_iter().enumerate() {
+            if n % 2 == 0 {
+                panicked(handle.join());
+            }
+        }
+        assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+        if cfg!(target_os = "linux") {
+            eventually("as many threads as before", || group.count() == workers);
+        }
+        assert_counts(&pool, 1, 1000, 0);
+    }
+}
+
+fn thread_is_clean<S: Kind>() {
+    let pool = S::pool(1);
+    for _ in 0..10 {
+        panicked(pool.spawn(|| panic!("planned")).join());
+        assert!(!pool.spawn(thread::panicking).join().expect("a result"));
+    }
+}
+
+fn detached_before<S: Kind>() {
+    for workers in WORKERS {
+        let (builder, told) = told::<S>(workers);
+        let pool = builder.build().expect("a pool");
+        let gate = Gate::close(&pool);
+        (0..50).for_each(|n| drop(pool.spawn(move || assert!(n % 2 == 1, "planned: {n}"))));
+        gate.open();
+        assert_counts(&pool, workers as u64 + 25, 25, 0);
+        drop(pool);
+        let mut told: Vec<_> = told.iter().collect();
+        told.sort_by_key(|text| (text.len(), text.clone()));
+        assert!(told.into_iter().eq((0..50).step_by(2).map(|n| format!("planned: {n}"))));
+    }
+}
+
+/// The one who could have asked did not.
+fn detached_after<S: Kind>() {
+    for workers in WORKERS {
+        let (builder, told) = told::<S>(workers);
+        let pool = builder.build().expect("a pool");
+        let handle = pool.spawn(|| panic!("planned: late"));
+        eventually("the task has ended", || handle.is_finished());
+        assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
+        drop(handle);
+        assert_counts(&pool, 0, 1, 0);
+        // After the pool itself, too.
+        let (builder, told_last) = self::told::<S>(workers);
+        let last = builder.build().expect("a pool").spawn(|| panic!("planned: last"));
+        drop((pool, last));
+        assert_eq!(told.iter().collect::<Vec<_>>(), ["planned: late"]);
+        assert_eq!(told_last.iter().collect::<Vec<_>>(), ["planned: last"]);
+    }
+}
+
+/// Whoever has got the error has been told; what becomes of it is no business of the hook.
+fn waited_for<S: Kind>() {
+    let (builder, told) = told::<S>(2);
+    let pool = Arc::new(builder.build().expect("a pool"));
+    drop(pool.spawn(|| panic!("planned")).join());
+    drop(block_on(pool.spawn(|| panic!("planned"))));
+    drop(pool.spawn_batch([|| panic!("planned"), || ()]).join());
+    let nested = pool.spawn(|| drop(heist::spawn(|| panic!("planned")).join()));
+    nested.join().expect("a result");
+    let installed = catch_unwind(AssertUnwindSafe(|| pool.install(|| panic!("planned"))));
+    assert!(installed.is_err());
+    pool.stop();
+    drop(pool);
+    assert_eq!(told.iter().count(), 0);
+}
+
+/// A line on stderr, and nothing worse.
+fn default_hook<S: Kind>() {
+    let pool = S::pool(1);
+    drop(pool.spawn(|| panic!("planned")));
+    drop(pool.spawn(|| panic_any(5_u8)));
+    assert_counts(&pool, 0, 2, 0);
+}
+
+fn hook_that_panics<S: Kind>() {
+    for workers in WORKERS {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let builder = S::builder(workers).on_panic({
+            let calls = Arc::clone(&calls);
+            move |panic| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                panic!("{} again", panic.message());
+            }
+        });
+        let pool = builder.build().expect("a pool");
+        let gate = Gate::close(&pool);
+        (0..100).for_each(|_| drop(pool.spawn(|| panic!("planned"))));
+        gate.open();
+        assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+        assert_counts(&pool, workers as u64 + 1, 100, 0);
+        assert_eq!(calls.load(Ordering::Relaxed), 100);
+    }
+}
+
+fn result_whose_drop_panics<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let ledger = Arc::new(Ledger::new(30));
+        let spawn = |n| {
+            let ledger = Arc::clone(&ledger);
+            pool.spawn(move || ledger.bomb(n))
+        };
+        // Dropped by the pool.
+        let gate = Gate::close(&pool);
+        (0..10).for_each(|n| drop(spawn(n)));
+        gate.open();
+        // Dropped by whoever has it, in whichever way.
+        (10..20).for_each(|n| _ = spawn(n).join().expect("a result").defuse());
+        for n in 20..30 {
+            let handle = spawn(n);
+            eventually("the task has ended", || handle.is_finished());
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+        }
+        assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+        pool.stop();
+        let stats = pool.stats();
+        assert_balanced(&stats);
+        assert_eq!(stats.total.tasks_submitted, workers as u64 + 31);
+        ledger.assert_each_once();
+    }
+}
+
+fn payload_whose_drop_panics<S: Kind>() {
+    for workers in WORKERS {
+        for with_hook in [false, true] {
+            let builder = S::builder(workers);
+            let builder = if with_hook { builder.on_panic(drop) } else { builder };
+            let pool = builder.build().expect("a pool");
+            let ledger = Arc::new(Ledger::new(20));
+            let gate = Gate::close(&pool);
+            let spawn = |n| {
+                let ledger = Arc::clone(&ledger);
+                pool.spawn(move || std::panic::resume_unwind(Box::new(ledger.bomb(n))))
+            };
+            (0..10).for_each(|n| drop(spawn(n)));
+            gate.open();
+            for n in 10..20 {
+                let handle = spawn(n);
+                eventually("the task has ended", || handle.is_finished());
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
+            }
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            assert_counts(&pool, workers as u64 + 1, 20, 0);
+            ledger.assert_each_once();
+        }
+    }
+}
+
+/// The panic is that of the task.
+fn captured_value_whose_drop_panics<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let ledger = Ledger::new(20);
+        for n in 0..10 {
+            let captured = ledger.bomb(n);
+            panicked(pool.spawn(move || drop(captured)).join());
+            // Whether or not the task itself mentions it again.
+            let captured = ledger.bomb(10 + n);
+            panicked(pool.spawn(move || _ = &captured).join());
+        }
+        assert_counts(&pool, 0, 20, 0);
+        ledger.assert_each_once();
+    }
+}
+
+/// One of many that are never run; the others are dropped all the same.
+fn cancelled_value_whose_drop_panics<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let ledger = Ledger::new(100);
+        let gate = Gate::close(&pool);
+        let mut handles: Vec<_> = (0..100)
+            .map(|n| {
+                let captured = if n % 3 == 0 { ledger.bomb(n) } else { ledger.item(n) };
+                pool.spawn(move || drop(captured))
+            })
+            .collect();
+        handles.truncate(50);
+        let held = gate.tasks();
+        let probes = gate.stop_now(&pool);
+        for handle in handles {
+            assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
+        }
+        assert_counts(&pool, held, 0, 100 + probes);
+        ledger.assert_each_once();
+    }
+}
+
+/// Dropped where it was submitted, so the panic is the caller's if it is anybody's.
+fn refused_value_whose_drop_panics<S: Kind>() {
+    let pool = S::pool(1);
+    pool.stop();
+    let ledger = Ledger::new(1);
+    let captured = ledger.bomb(0);
+    let refused = catch_unwind(AssertUnwindSafe(|| pool.spawn(move || drop(captured))));
+    if let Ok(handle) = refused {
+        assert!(matches!(handle.join(), Err(JoinError::Stopped)));
+    }
+    ledger.assert_each_once();
+    assert_counts(&pool, 0, 0, 0);
+}
+
+fn thread_hooks_that_panic<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let hook = || {
+            let calls = Arc::clone(&calls);
+            move |n| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                panic!("planned: hook {n}");
+            }
+        };
+        let builder = S::builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
+        let pool = builder.build().expect("a pool");
+        Gate::close(&pool).open();
+        assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+        assert_counts(&pool, workers as u64 + 1, 0, 0);
+        assert_eq!(calls.load(Ordering::Relaxed), 2 * workers);
+        group.assert_gone();
+    }
+}
+
+/// A stop is not disturbed by what panics meanwhile, nor does it swallow anything.
+fn during_stop<S: Kind>() {
+    fn grow(depth: u32) {
+        if depth > 0 {
+            (0..2).for_each(|_| drop(heist::spawn(move || grow(depth - 1))));
+        }
+        panic!("planned: {depth}");
+    }
+    for workers in WORKERS {
+        let (builder, told) = told::<S>(workers);
+        let pool = builder.build().expect("a pool");
+        drop(pool.spawn(|| grow(8)));
+        assert_counts(&pool, 0, 511, 0);
+        drop(pool);
+        assert_eq!(told.iter().count(), 511);
+    }
+}

@@ -1,0 +1,330 @@
+//! The contract of the end: a graceful stop leaves nothing undone, an immediate one starts nothing
+//! more, neither leaves a thread behind, and every handle yields something.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread;
+
+use heist::{JoinError, Pool};
+
+use crate::common::{
+    Gate, Kind, Ledger, ThreadGroup, WORKERS, assert_balanced, assert_counts, eventually,
+    for_every_strategy, panic_message,
+};
+
+for_every_strategy! {
+    smoke,
+    nothing_to_do,
+    everything_completes,
+    trees_complete,
+    again,
+    from_many_threads,
+    from_a_task,
+    from_a_task_of_another_pool,
+    from_a_thread_hook,
+    drop_stops,
+    drop_in_own_task,
+    drop_in_own_task_with_work_left,
+    spawn_afterwards,
+    install_afterwards,
+    threads_of_waiters,
+}
+
+fn smoke<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let handle = pool.spawn(|| 1);
+        pool.stop();
+        group.assert_gone();
+        assert!(handle.is_finished());
+        assert_eq!(handle.join().expect("a result"), 1);
+        assert_counts(&pool, 1, 0, 0);
+        // A pool that has stopped still answers.
+        assert_eq!((pool.workers(), pool.strategy()), (workers, S::STRATEGY));
+        assert!(format!("{pool:?}").starts_with("Pool"));
+    }
+}
+
+fn nothing_to_do<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        for round in 0..20 {
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            match round % 3 {
+                0 => pool.stop(),
+                1 => pool.stop_now(),
+                _ => drop(pool),
+            }
+        }
+        group.assert_gone();
+    }
+}
+
+fn everything_completes<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let runs = Arc::new(AtomicU64::new(0));
+        let gate = Gate::close(&pool);
+        for _ in 0..1000 {
+            let runs = Arc::clone(&runs);
+            pool.spawn(move || runs.fetch_add(1, Ordering::Relaxed));
+        }
+        gate.open();
+        assert_counts(&pool, workers as u64 + 1000, 0, 0);
+        assert_eq!(runs.load(Ordering::Relaxed), 1000);
+    }
+}
+
+/// What tasks submit while the pool stops, and what that submits, is run as well.
+fn trees_complete<S: Kind>() {
+    fn grow(depth: u32, leaves: Arc<AtomicU64>) {
+        if depth == 0 {
+            leaves.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Slow enough that the stop comes in the middle.
+        thread::yield_now();
+        for _ in 0..2 {
+            let leaves = Arc::clone(&leaves);
+            heist::spawn(move || grow(depth - 1, leaves));
+        }
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let leaves = Arc::new(AtomicU64::new(0));
+        let gate = Gate::close(&pool);
+        for _ in 0..4 {
+            let leaves = Arc::clone(&leaves);
+            pool.spawn(move || grow(9, leaves));
+        }
+        thread::scope(|scope| {
+            let stopper = scope.spawn(|| pool.stop());
+            eventually("the pool refuses tasks", || pool.spawn(|| ()).is_finished());
+            gate.open();
+            stopper.join().expect("no panic");
+        });
+        assert_eq!(leaves.load(Ordering::Relaxed), 4 << 9);
+        assert_balanced(&pool.stats());
+        let stats = pool.stats();
+        assert_eq!((stats.total.panics, stats.total.cancellations), (0, 0));
+    }
+}
+
+fn again<S: Kind>() {
+    let pool = S::pool(2);
+    pool.spawn(|| ());
+    for _ in 0..3 {
+        pool.stop();
+        pool.stop_now();
+    }
+    assert_counts(&pool, 1, 0, 0);
+}
+
+/// Each returns when all is done, not only the first.
+fn from_many_threads<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let runs = Arc::new(AtomicU64::new(0));
+        for _ in 0..500 {
+            let runs = Arc::clone(&runs);
+            pool.spawn(move || {
+                thread::yield_now();
+                runs.fetch_add(1, Ordering::Relaxed)
+            });
+        }
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    pool.stop();
+                    assert_eq!(runs.load(Ordering::Relaxed), 500);
+                });
+            }
+        });
+        assert_counts(&pool, 500, 0, 0);
+        group.assert_gone();
+    }
+}
+
+/// It would wait for itself, so it is told.
+fn from_a_task<S: Kind>() {
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        for now in [false, true] {
+            let inner = Arc::clone(&pool);
+            let task = pool.spawn(move || if now { inner.stop_now() } else { inner.stop() });
+            match task.join() {
+                Err(JoinError::Panicked(panic)) => {
+                    assert!(panic.message().contains("stop"), "{}", panic.message());
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            let panicked = catch_unwind(AssertUnwindSafe(|| pool.install(|| pool.stop())));
+            assert!(panicked.is_err());
+        }
+        assert_eq!(pool.install(|| 2), 2);
+        pool.stop();
+        assert_balanced(&pool.stats());
+    }
+}
+
+fn from_a_task_of_another_pool<S: Kind>() {
+    let (ours, theirs) = (S::pool(1), Arc::new(S::pool(1)));
+    let handle = theirs.spawn(|| 1);
+    let stopper = Arc::clone(&theirs);
+    ours.spawn(move || stopper.stop()).join().expect("a result");
+    assert_eq!(handle.join().expect("a result"), 1);
+    assert_counts(&theirs, 1, 0, 0);
+}
+
+/// A hook runs on a thread of the pool: the first waits for the pool to be there, the last for its
+/// own end, if it were not told.
+fn from_a_thread_hook<S: Kind>() {
+    for workers in WORKERS {
+        for stop in [Pool::stop, Pool::stop_now] {
+            let group = ThreadGroup::new();
+            let there = Arc::new(OnceLock::<Weak<Pool>>::new());
+            let told = Arc::new(AtomicUsize::new(0));
+            let hook = || {
+                let (there, told) = (Arc::clone(&there), Arc::clone(&told));
+                move |_| {
+                    let pool = there.wait().upgrade().expect("a pool, while a test stops it");
+                    let outcome = catch_unwind(AssertUnwindSafe(|| stop(&pool)));
+                    told.fetch_add(usize::from(outcome.is_err()), Ordering::Relaxed);
+                    panic!("planned: as if nobody had caught it");
+                }
+            };
+            let builder =
+                S::builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
+            let pool = Arc::new(builder.build().expect("a pool"));
+            there.set(Arc::downgrade(&pool)).expect("set once");
+            assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
+            assert_counts(&pool, 1, 0, 0);
+            assert_eq!(told.load(Ordering::Relaxed), 2 * workers);
+            group.assert_gone();
+        }
+    }
+}
+
+fn drop_stops<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let runs = Arc::new(AtomicU64::new(0));
+        for _ in 0..500 {
+            let runs = Arc::clone(&runs);
+            pool.spawn(move || runs.fetch_add(1, Ordering::Relaxed));
+        }
+        drop(pool);
+        assert_eq!(runs.load(Ordering::Relaxed), 500);
+        group.assert_gone();
+    }
+}
+
+/// The last owner is a task: it cannot wait for itself, and does not have to.
+fn drop_in_own_task<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        for _ in 0..20 {
+            let pool = Arc::new(S::builder_in(&group, workers).build().expect("a pool"));
+            let gate = Gate::close(&pool);
+            let inner = Arc::clone(&pool);
+            let handle = pool.spawn(move || drop(inner));
+            drop(pool);
+            gate.open();
+            handle.join().expect("a result");
+        }
+        group.assert_gone();
+    }
+}
+
+fn drop_in_own_task_with_work_left<S: Kind>() {
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let pool = Arc::new(S::builder_in(&group, workers).build().expect("a pool"));
+        let gate = Gate::close(&pool);
+        let inner = Arc::clone(&pool);
+        let runs_within = Arc::clone(&runs);
+        let dropper = pool.spawn(move || {
+            drop(inner);
+            let last = heist::spawn(move || runs_within.fetch_add(1, Ordering::Relaxed));
+            last.join().map(drop)
+        });
+        let handles: Vec<_> = (0..100)
+            .map(|_| {
+                let runs = Arc::clone(&runs);
+                pool.spawn(move || runs.fetch_add(1, Ordering::Relaxed))
+            })
+            .collect();
+        drop(pool);
+        gate.open();
+        dropper.join().expect("a result").expect("a task of the pool may go on submitting");
+        handles.into_iter().for_each(|handle| _ = handle.join().expect("a result"));
+        assert_eq!(runs.load(Ordering::Relaxed), 101);
+        group.assert_gone();
+    }
+}
+
+fn spawn_afterwards<S: Kind>() {
+    for stop in [Pool::stop, Pool::stop_now] {
+        let pool = S::pool(2);
+        stop(&pool);
+        let ledger = Ledger::new(10);
+        for n in 0..10 {
+            let captured = ledger.item(n);
+            let handle = pool.spawn(move || {
+                let _captured = captured;
+                unreachable!("a task after the end")
+            });
+            assert_eq!(ledger.dropped(), n + 1, "nothing is kept");
+            assert!(handle.is_finished());
+            let result: Result<(), _> = handle.join();
+            assert!(matches!(result, Err(JoinError::Stopped)));
+        }
+        ledger.assert_each_once();
+        assert_counts(&pool, 0, 0, 0);
+    }
+}
+
+fn install_afterwards<S: Kind>() {
+    let pool = S::pool(1);
+    pool.stop();
+    let runs = AtomicBool::new(false);
+    let install = || pool.install(|| runs.store(true, Ordering::Relaxed));
+    let payload = catch_unwind(AssertUnwindSafe(install)).expect_err("a panic");
+    assert!(panic_message(&*payload).contains("stop"), "{}", panic_message(&*payload));
+    assert!(!runs.load(Ordering::Relaxed));
+}
+
+/// The threads that stepped in for others are gone as well.
+fn threads_of_waiters<S: Kind>() {
+    for stop in [Pool::stop, Pool::stop_now] {
+        for workers in WORKERS {
+            let group = ThreadGroup::new();
+            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let other = S::pool(1);
+            let gate = Gate::close(&other);
+            let waiting = Arc::new(AtomicUsize::new(0));
+            for _ in 0..20 {
+                let (slow, waiting) = (other.spawn(|| ()), Arc::clone(&waiting));
+                pool.spawn(move || {
+                    waiting.fetch_add(1, Ordering::Relaxed);
+                    slow.join().expect("a result");
+                });
+            }
+            eventually("all of them wait", || waiting.load(Ordering::Relaxed) == 20);
+            thread::scope(|scope| {
+                let stopper = scope.spawn(|| stop(&pool));
+                eventually("the pool refuses tasks", || pool.spawn(|| ()).is_finished());
+                gate.open();
+                stopper.join().expect("no panic");
+            });
+            assert_balanced(&pool.stats());
+            group.assert_gone();
+        }
+    }
+}

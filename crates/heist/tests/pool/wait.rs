@@ -1,0 +1,377 @@
+//! The contract of waiting inside a task: it blocks the task, never the pool; what others have to
+//! do goes on, however many wait and however deep.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use heist::{JoinHandle, Pool};
+
+use crate::common::{
+    Gate, Kind, ThreadGroup, WORKERS, assert_balanced, assert_counts, eventually,
+    for_every_strategy,
+};
+
+for_every_strategy! {
+    smoke,
+    several_times,
+    oldest_first,
+    newest_first,
+    elsewhere,
+    not_buried,
+    lock_is_held,
+    diamonds,
+    pools_in_turn,
+    pools_of_each_other,
+    fib,
+    many_waiters,
+    waiters_come_and_go,
+    nobody_to_step_in,
+    while_stopping,
+}
+
+fn smoke<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for n in 0..100 {
+            let outer = pool.spawn(move || heist::spawn(move || n).join().expect("a result") + 1);
+            assert_eq!(outer.join().expect("a result"), n + 1);
+        }
+        assert_counts(&pool, 200, 0, 0);
+    }
+}
+
+/// A task that has lost its place to another while it waited, waits again and again.
+fn several_times<S: Kind>() {
+    for workers in WORKERS {
+        let (here, there) = (S::pool(workers), S::pool(1));
+        for _ in 0..20 {
+            let gates = [(); 3].map(|()| mpsc::channel::<()>());
+            let (open, slow): (Vec<_>, Vec<_>) = gates
+                .into_iter()
+                .map(|(open, opened)| (open, there.spawn(move || _ = opened.recv())))
+                .unzip();
+            let (tick, ticks) = mpsc::channel();
+            let waiter = here.spawn(move || {
+                for handle in slow {
+                    tick.send(()).expect("a test that listens");
+                    handle.join().expect("a result");
+                }
+            });
+            for open in open {
+                ticks.recv().expect("a task that is about to wait");
+                // While it waits, others take turns in its place.
+                let others = (0..workers).map(|_| here.spawn(|| ())).collect::<Vec<_>>();
+                others.into_iter().for_each(|other| other.join().expect("a result"));
+                drop(open);
+            }
+            waiter.join().expect("a result");
+        }
+        assert_counts(&here, 20 * (1 + 3 * workers as u64), 0, 0);
+    }
+}
+
+fn all_in_order<S: Kind>(newest_first: bool) {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let sum = pool.spawn(move || {
+            let mut handles: Vec<_> = (0..2000_u64).map(|n| heist::spawn(move || n)).collect();
+            if newest_first {
+                handles.reverse();
+            }
+            handles.into_iter().map(|handle| handle.join().expect("a result")).sum::<u64>()
+        });
+        assert_eq!(sum.join().expect("a result"), 1999 * 1000);
+        assert_counts(&pool, 2001, 0, 0);
+    }
+}
+
+fn oldest_first<S: Kind>() {
+    all_in_order::<S>(false);
+}
+
+fn newest_first<S: Kind>() {
+    all_in_order::<S>(true);
+}
+
+/// What is waited for runs on another pool, and needs a task that is queued here: every worker here
+/// waits, and the queued task must run nevertheless.
+fn elsewhere<S: Kind>() {
+    for workers in WORKERS {
+        let (here, there) = (S::pool(workers), S::pool(workers));
+        for _ in 0..20 {
+            let (tick, ticks) = mpsc::channel();
+            let ticks = Arc::new(Mutex::new(ticks));
+            let waiters: Vec<_> = (0..workers)
+                .map(|n| {
+                    let ticks = Arc::clone(&ticks);
+                    let slow = there.spawn(move || {
+                        ticks.lock().expect("no panic").recv().expect("a tick");
+                        n
+                    });
+                    here.spawn(move || slow.join().expect("a result"))
+                })
+                .collect();
+            (0..workers).for_each(|_| {
+                let tick = tick.clone();
+                here.spawn(move || tick.send(()).expect("a task that waits"));
+            });
+            for (n, waiter) in waiters.into_iter().enumerate() {
+                assert_eq!(waiter.join().expect("a result"), n);
+            }
+        }
+    }
+}
+
+/// While a task waits, another one takes its place that ends only after the first has gone on: had
+/// it been put on top of the waiting task, neither would ever end.
+fn not_buried<S: Kind>() {
+    for workers in WORKERS {
+        let (here, there) = (S::pool(workers), S::pool(1));
+        for _ in 0..20 {
+            let (start, started) = mpsc::channel::<()>();
+            let slow = there.spawn(move || started.recv().expect("a start"));
+            let (go, gone) = mpsc::channel::<()>();
+            let first = here.spawn(move || {
+                slow.join().expect("a result");
+                go.send(()).expect("the task that took the place");
+            });
+            let second = here.spawn(move || {
+                start.send(()).expect("a task that waits");
+                gone.recv().expect("the first goes on");
+            });
+            first.join().expect("a result");
+            second.join().expect("a result");
+        }
+    }
+}
+
+/// A task that holds a lock waits; other tasks want the same lock.
+fn lock_is_held<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let lock = Arc::new(Mutex::new(0));
+        let handles: Vec<_> = (0..200)
+            .map(|_| {
+                let lock = Arc::clone(&lock);
+                pool.spawn(move || {
+                    let mut count = lock.lock().expect("no panic");
+                    *count += heist::spawn(|| 1).join().expect("a result");
+                })
+            })
+            .collect();
+        for handle in handles {
+            handle.join().expect("a result");
+        }
+        assert_eq!(*lock.lock().expect("no panic"), 200);
+        assert_counts(&pool, 400, 0, 0);
+    }
+}
+
+/// A result that several tasks wait for: the first to come fetches it, under a lock.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Result<u64, JoinHandle<u64>>>>);
+
+impl Shared {
+    fn new(handle: JoinHandle<u64>) -> Self {
+        Self(Arc::new(Mutex::new(Err(handle))))
+    }
+
+    fn get(&self) -> u64 {
+        let mut state = self.0.lock().expect("no panic");
+        match std::mem::replace(&mut *state, Ok(0)) {
+            Ok(value) => {
+                *state = Ok(value);
+                value
+            }
+            Err(handle) => {
+                let value = handle.join().expect("a result");
+                *state = Ok(value);
+                value
+            }
+        }
+    }
+}
+
+/// Layers of tasks, each of which needs two of the layer before: paths part and meet again.
+fn diamonds<S: Kind>() {
+    const WIDTH: usize = 8;
+    const DEPTH: u32 = 30;
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        for gated in [false, true] {
+            let gate = gated.then(|| Gate::close(&pool));
+            let mut layer: Vec<_> = (0..WIDTH).map(|_| Shared::new(pool.spawn(|| 1))).collect();
+            for _ in 0..DEPTH {
+                let above = |n: usize| (layer[n].clone(), layer[(n + 1) % WIDTH].clone());
+                let next = (0..WIDTH)
+                    .map(above)
+                    .map(|(left, right)| Shared::new(pool.spawn(move || left.get() + right.get())));
+                layer = next.collect();
+            }
+            drop(gate);
+            assert!(layer.iter().all(|last| last.get() == 1 << DEPTH));
+        }
+    }
+}
+
+/// Into the other pool and back, on and on, each of them with one worker or a few.
+fn pools_in_turn<S: Kind>() {
+    fn bounce(here: &Pool, there: &Pool, times: u32) -> u32 {
+        if times == 0 {
+            return 0;
+        }
+        here.install(|| bounce(there, here, times - 1)) + 1
+    }
+    for workers in WORKERS {
+        let (one, two) = (S::pool(workers), S::pool(workers));
+        assert_eq!(bounce(&one, &two, 50), 50);
+        thread::scope(|scope| {
+            for n in 0..4 {
+                let (one, two) = if n % 2 == 0 { (&one, &two) } else { (&two, &one) };
+                scope.spawn(move || assert_eq!(bounce(one, two, 20), 20));
+            }
+        });
+    }
+}
+
+fn pools_of_each_other<S: Kind>() {
+    for workers in WORKERS {
+        let pools = [(); 2].map(|()| Arc::new(S::pool(workers)));
+        let handles: Vec<_> = (0..50_usize)
+            .map(|n| {
+                let (here, there) = (&pools[n % 2], Arc::clone(&pools[1 - n % 2]));
+                let back = Arc::clone(here);
+                here.spawn(move || {
+                    let middle =
+                        there.spawn(move || back.spawn(move || n).join().expect("a result") + 1);
+                    middle.join().expect("a result") + 1
+                })
+            })
+            .collect();
+        for (n, handle) in handles.into_iter().enumerate() {
+            assert_eq!(handle.join().expect("a result"), n + 2);
+        }
+        for pool in pools {
+            eventually("the pool is ours alone", || Arc::strong_count(&pool) == 1);
+            assert_counts(&pool, 75, 0, 0);
+        }
+    }
+}
+
+fn fib<S: Kind>() {
+    fn fib(n: u32) -> u64 {
+        if n < 2 {
+            return n.into();
+        }
+        let first = heist::spawn(move || fib(n - 1));
+        fib(n - 2) + first.join().expect("a result")
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(pool.spawn(|| fib(18)).join().expect("a result"), 2584);
+        pool.stop();
+        assert_balanced(&pool.stats());
+    }
+}
+
+/// Two hundred wait at the same time, and the pool still has all its workers.
+fn many_waiters<S: Kind>() {
+    const WAITERS: usize = 200;
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let (here, there) = (S::builder_in(&group, workers).build().expect("a pool"), S::pool(1));
+        let gate = Gate::close(&there);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let waiters: Vec<_> = (0..WAITERS)
+            .map(|n| {
+                let slow = there.spawn(move || n);
+                let waiting = Arc::clone(&waiting);
+                here.spawn(move || {
+                    waiting.fetch_add(1, Ordering::Relaxed);
+                    slow.join().expect("a result")
+                })
+            })
+            .collect();
+        eventually("all of them wait", || waiting.load(Ordering::Relaxed) == WAITERS);
+        // As many as there are workers run side by side.
+        Gate::close(&here).open();
+        gate.open();
+        for (n, waiter) in waiters.into_iter().enumerate() {
+            assert_eq!(waiter.join().expect("a result"), n);
+        }
+        assert_counts(&here, (WAITERS + workers) as u64, 0, 0);
+        group.assert_gone();
+    }
+}
+
+/// Threads that step in are let go or used again: waiting often does not mean many threads.
+fn waiters_come_and_go<S: Kind>() {
+    let group = ThreadGroup::new();
+    let (here, there) = (S::builder_in(&group, 2).build().expect("a pool"), S::pool(1));
+    let mut most = 0;
+    for _ in 0..500 {
+        let waiters = [(); 2].map(|()| {
+            let slow = there.spawn(thread::yield_now);
+            here.spawn(move || slow.join().expect("a result"))
+        });
+        waiters.into_iter().for_each(|waiter| waiter.join().expect("a result"));
+        most = most.max(group.count());
+    }
+    assert!(most < 50, "{most} threads for two that wait");
+    here.stop();
+    group.assert_gone();
+}
+
+/// The name of a thread that is to step in cannot be had. The wait itself must not suffer: not from
+/// the panic, and not by an end before its time.
+fn nobody_to_step_in<S: Kind>() {
+    for workers in WORKERS {
+        let named = S::builder(workers).thread_name(move |n| {
+            assert!(n < workers, "planned: no name for {n}");
+            format!("heist-{n}")
+        });
+        let (here, there) = (named.build().expect("a pool"), S::pool(1));
+        let gate = Gate::close(&there);
+        let waiters: Vec<_> = (0..2 * workers)
+            .map(|n| {
+                let slow = there.spawn(move || n);
+                here.spawn(move || slow.join().expect("a result"))
+            })
+            .collect();
+        let others: Vec<_> = (0..100).map(|n| here.spawn(move || n)).collect();
+        // Some time for all of them to get stuck.
+        thread::sleep(Duration::from_millis(20));
+        gate.open();
+        for (n, waiter) in waiters.into_iter().enumerate() {
+            assert_eq!(waiter.join().expect("a result"), n);
+        }
+        for (n, other) in others.into_iter().enumerate() {
+            assert_eq!(other.join().expect("a result"), n);
+        }
+        assert_counts(&here, 2 * workers as u64 + 100, 0, 0);
+    }
+}
+
+/// The pool stops while tasks wait for each other.
+fn while_stopping<S: Kind>() {
+    fn grow(depth: u32) -> u64 {
+        if depth == 0 {
+            return 1;
+        }
+        let others = [(); 2].map(|()| heist::spawn(move || grow(depth - 1)));
+        others.map(|other| other.join().expect("a result")).iter().sum()
+    }
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let handles = [(); 4].map(|()| pool.spawn(|| grow(7)));
+        pool.stop();
+        for handle in handles {
+            assert_eq!(handle.join().expect("a result"), 128);
+        }
+        assert_counts(&pool, 4 * 255, 0, 0);
+        group.assert_gone();
+    }
+}

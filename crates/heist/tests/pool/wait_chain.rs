@@ -1,0 +1,148 @@
+//! The contract of long waits: tasks that wait for each other in a row, however long, overflow no
+//! stack and block no pool.
+
+use std::sync::{Arc, Mutex, mpsc};
+
+use heist::JoinHandle;
+
+use crate::common::{Gate, Kind, ThreadGroup, WORKERS, assert_counts, for_every_strategy};
+
+for_every_strategy! {
+    descending,
+    large_frames,
+    from_outside,
+    behind_a_gate,
+    from_inside,
+    behind_each_other,
+    held_across_a_wait,
+}
+
+/// The length of the long chains: on one stack they would not fit.
+const LENGTH: u64 = 10_000;
+
+/// Each task submits the next and waits for it.
+fn descending<S: Kind>() {
+    fn descend(length: u64) -> u64 {
+        if length == 0 {
+            return 0;
+        }
+        heist::spawn(move || descend(length - 1)).join().expect("a result") + 1
+    }
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
+        assert_counts(&pool, LENGTH + 1, 0, 0);
+        group.assert_gone();
+    }
+}
+
+/// A few of these fill a stack.
+fn large_frames<S: Kind>() {
+    fn descend(length: u64) -> u64 {
+        let frame = std::hint::black_box([length as u8; 128 << 10]);
+        if length == 0 {
+            return 0;
+        }
+        let below = heist::spawn(move || descend(length - 1)).join().expect("a result");
+        assert_eq!(std::hint::black_box(frame)[4096], length as u8);
+        below + 1
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
+    }
+}
+
+/// One after the other, each with the handle of the one before it.
+fn chain(mut spawn: impl FnMut(Option<JoinHandle<u64>>) -> JoinHandle<u64>) -> JoinHandle<u64> {
+    let mut last = spawn(None);
+    for _ in 0..LENGTH {
+        last = spawn(Some(last));
+    }
+    last
+}
+
+fn link(before: Option<JoinHandle<u64>>) -> u64 {
+    before.map_or(0, |before| before.join().expect("a result") + 1)
+}
+
+fn from_outside<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let last = chain(|before| pool.spawn(move || link(before)));
+        assert_eq!(last.join().expect("a result"), LENGTH);
+        assert_counts(&pool, LENGTH + 1, 0, 0);
+    }
+}
+
+/// All of it is there before the first one runs.
+fn behind_a_gate<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let gate = Gate::close(&pool);
+        let last = chain(|before| pool.spawn(move || link(before)));
+        gate.open();
+        assert_eq!(last.join().expect("a result"), LENGTH);
+    }
+}
+
+/// A worker takes its newest task first: the one that has to wait for all others.
+fn from_inside<S: Kind>() {
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))));
+        assert_eq!(last.join().expect("a handle").join().expect("a result"), LENGTH);
+        // And by a task that waits itself.
+        let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))).join());
+        assert_eq!(last.join().expect("a result").expect("a result"), LENGTH);
+    }
+}
+
+/// Every task waits for another pool, and the one that sets it free is the last in the queue: there
+/// must be a thread for each of them, or all would wait for ever.
+fn behind_each_other<S: Kind>() {
+    const WAITERS: u64 = 600;
+    for workers in WORKERS {
+        let group = ThreadGroup::new();
+        let (here, there) = (S::builder_in(&group, workers).build().expect("a pool"), S::pool(1));
+        let there = Arc::new(there);
+        let (open, opened) = mpsc::channel::<()>();
+        there.spawn(move || _ = opened.recv());
+        let waiters: Vec<_> = (0..WAITERS)
+            .map(|n| {
+                let there = Arc::clone(&there);
+                here.spawn(move || there.install(|| n))
+            })
+            .collect();
+        here.spawn(move || drop(open));
+        let sum: u64 = waiters.into_iter().map(|waiter| waiter.join().expect("a result")).sum();
+        assert_eq!(sum, WAITERS * (WAITERS - 1) / 2);
+        assert_counts(&here, WAITERS + 1, 0, 0);
+        group.assert_gone();
+    }
+}
+
+/// A lock is held across a wait, on a stack too deep to run anything on top: whoever gets the seat must
+/// begin with what is waited for, because everything else waits for the lock.
+fn held_across_a_wait<S: Kind>() {
+    #[inline(never)]
+    fn with_a_large_frame(lock: &Mutex<u64>) {
+        let frame = std::hint::black_box([1_u8; 256 << 10]);
+        let mut sum = lock.lock().expect("nobody panics");
+        *sum += heist::spawn(|| 1).join().expect("a result");
+        std::hint::black_box(frame);
+    }
+    for workers in WORKERS {
+        let pool = S::pool(workers);
+        let lock = Arc::new(Mutex::new(0));
+        let handles: Vec<_> = (0..200)
+            .map(|_| Arc::clone(&lock))
+            .map(|lock| pool.spawn(move || with_a_large_frame(&lock)))
+            .collect();
+        for handle in handles {
+            handle.join().expect("a result");
+        }
+        assert_eq!(*lock.lock().expect("nobody panics"), 200);
+    }
+}

@@ -1,0 +1,107 @@
+//! `HEIST_TRACE`: any program that uses heist leaves a file. Each program here is this one, started again.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use heist::Pool;
+use heist_testkit::{process, temp_dir, test_path};
+use serde_json::Value;
+
+/// What the programs do; not a test of its own.
+#[test]
+#[ignore = "started by the others"]
+fn program() {
+    match process::part().as_deref() {
+        Some("global") => {
+            assert_eq!(heist::join(|| heist::spawn(|| 1).join().unwrap(), || 2), (1, 2))
+        }
+        Some("pools") => {
+            for workers in 1..=3 {
+                let pool = Pool::builder().workers(workers).build().expect("a pool");
+                pool.spawn_batch((0..10).map(|_| || ())).join().unwrap();
+            }
+            let silent = Pool::builder().workers(1).trace(0).build().expect("a pool");
+            silent.install(|| ());
+        }
+        Some("many") => {
+            for _ in 0..100 {
+                Pool::builder().workers(1).build().expect("a pool").install(|| ());
+            }
+        }
+        Some("none") => {}
+        other => panic!("{other:?} is no program"),
+    }
+    // Some tasks are still running, as in a program that does not wait for what it has spawned.
+    std::process::exit(0);
+}
+
+fn run(part: &str, trace: &Path) -> Output {
+    let mut program = process::command(test_path!("program"), part);
+    program.arg("--ignored").env("HEIST_TRACE", trace).env("HEIST_WORKERS", "2");
+    let output = process::output_of(program);
+    assert!(output.status.success(), "{output:?}");
+    output
+}
+
+/// The names of the processes in a file.
+fn pools(file: &Path) -> Vec<String> {
+    let text = fs::read(file).expect("a file");
+    let file: Value = serde_json::from_slice(&text).expect("it is JSON");
+    let events = file["traceEvents"].as_array().expect("events");
+    let names = events.iter().filter(|event| event["name"] == "process_name");
+    names.map(|event| event["args"]["name"].as_str().expect("a name").into()).collect()
+}
+
+#[test]
+fn the_global_pool_is_in_it() {
+    let folder = temp_dir();
+    let file = folder.path().join("trace.json");
+    run("global", &file);
+    assert_eq!(pools(&file), ["heist 1: work stealing, 2 workers"]);
+}
+
+#[test]
+fn all_pools_are_in_it_but_those_that_were_told_otherwise() {
+    let folder = temp_dir();
+    let file = folder.path().join("trace.json");
+    run("pools", &file);
+    let expected = [1, 2, 3].map(|n| format!("heist {n}: work stealing, {n} workers"));
+    assert_eq!(pools(&file), expected);
+}
+
+#[test]
+fn the_last_ones_of_many() {
+    let folder = temp_dir();
+    let file = folder.path().join("trace.json");
+    run("many", &file);
+    assert_eq!(pools(&file).len(), 64);
+}
+
+#[test]
+fn a_program_without_a_pool_leaves_none() {
+    let folder = temp_dir();
+    let file = folder.path().join("trace.json");
+    run("none", &file);
+    assert!(!file.exists());
+}
+
+#[test]
+fn the_number_of_the_process_can_be_in_the_name() {
+    let folder = temp_dir();
+    run("global", &folder.path().join("trace-%p.json"));
+    let files: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    let name = files[0].file_name().unwrap().to_str().unwrap().to_owned();
+    let number = name.strip_prefix("trace-").and_then(|name| name.strip_suffix(".json"));
+    assert!(number.is_some_and(|number| number.parse::<u32>().is_ok()), "{name}");
+}
+
+#[test]
+fn a_file_that_cannot_be_is_an_error_that_says_what_to_do() {
+    let folder = temp_dir();
+    let output = run("global", &folder.path().join("no/such/folder.json"));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("set HEIST_TRACE to a file in a folder that exists"), "{told}");
+}

@@ -1,0 +1,374 @@
+//! Whole engines, whose workers run on threads of the test.
+
+use std::sync::Arc;
+
+use heist::engine::{Engine, Latch, Worker};
+use shuttle::sync::Barrier;
+use shuttle::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use shuttle::thread::{self, JoinHandle};
+
+/// Schedules of each kind; an engine takes many steps.
+const SCHEDULES: usize = 4_000;
+
+/// A test for each scenario.
+macro_rules! scenarios {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[test]
+        fn $name() {
+            heist_testkit::schedules::check(SCHEDULES, scenarios::$name);
+        }
+    )*};
+}
+
+scenarios! {
+    halves_that_meet
+    halves_that_meet_in_a_busy_engine
+    halves_within_halves_that_meet
+    nested_joins
+    what_is_spawned_before_the_end_is_run
+    what_is_spawned_by_the_last_task_is_run
+    mail_from_outside
+    mail_from_inside
+    mail_before_the_end
+    mail_that_sends_mail_before_the_end
+    mail_from_a_task_after_the_close
+    calls_that_meet
+    engines_that_wait_for_each_other
+    a_caller_that_is_waiting_at_the_end
+    a_caller_that_gets_mail
+    a_worker_that_is_dropped
+    a_worker_that_is_taken_late
+    a_close_by_a_task
+    a_scope_from_elsewhere
+}
+
+/// On a thread of an engine; the second is told whether it is on another.
+fn join<RA: Send, RB: Send>(
+    a: impl FnOnce() -> RA + Send,
+    b: impl FnOnce(bool) -> RB + Send,
+) -> (RA, RB) {
+    heist::engine::join(|_| a(), b, || unreachable!("on a thread of an engine"))
+}
+
+fn serve(worker: Worker) -> JoinHandle<()> {
+    thread::spawn(move || worker.run(|| (), || ()))
+}
+
+/// An engine with threads, which are gone when this returns. `f` may have closed it.
+fn with_engine<R>(threads: usize, f: impl FnOnce(&Engine) -> R) -> R {
+    let (engine, workers) = Engine::new(threads, false);
+    let workers: Vec<_> = workers.into_iter().map(serve).collect();
+    let result = f(&engine);
+    engine.close();
+    workers.into_iter().for_each(|thread| thread.join().unwrap());
+    result
+}
+
+fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
+    // SAFETY: it borrows nothing.
+    unsafe { engine.spawn(f) };
+}
+
+/// To each thread, and nobody waits.
+fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+    let f = Arc::new(f);
+    let each = (0..engine.threads()).map(|_| {
+        let f = Arc::clone(&f);
+        move || f()
+    });
+    // SAFETY: they borrow nothing.
+    unsafe { engine.broadcast(each) };
+}
+
+/// To each thread, and waits.
+fn broadcast(engine: &Engine, f: impl Fn(usize) + Sync) {
+    let latch = Latch::new();
+    let (latch, f) = (&latch, &f);
+    let each = (0..engine.threads()).map(|index| {
+        latch.one_more();
+        move || {
+            f(index);
+            // SAFETY: counted above.
+            unsafe { Latch::done(latch) };
+        }
+    });
+    // SAFETY: waited for.
+    unsafe { engine.broadcast(each) };
+    latch.wait();
+}
+
+/// Both halves of a join are run at once.
+fn meet() {
+    let barrier = Barrier::new(2);
+    let ((), elsewhere) = join(
+        || _ = barrier.wait(),
+        |elsewhere| {
+            barrier.wait();
+            elsewhere
+        },
+    );
+    assert!(elsewhere);
+}
+
+fn fib(n: u32) -> u32 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = join(|| fib(n - 1), |_| fib(n - 2));
+    a + b
+}
+
+mod scenarios {
+    use super::*;
+
+    pub(crate) fn halves_that_meet() {
+        with_engine(2, |engine| {
+            engine.run(|_| {
+                meet();
+                join(|| (), |_| ());
+                meet();
+            });
+        });
+    }
+
+    /// The inner half is private when the other thread has taken the outer one, and must be raided.
+    pub(crate) fn halves_within_halves_that_meet() {
+        with_engine(2, |engine| {
+            engine.run(|_| {
+                join(|| join(meet, |_| ()), |_| ());
+            });
+        });
+    }
+
+    /// The one who is to take the second half has something else to do first.
+    pub(crate) fn halves_that_meet_in_a_busy_engine() {
+        with_engine(2, |engine| {
+            spawn(engine, thread::yield_now);
+            engine.run(|_| {
+                let other = engine.clone();
+                spawn(engine, move || spawn(&other, thread::yield_now));
+                meet();
+            });
+        });
+    }
+
+    pub(crate) fn nested_joins() {
+        with_engine(3, |engine| assert_eq!(engine.run(|_| fib(5)), 5));
+    }
+
+    pub(crate) fn what_is_spawned_before_the_end_is_run() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            for _ in 0..3 {
+                let ran = Arc::clone(&ran);
+                spawn(engine, move || _ = ran.fetch_add(1, SeqCst));
+            }
+        });
+        assert_eq!(ran.load(SeqCst), 3);
+    }
+
+    pub(crate) fn what_is_spawned_by_the_last_task_is_run() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (ran, other) = (Arc::clone(&ran), engine.clone());
+            spawn(engine, move || {
+                for _ in 0..2 {
+                    let ran = Arc::clone(&ran);
+                    spawn(&other, move || _ = ran.fetch_add(1, SeqCst));
+                }
+            });
+        });
+        assert_eq!(ran.load(SeqCst), 2);
+    }
+
+    pub(crate) fn mail_from_outside() {
+        with_engine(2, |engine| {
+            let counts = [const { AtomicUsize::new(0) }; 2];
+            broadcast(engine, |index| _ = counts[index].fetch_add(1, SeqCst));
+            broadcast(engine, |index| _ = counts[index].fetch_add(1, SeqCst));
+            assert!(counts.iter().all(|count| count.load(SeqCst) == 2));
+        });
+    }
+
+    pub(crate) fn mail_from_inside() {
+        with_engine(2, |engine| {
+            let count = AtomicUsize::new(0);
+            engine.run(|_| broadcast(engine, |_| _ = count.fetch_add(1, SeqCst)));
+            assert_eq!(count.load(SeqCst), 2);
+        });
+    }
+
+    pub(crate) fn mail_before_the_end() {
+        let count = Arc::new(AtomicUsize::new(0));
+        let ended = Arc::new(AtomicUsize::new(0));
+        let (engine, workers) = Engine::new(2, false);
+        let serve = |worker: Worker| {
+            let ended = Arc::clone(&ended);
+            thread::spawn(move || worker.run(|| (), || _ = ended.fetch_add(1, SeqCst)))
+        };
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
+        post(&engine, {
+            let (count, ended) = (Arc::clone(&count), Arc::clone(&ended));
+            move || {
+                assert_eq!(ended.load(SeqCst), 0, "no thread ends before all have got theirs");
+                count.fetch_add(1, SeqCst);
+            }
+        });
+        engine.close();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        assert_eq!(count.load(SeqCst), 2);
+    }
+
+    pub(crate) fn mail_that_sends_mail_before_the_end() {
+        let count = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (count, other) = (Arc::clone(&count), engine.clone());
+            post(engine, move || broadcast(&other, |_| _ = count.fetch_add(1, SeqCst)));
+        });
+        assert_eq!(count.load(SeqCst), 4);
+    }
+
+    pub(crate) fn mail_from_a_task_after_the_close() {
+        let count = Arc::new(AtomicUsize::new(0));
+        with_engine(2, |engine| {
+            let (count, other) = (Arc::clone(&count), engine.clone());
+            spawn(engine, move || {
+                other.close();
+                post(&other, move || _ = count.fetch_add(1, SeqCst));
+            });
+        });
+        assert_eq!(count.load(SeqCst), 2);
+    }
+
+    /// Two at once, each of which is at its end when every thread is in it.
+    pub(crate) fn calls_that_meet() {
+        with_engine(2, |engine| {
+            let call = || {
+                let barrier = Barrier::new(2);
+                broadcast(engine, |_| _ = barrier.wait());
+            };
+            thread::scope(|scope| {
+                scope.spawn(call);
+                call();
+            });
+        });
+    }
+
+    pub(crate) fn engines_that_wait_for_each_other() {
+        with_engine(1, |one| {
+            with_engine(1, |two| {
+                let there = || one.run(|_| two.run(|_| one.run(|_| two.run(|_| 1))));
+                let back = || two.run(|_| one.run(|_| two.run(|_| one.run(|_| 2))));
+                thread::scope(|scope| {
+                    let back = scope.spawn(back);
+                    assert_eq!((there(), back.join().unwrap()), (1, 2));
+                });
+            });
+        });
+    }
+
+    /// For something else than the engine, which is closed meanwhile: the other thread ends all the same.
+    pub(crate) fn a_caller_that_is_waiting_at_the_end() {
+        let (engine, mut workers) = Engine::new(2, true);
+        let other = serve(workers.pop().unwrap());
+        let caller = workers.pop().unwrap();
+        let latch = Arc::new(Latch::new());
+        latch.one_more();
+        let caller = thread::spawn({
+            let latch = Arc::clone(&latch);
+            move || {
+                caller.attach();
+                latch.wait();
+            }
+        });
+        engine.close();
+        (0..40).for_each(|_| thread::yield_now());
+        // SAFETY: counted above.
+        unsafe { Latch::done(&raw const *latch) };
+        caller.join().unwrap();
+        other.join().unwrap();
+    }
+
+    pub(crate) fn a_caller_that_gets_mail() {
+        let (engine, mut workers) = Engine::new(2, true);
+        let other = serve(workers.pop().unwrap());
+        let caller = workers.pop().unwrap();
+        let caller = thread::spawn(move || {
+            caller.attach();
+            let count = AtomicUsize::new(0);
+            broadcast(&engine, |_| _ = count.fetch_add(1, SeqCst));
+            assert_eq!(count.load(SeqCst), 2);
+            // For this thread nobody waits any more.
+            post(&engine, || ());
+            engine.close();
+        });
+        caller.join().unwrap();
+        other.join().unwrap();
+    }
+
+    pub(crate) fn a_worker_that_is_dropped() {
+        let (engine, mut workers) = Engine::new(2, false);
+        let dropped = workers.pop().unwrap();
+        let other = serve(workers.pop().unwrap());
+        let dropped = thread::spawn(move || drop(dropped));
+        let ran = Arc::new(AtomicUsize::new(0));
+        post(&engine, {
+            let ran = Arc::clone(&ran);
+            move || _ = ran.fetch_add(1, SeqCst)
+        });
+        assert_eq!(engine.run(|_| 7), 7);
+        engine.close();
+        other.join().unwrap();
+        dropped.join().unwrap();
+        assert_eq!(ran.load(SeqCst), 1);
+    }
+
+    /// The others do not wait for it, and it does not wait.
+    pub(crate) fn a_worker_that_is_taken_late() {
+        let (engine, mut workers) = Engine::new(2, false);
+        let late = workers.pop().unwrap();
+        let other = serve(workers.pop().unwrap());
+        spawn(&engine, || ());
+        engine.close();
+        other.join().unwrap();
+        serve(late).join().unwrap();
+    }
+
+    pub(crate) fn a_close_by_a_task() {
+        let (engine, workers) = Engine::new(2, false);
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
+        engine.run(|_| {
+            join(|| engine.close(), |_| ());
+            join(|| (), |_| ());
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+
+    /// What a thread of no engine spawns for somebody who waits in a closed one.
+    pub(crate) fn a_scope_from_elsewhere() {
+        let (engine, workers) = Engine::new(2, false);
+        let threads: Vec<_> = workers.into_iter().map(serve).collect();
+        let count = AtomicUsize::new(0);
+        engine.run(|_| {
+            let latch = Latch::new();
+            latch.one_more();
+            thread::scope(|scope| {
+                let (latch, count, other) = (&latch, &count, &engine);
+                scope.spawn(move || {
+                    let job = move || {
+                        count.fetch_add(1, SeqCst);
+                        // SAFETY: counted above.
+                        unsafe { Latch::done(latch) };
+                    };
+                    // SAFETY: waited for below.
+                    unsafe { other.spawn(job) };
+                });
+                engine.close();
+            });
+            latch.wait();
+        });
+        assert_eq!(count.load(SeqCst), 1);
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+}

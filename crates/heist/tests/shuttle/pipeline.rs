@@ -1,0 +1,425 @@
+//! Whole pipelines, each with every distribution.
+//!
+//! A batch that is lost and a wake-up that is missed, of the source, the sink, a sender or a worker, are deadlocks.
+
+use std::num::NonZero;
+use std::sync::Arc;
+
+use heist::pipeline::{Distribution, Items, Pipeline, PipelineError, SendError, Stage};
+use heist::{CancelToken, Pool};
+use shuttle::thread;
+
+/// Schedules of each kind; a pipeline takes many steps, and each scenario is run with five distributions.
+const SCHEDULES: usize = 1_000;
+
+/// A test for each distribution.
+macro_rules! scenarios {
+    ($($name:ident)*) => {$(
+        mod $name {
+            use heist::pipeline::Distribution;
+
+            scenarios! { @each $name:
+                pull Pull, round_robin RoundRobin, load_aware LoadAware, hybrid Hybrid, shared Shared
+            }
+        }
+    )*};
+    (@each $scenario:ident: $($test:ident $distribution:ident),*) => {$(
+        #[test]
+        fn $test() {
+            heist_testkit::schedules::check(super::SCHEDULES, || {
+                super::$scenario(Distribution::$distribution);
+            });
+        }
+    )*};
+}
+
+scenarios! {
+    to_its_end
+    to_its_end_without_stealing
+    in_order
+    in_order_one_by_one
+    by_weight
+    pulled
+    fed
+    fed_by_two_that_block
+    fed_and_cancelled_when_dry
+    fed_and_stopped_when_dry
+    fed_by_two_that_block_and_a_sink_that_fails
+    fed_by_one_that_blocks_and_results_dropped
+    fed_by_one_that_blocks_and_results_dropped_in_a_task
+    a_stage_that_fails
+    a_source_that_fails
+    a_sink_that_fails
+    a_stage_that_cancels
+    cancelled
+    results_dropped
+    results_dropped_at_once
+    a_pool_that_stops
+    a_pool_that_stops_now
+    in_a_task_of_a_single_worker
+    two_on_a_single_worker
+    in_each_other
+}
+
+fn pool(workers: usize) -> Arc<Pool> {
+    Arc::new(Pool::builder().workers(workers).build().expect("a small pool"))
+}
+
+/// Nothing of the pipeline is left in the pool: it works, and it stops.
+fn end(pool: &Pool) {
+    assert_eq!(pool.spawn(|| 7).join().unwrap(), 7);
+    stopped(pool);
+}
+
+fn stopped(pool: &Pool) {
+    pool.stop();
+    assert_eq!(unsettled(pool), 0, "{:?}", pool.stats());
+}
+
+/// Tasks that have come in and have not gone out.
+fn unsettled(pool: &Pool) -> u64 {
+    let stats = pool.stats();
+    stats.total.tasks_submitted
+        - (stats.total.tasks_completed + stats.total.panics + stats.total.cancellations)
+}
+
+/// As [`end`], when the thread of the source may still be in the middle of a submission, which it then sees refused: nobody
+/// waits for it. A task that is lost keeps this waiting, which shuttle takes for a failure.
+fn end_after_drop(pool: &Pool) {
+    assert_eq!(pool.spawn(|| 7).join().unwrap(), 7);
+    pool.stop();
+    while unsettled(pool) > 0 {
+        thread::yield_now();
+    }
+}
+
+/// Numbers from zero, each a batch, of which two are in flight.
+fn numbers(
+    count: u64,
+    distribution: Distribution,
+) -> Pipeline<Items<impl Iterator<Item = u64> + Send + 'static>> {
+    Pipeline::new(0..count).batch(1).in_flight(2).distribute(distribution)
+}
+
+/// A capacity of one.
+const ONE: NonZero<usize> = NonZero::<usize>::MIN;
+
+fn to_its_end(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let doubled = numbers(5, distribution).map(|n| n * 2);
+    let report = doubled.run(&pool, |n| results.push(n)).unwrap();
+    results.sort_unstable();
+    assert_eq!(results, [0, 2, 4, 6, 8]);
+    assert_eq!((report.items, report.batches, report.results), (5, 5, 5));
+    assert!(report.largest_in_flight <= 2, "{report:?}");
+    assert_eq!(report.per_worker.iter().map(|worker| worker.batches).sum::<u64>(), 5);
+    end(&pool);
+}
+
+fn to_its_end_without_stealing(distribution: Distribution) {
+    let pool = pool(2);
+    let mut sum = 0;
+    let report = numbers(5, distribution).steal(false).run(&pool, |n| sum += n).unwrap();
+    assert_eq!((sum, report.steals), (10, 0));
+    end(&pool);
+}
+
+fn in_order(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    numbers(5, distribution).ordered().run(&pool, |n| results.push(n)).unwrap();
+    assert_eq!(results, [0, 1, 2, 3, 4]);
+    end(&pool);
+}
+
+fn in_order_one_by_one(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let one = numbers(4, distribution).in_flight(1).ordered();
+    let report = one.run(&pool, |n| results.push(n)).unwrap();
+    assert_eq!(results, [0, 1, 2, 3]);
+    assert_eq!(report.largest_in_flight, 1);
+    end(&pool);
+}
+
+/// The last one is too heavy for any other to be there.
+fn by_weight(distribution: Distribution) {
+    let pool = pool(2);
+    let mut sum = 0;
+    let weighed = numbers(5, distribution).batch(2).in_flight(9).weigh(|&n| n as usize, 3);
+    let report = weighed.run(&pool, |n| sum += n).unwrap();
+    assert_eq!(sum, 10);
+    assert!(report.largest_weight <= 4, "{report:?}");
+    end(&pool);
+}
+
+fn pulled(distribution: Distribution) {
+    let pool = pool(2);
+    let results = numbers(4, distribution).ordered().results(&pool).unwrap();
+    assert_eq!(results.map(Result::unwrap).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    end(&pool);
+}
+
+fn fed(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feeder = thread::spawn(move || (0..3).try_for_each(|n| sender.send(n)).unwrap());
+    let mut results = Vec::new();
+    let fed = pipeline.batch(2).in_flight(2).distribute(distribution).ordered();
+    fed.run(&pool, |n: u64| results.push(n)).unwrap();
+    assert_eq!(results, [0, 1, 2]);
+    feeder.join().unwrap();
+    end(&pool);
+}
+
+fn fed_by_two_that_block(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feed = |first: u64| {
+        let sender = sender.clone();
+        thread::spawn(move || (first..first + 2).try_for_each(|n| sender.send(n)).unwrap())
+    };
+    let feeders = [feed(0), feed(10)];
+    drop(sender);
+    let mut results = Vec::new();
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution).ordered();
+    fed.run(&pool, |n| results.push(n)).unwrap();
+    let of = |first: u64| results.iter().copied().filter(move |n| n / 10 == first / 10);
+    assert!(of(0).eq(0..2) && of(10).eq(10..12), "{results:?}");
+    feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    end(&pool);
+}
+
+fn fed_and_cancelled_when_dry(distribution: Distribution) {
+    let pool = pool(2);
+    let token = CancelToken::new();
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    sender.send(1).unwrap();
+    let other = token.clone();
+    let canceller = thread::spawn(move || other.cancel());
+    let mut sum = 0;
+    let fed = pipeline.batch(1).distribute(distribution).cancel_on(&token);
+    let error = fed.run(&pool, |n: u64| sum += n).unwrap_err();
+    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(sum <= 1);
+    assert_eq!(sender.send(2), Err(SendError(2)));
+    canceller.join().unwrap();
+    end(&pool);
+}
+
+fn fed_and_stopped_when_dry(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let stopper = thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || pool.stop_now()
+    });
+    let mut sum = 0;
+    sender.send(1).unwrap();
+    let error = pipeline.distribute(distribution).run(&pool, |n: u64| sum += n).unwrap_err();
+    assert!(matches!(error, PipelineError::Stopped), "{error}");
+    assert!(sum <= 1);
+    assert_eq!(sender.send(2), Err(SendError(2)));
+    stopper.join().unwrap();
+    stopped(&pool);
+}
+
+fn fed_by_two_that_block_and_a_sink_that_fails(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feed = || {
+        let sender = sender.clone();
+        // Until nobody takes them.
+        thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err())
+    };
+    let feeders = [feed(), feed()];
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution);
+    let mut results = 0;
+    let error = fed.try_run(&pool, |_| {
+        results += 1;
+        if results < 3 { Ok(()) } else { Err("full") }
+    });
+    let error = error.unwrap_err();
+    assert_eq!((error.stage(), error.batch()), (Some(Stage::Sink), Some(2)));
+    feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    drop(sender);
+    end(&pool);
+}
+
+fn fed_by_one_that_blocks_and_results_dropped(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feeder = thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err());
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution);
+    let mut results = fed.results(&pool).unwrap();
+    assert_eq!(results.next().unwrap().unwrap(), 0);
+    drop(results);
+    feeder.join().unwrap();
+    end_after_drop(&pool);
+}
+
+/// The only worker waits for the sender, so nothing else can run.
+fn fed_by_one_that_blocks_and_results_dropped_in_a_task(distribution: Distribution) {
+    let pool = pool(1);
+    let inner = Arc::clone(&pool);
+    let task = pool.spawn(move || {
+        let (sender, pipeline) = Pipeline::fed(ONE);
+        let feed = move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err();
+        let feeder = thread::spawn(feed);
+        drop(pipeline.distribute(distribution).results(&inner).unwrap());
+        feeder.join().unwrap();
+    });
+    task.join().unwrap();
+    end_after_drop(&pool);
+}
+
+fn a_stage_that_fails(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let checked = numbers(5, distribution).try_map(|n| if n == 2 { Err("two") } else { Ok(n) });
+    let error = checked.ordered().run(&pool, |n| results.push(n)).unwrap_err();
+    assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(2)));
+    assert_eq!(results, [0, 1]);
+    end(&pool);
+}
+
+fn a_source_that_fails(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let source = [Ok(0), Ok(1), Ok(2), Err("dead")];
+    let tried = Pipeline::try_new(source).batch(2).in_flight(2).distribute(distribution);
+    let error = tried.ordered().run(&pool, |n| results.push(n)).unwrap_err();
+    assert_eq!((error.stage(), error.batch()), (Some(Stage::Source), Some(1)));
+    assert_eq!(results, [0, 1, 2]);
+    end(&pool);
+}
+
+fn a_sink_that_fails(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = 0;
+    let error = numbers(5, distribution).try_run(&pool, |_| {
+        results += 1;
+        if results < 2 { Ok(()) } else { Err("full") }
+    });
+    assert_eq!(error.unwrap_err().stage(), Some(Stage::Sink));
+    end(&pool);
+}
+
+fn a_stage_that_cancels(distribution: Distribution) {
+    let pool = pool(2);
+    let token = CancelToken::new();
+    let mut results = Vec::new();
+    let cancelled = numbers(u64::MAX, distribution).cancel_on(&token).map(|n| {
+        if n == 2 {
+            token.cancel();
+        }
+        n
+    });
+    let error = cancelled.ordered().run(&pool, |n| results.push(n)).unwrap_err();
+    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
+    end(&pool);
+}
+
+/// From outside, through a parent of the token.
+fn cancelled(distribution: Distribution) {
+    let pool = pool(2);
+    let parent = CancelToken::new();
+    let token = parent.child();
+    let canceller = thread::spawn(move || parent.cancel());
+    let mut sum = 0;
+    match numbers(4, distribution).cancel_on(&token).run(&pool, |n| sum += n) {
+        Ok(_) => assert_eq!(sum, 6),
+        Err(error) => assert!(matches!(error, PipelineError::Cancelled), "{error}"),
+    }
+    canceller.join().unwrap();
+    end(&pool);
+}
+
+/// Half-way. Each item holds a clone of an `Arc`: none is left when the pool has stopped, and the source's thread ended.
+fn results_dropped(distribution: Distribution) {
+    let pool = pool(2);
+    let alive = Arc::new(());
+    let each = Arc::clone(&alive);
+    let items = numbers(u64::MAX, distribution).map(move |n| (n, Arc::clone(&each)));
+    let mut results = items.ordered().results(&pool).unwrap();
+    assert_eq!(results.next().unwrap().unwrap().0, 0);
+    assert_eq!(results.next().unwrap().unwrap().0, 1);
+    drop(results);
+    end_after_drop(&pool);
+    while Arc::strong_count(&alive) > 1 {
+        thread::yield_now();
+    }
+}
+
+fn results_dropped_at_once(distribution: Distribution) {
+    let pool = pool(2);
+    drop(numbers(3, distribution).results(&pool).unwrap());
+    end_after_drop(&pool);
+}
+
+/// It waits for what runs; the pipeline may have come to its end, or not.
+fn a_pool_that_stops(distribution: Distribution) {
+    while_it_stops(distribution, |pool| pool.stop());
+}
+
+fn a_pool_that_stops_now(distribution: Distribution) {
+    while_it_stops(distribution, |pool| pool.stop_now());
+}
+
+fn while_it_stops(distribution: Distribution, stop: fn(&Pool)) {
+    let pool = pool(2);
+    let stopper = thread::spawn({
+        let pool = Arc::clone(&pool);
+        move || stop(&pool)
+    });
+    let mut results = Vec::new();
+    match numbers(4, distribution).ordered().run(&pool, |n| results.push(n)) {
+        Ok(_) => assert_eq!(results.len(), 4),
+        Err(error) => assert!(matches!(error, PipelineError::Stopped), "{error}"),
+    }
+    assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
+    stopper.join().unwrap();
+    stopped(&pool);
+}
+
+/// It waits for its own pipeline, which has no other worker.
+fn in_a_task_of_a_single_worker(distribution: Distribution) {
+    let pool = pool(1);
+    let inner = Arc::clone(&pool);
+    let task = pool.spawn(move || {
+        let mut results = Vec::new();
+        numbers(3, distribution).ordered().run(&inner, |n| results.push(n)).unwrap();
+        results
+    });
+    assert_eq!(task.join().unwrap(), [0, 1, 2]);
+    end(&pool);
+}
+
+fn two_on_a_single_worker(distribution: Distribution) {
+    let pool = pool(1);
+    let sum = move |pool: &Pool| {
+        let mut sum = 0;
+        numbers(3, distribution).run(pool, |n| sum += n).unwrap();
+        sum
+    };
+    let other = Arc::clone(&pool);
+    let other = thread::spawn(move || sum(&other));
+    assert_eq!((sum(&pool), other.join().unwrap()), (3, 3));
+    end(&pool);
+}
+
+/// Each worker is in a stage that waits for a pipeline of its own.
+fn in_each_other(distribution: Distribution) {
+    let pool = pool(2);
+    let mut total = 0;
+    let outer = numbers(2, distribution).map(|_| {
+        let mut sum = 0;
+        numbers(3, distribution).run(&pool, |n| sum += n).unwrap();
+        sum
+    });
+    outer.run(&pool, |sum| total += sum).unwrap();
+    assert_eq!(total, 6);
+    end(&pool);
+}

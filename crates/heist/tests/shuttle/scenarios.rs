@@ -1,0 +1,48 @@
+//! What the tests of whole pools share.
+
+use std::sync::Arc;
+
+use heist::{Pool, Strategy};
+
+/// Schedules of each kind; a pool takes many steps.
+const SCHEDULES: usize = 2_000;
+
+pub(crate) fn pool(strategy: Strategy, workers: usize) -> Arc<Pool> {
+    Arc::new(Pool::builder().workers(workers).strategy(strategy).build().expect("a small pool"))
+}
+
+/// Everything that went in has come out, as the counters have it.
+pub(crate) fn exact(pool: &Pool) {
+    let stats = pool.stats();
+    let out = stats.total.tasks_completed + stats.total.panics + stats.total.cancellations;
+    assert_eq!(stats.total.tasks_submitted, out, "{stats:?}");
+}
+
+pub(crate) fn explore(scenario: fn()) {
+    heist_testkit::schedules::check(SCHEDULES, scenario);
+}
+
+/// A test for each strategy.
+macro_rules! scenarios {
+    ($($name:ident)*) => {$(
+        mod $name {
+            use heist::Strategy;
+
+            #[test]
+            fn work_stealing() {
+                $crate::scenarios::explore(|| super::$name(Strategy::WorkStealing));
+            }
+
+            #[test]
+            fn locked_deques() {
+                $crate::scenarios::explore(|| super::$name(Strategy::LockedDeques));
+            }
+
+            #[test]
+            fn global_queue() {
+                $crate::scenarios::explore(|| super::$name(Strategy::GlobalQueue));
+            }
+        }
+    )*};
+}
+pub(crate) use scenarios;

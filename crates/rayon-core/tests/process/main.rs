@@ -1,0 +1,9 @@
+//! The contracts with the process around the pools: the global pool, environment variables, the log and the trace. Every
+//! test runs its body in a process of its own: this binary, started again.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod global;
+#[cfg(unix)]
+mod trace;

@@ -1,0 +1,33 @@
+//! `HEIST_TRACE` writes a trace of a program that was written for rayon, without a change to the program.
+
+use std::fs;
+
+use heist_testkit::{process, temp_dir, test_path};
+
+/// What the program does; not a test of its own.
+#[test]
+#[ignore = "started by the other"]
+fn program() {
+    assert_eq!(rayon_core::join(|| 1, || 2), (1, 2));
+    let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+    pool.install(|| rayon_core::scope(|scope| (0..10).for_each(|_| scope.spawn(|_| ()))));
+}
+
+#[test]
+fn every_pool_is_in_the_file() {
+    let directory = temp_dir();
+    let file = directory.path().join("trace.json");
+    let mut program = process::command(test_path!("program"), "program");
+    program.arg("--ignored").env("HEIST_TRACE", &file).env("RAYON_NUM_THREADS", "2");
+    let output = process::output_of(program);
+    let text = fs::read_to_string(&file);
+    assert!(output.status.success(), "{output:?}");
+    let text = text.expect("a file");
+    for expected in [
+        "\"heist 1: rayon-core, 2 workers\"",
+        "\"heist 2: rayon-core, 3 workers\"",
+        "\"name\":\"task\"",
+    ] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+}
