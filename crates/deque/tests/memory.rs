@@ -69,13 +69,13 @@ unsafe impl GlobalAlloc for Meter {
             None => {}
         }
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        LIVE.set(LIVE.get() + layout.size().cast_signed());
+        LIVE.set(LIVE.get() + layout.size() as isize);
         // SAFETY: the caller's promise is the same as ours.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        LIVE.set(LIVE.get() - layout.size().cast_signed());
+        LIVE.set(LIVE.get() - layout.size() as isize);
         // SAFETY: as above.
         unsafe { System.dealloc(place, layout) }
     }
@@ -190,7 +190,7 @@ const HEADERS: usize = 1024;
 
 /// The bytes that a growable deque may have, as its documentation says.
 fn growable_bound(largest_ring: usize) -> isize {
-    (2 * largest_ring * SLOT + HEADERS).cast_signed()
+    (2 * largest_ring * SLOT + HEADERS) as isize
 }
 
 /// Twice the largest ring; and that is at most twice as large as there were ever items.

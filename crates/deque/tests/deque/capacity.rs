@@ -78,7 +78,7 @@ fn out_of_memory() {
 }
 
 #[test]
-fn errors_are_errors() {
+fn errors_implement_error() {
     fn check<E: std::error::Error + Send + Sync + 'static>(_: &E) {}
     check(&CapacityError::Zero);
     check(&Full(1));
@@ -107,7 +107,7 @@ fn full_hands_back() {
 
 /// As many as it says, no more; and each that leaves, at either end, makes room for one.
 #[test]
-fn exactly_so_many_fit() {
+fn as_many_fit_as_the_capacity_says() {
     for capacity in (0..=10).map(|log| 1 << log) {
         let (worker, stealer) = Bounded::at(capacity, 0);
         assert_eq!(worker.capacity(), capacity);

@@ -16,11 +16,11 @@ for_every_flavour! {
     batch_and_pop_is_half,
     batch_into_one_with_items,
     batch_from_nothing,
-    into_oneself,
-    one_handle_is_like_another,
-    mutual_robbery,
-    empty_is_true,
-    empty_is_true_in_a_crowd,
+    batch_into_the_same_deque,
+    all_stealers_are_equal,
+    mutual_steals,
+    empty_means_empty,
+    empty_means_empty_with_many_threads,
 }
 
 /// A deque with the items `1..=items`.
@@ -124,7 +124,7 @@ fn batch_from_nothing<F: Flavour>() {
 }
 
 /// Whoever robs himself has what he had before.
-fn into_oneself<F: Flavour>() {
+fn batch_into_the_same_deque<F: Flavour>() {
     let (worker, stealer) = F::with_room(8);
     assert_eq!(stealer.steal_batch(&worker), Steal::Empty);
     assert_eq!(stealer.steal_batch_and_pop(&worker), Steal::Empty);
@@ -138,7 +138,7 @@ fn into_oneself<F: Flavour>() {
     assert_eq!(drain(&worker), [7, 6, 5, 4, 3, 2]);
 }
 
-fn one_handle_is_like_another<F: Flavour>() {
+fn all_stealers_are_equal<F: Flavour>() {
     let (worker, first) = filled::<F>(4);
     let (second, third) = (first.clone(), worker.stealer());
     drop(first);
@@ -154,7 +154,7 @@ fn one_handle_is_like_another<F: Flavour>() {
 }
 
 /// Two workers rob each other at the same time: no deadlock, nothing lost.
-fn mutual_robbery<F: Flavour>() {
+fn mutual_steals<F: Flavour>() {
     const ITEMS: usize = 60_000;
     let (left, left_stealer) = F::with_room(ITEMS);
     let (right, right_stealer) = F::with_room(ITEMS);
@@ -183,7 +183,7 @@ fn mutual_robbery<F: Flavour>() {
 }
 
 /// A thief who knows of a push, and is alone, is never told `Empty`; and `Retry` ends.
-fn empty_is_true<F: Flavour>() {
+fn empty_means_empty<F: Flavour>() {
     const ITEMS: usize = 50_000;
     let (worker, stealer) = F::with_room(ITEMS);
     let pushed = AtomicUsize::new(0);
@@ -211,7 +211,7 @@ fn empty_is_true<F: Flavour>() {
 
 /// Thieves who together never take all that is there are never told `Empty`, whoever else is in
 /// the middle of a steal, and while the owner pushes more.
-fn empty_is_true_in_a_crowd<F: Flavour>() {
+fn empty_means_empty_with_many_threads<F: Flavour>() {
     const THIEVES: usize = 4;
     const EACH: usize = 40;
     const MORE: usize = 400;
@@ -224,7 +224,7 @@ fn empty_is_true_in_a_crowd<F: Flavour>() {
             let mut stolen = 0;
             // One batch has at most this many.
             while stolen <= EACH - BATCH_LIMIT {
-                let outcome = if stolen.is_multiple_of(8) {
+                let outcome = if stolen % 8 == 0 {
                     persist(|| stealer.steal_batch(&own))
                 } else {
                     persist(|| stealer.steal()).map(|item| own.push(item))

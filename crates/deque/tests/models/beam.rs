@@ -133,7 +133,7 @@ impl<M: Mistake> Owner<usize> for Worker<M> {
             fence(Ordering::SeqCst);
         }
         let top = ring.top.load(Ordering::Acquire);
-        let left = bottom.wrapping_sub(top).cast_signed();
+        let left = bottom.wrapping_sub(top) as isize;
         if left > 0 || (M::UNSIGNED && bottom > top) {
             // The index stays the owner's, so its turn stays as it is.
             // SAFETY: loom checks the access; that is what the model is for.
@@ -165,7 +165,7 @@ impl<M: Mistake> Thief<usize> for Stealer<M> {
             fence(Ordering::SeqCst);
         }
         let bottom = ring.bottom.load(Ordering::Acquire);
-        if bottom.wrapping_sub(top).cast_signed() <= 0 {
+        if (bottom.wrapping_sub(top) as isize) <= 0 {
             return Steal::Empty;
         }
         // SAFETY: loom checks the access; that is what the model is for.

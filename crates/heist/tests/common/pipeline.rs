@@ -91,10 +91,10 @@ impl Door {
     }
 }
 
-/// Opens a door however a test ends, so that nobody is left behind it.
-pub(crate) struct Opens<'d>(pub(crate) &'d Door);
+/// OpenOnDrop a door however a test ends, so that nobody is left behind it.
+pub(crate) struct OpenOnDrop<'d>(pub(crate) &'d Door);
 
-impl Drop for Opens<'_> {
+impl Drop for OpenOnDrop<'_> {
     fn drop(&mut self) {
         self.0.open();
     }
@@ -137,17 +137,17 @@ impl Traffic {
 
 /// An item, and what will come of it: so both count as dropped once, though the item may never get
 /// as far as to become something.
-pub(crate) type Parcel = (Tracked, Tracked);
+pub(crate) type TrackedItem = (Tracked, Tracked);
 
-/// The parcels, and a book in which all of them must be at the end.
-pub(crate) fn parcels(count: usize) -> (Ledger, Vec<Parcel>) {
+/// The tracked_items, and a book in which all of them must be at the end.
+pub(crate) fn tracked_items(count: usize) -> (Ledger, Vec<TrackedItem>) {
     let ledger = Ledger::new(2 * count);
-    let parcels = (0..count).map(|n| (ledger.item(n), ledger.item(count + n))).collect();
-    (ledger, parcels)
+    let tracked_items = (0..count).map(|n| (ledger.item(n), ledger.item(count + n))).collect();
+    (ledger, tracked_items)
 }
 
-/// What is done with a parcel: the item goes, the result stays.
-pub(crate) fn unpack((item, result): Parcel) -> Tracked {
+/// What is done with a item: the item goes, the result stays.
+pub(crate) fn into_result((item, result): TrackedItem) -> Tracked {
     drop(item);
     result
 }
@@ -206,10 +206,10 @@ pub(crate) fn assert_cancelled<T: Debug>(outcome: Result<T, PipelineError>) {
     assert!(matches!(outcome, Err(PipelineError::Cancelled)), "{outcome:?}");
 }
 
-/// Cancels a token however a test ends, so that no run goes on for ever.
-pub(crate) struct Cancels<'t>(pub(crate) &'t CancelToken);
+/// CancelOnDrop a token however a test ends, so that no run goes on for ever.
+pub(crate) struct CancelOnDrop<'t>(pub(crate) &'t CancelToken);
 
-impl Drop for Cancels<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         self.0.cancel();
     }

@@ -46,13 +46,13 @@ fn order(f: impl FnOnce(&Engine, &dyn Fn(u32)) + Send) -> Vec<u32> {
 }
 
 #[test]
-fn what_a_thread_spawns_it_runs_newest_first() {
+fn local_tasks_run_newest_first() {
     let seen = order(|_, say| (0..2000).for_each(say));
     assert!(seen.into_iter().eq((0..2000).rev()));
 }
 
 #[test]
-fn what_comes_from_elsewhere_is_run_in_its_order() {
+fn remote_tasks_run_oldest_first() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     with_engine(1, |engine| {
         for number in 0..2000 {
@@ -64,7 +64,7 @@ fn what_comes_from_elsewhere_is_run_in_its_order() {
 }
 
 #[test]
-fn what_the_first_half_spawns_comes_before_the_second_half() {
+fn tasks_of_the_first_half_run_before_the_second_half() {
     let seen = order(|engine, say| {
         say(0);
         let second = Mutex::new(None);
@@ -91,7 +91,7 @@ fn what_the_first_half_spawns_comes_before_the_second_half() {
 }
 
 #[test]
-fn the_second_half_can_be_stolen_whenever_there_is_a_thief() {
+fn an_idle_thread_can_steal_the_second_half() {
     with_engine(2, |engine| {
         for round in 0..2000 {
             let barrier = Barrier::new(2);
@@ -115,7 +115,7 @@ fn the_second_half_can_be_stolen_whenever_there_is_a_thief() {
 }
 
 #[test]
-fn each_thread_gets_its_mail() {
+fn a_broadcast_runs_once_on_each_thread() {
     with_engine(3, |engine| {
         for _ in 0..500 {
             let counts = [const { AtomicUsize::new(0) }; 3];
@@ -144,7 +144,7 @@ fn each_thread_gets_its_mail() {
 }
 
 #[test]
-fn a_caller_has_a_life_of_its_own() {
+fn an_attached_thread_outlives_the_engine() {
     thread::spawn(|| {
         let (engine, mut workers) = Engine::new(2, true);
         let caller = workers.remove(0);
@@ -171,7 +171,7 @@ fn a_caller_has_a_life_of_its_own() {
 }
 
 #[test]
-fn a_worker_that_nobody_takes_does_not_keep_the_others() {
+fn a_worker_that_never_starts_does_not_block_the_others() {
     let (engine, mut workers) = Engine::new(3, false);
     let thread = workers.pop().unwrap();
     let thread = thread::spawn(|| thread.run(|| (), || ()));
@@ -193,7 +193,7 @@ fn threads_of_two_engines_wait_for_each_other() {
 }
 
 #[test]
-fn what_is_left_at_the_end_of_a_thread_is_run() {
+fn tasks_spawned_by_the_stop_hook_run() {
     let ran = Arc::new(AtomicUsize::new(0));
     let (engine, mut workers) = Engine::new(1, false);
     let worker = workers.pop().unwrap();

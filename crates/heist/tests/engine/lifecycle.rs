@@ -20,14 +20,14 @@ macro_rules! tests {
 }
 
 tests! {
-    broadcasts_at_the_same_time_do_not_cross
-    the_end_waits_for_mail
-    mail_may_send_mail_while_the_engine_ends
-    what_nobody_comes_for_is_dropped
-    the_end_does_not_wait_for_threads_that_have_not_come
-    a_thread_that_comes_late_runs_what_was_left_to_it
-    the_end_does_not_wait_for_a_caller_that_has_waited
-    a_half_within_a_half_can_be_stolen
+    concurrent_broadcasts_have_the_same_order_on_every_thread
+    shutdown_waits_for_broadcasts
+    a_broadcast_may_broadcast_during_shutdown
+    tasks_of_threads_that_never_start_are_dropped
+    shutdown_does_not_wait_for_threads_that_never_start
+    a_late_thread_runs_the_tasks_left_for_it
+    shutdown_does_not_wait_for_an_attached_thread
+    the_second_half_of_a_nested_join_can_be_stolen
 }
 
 /// On a thread of an engine; the second is told whether it is on another.
@@ -57,7 +57,7 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
 }
 
 /// To each thread, and nobody waits.
-fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
     let each = (0..engine.threads()).map(|_| {
         let f = Arc::clone(&f);
@@ -88,7 +88,7 @@ mod contract {
     use super::*;
 
     /// In each of them all threads wait for each other, so all must come to the same one first.
-    pub(crate) fn broadcasts_at_the_same_time_do_not_cross() {
+    pub(crate) fn concurrent_broadcasts_have_the_same_order_on_every_thread() {
         with_engine(6, |engine| {
             let call = || {
                 for _ in 0..500 {
@@ -104,7 +104,7 @@ mod contract {
         });
     }
 
-    pub(crate) fn the_end_waits_for_mail() {
+    pub(crate) fn shutdown_waits_for_broadcasts() {
         for _ in 0..500 {
             let fetched = Arc::new(AtomicUsize::new(0));
             let (engine, workers) = Engine::new(2, false);
@@ -116,7 +116,7 @@ mod contract {
                     thread::spawn(|| worker.run(|| (), stop))
                 })
                 .collect();
-            post(&engine, {
+            broadcast_detached(&engine, {
                 let fetched = Arc::clone(&fetched);
                 move || _ = fetched.fetch_add(1, Ordering::Relaxed)
             });
@@ -125,12 +125,12 @@ mod contract {
         }
     }
 
-    pub(crate) fn mail_may_send_mail_while_the_engine_ends() {
+    pub(crate) fn a_broadcast_may_broadcast_during_shutdown() {
         for _ in 0..500 {
             let count = Arc::new(AtomicUsize::new(0));
             with_engine(2, |engine| {
                 let (count, other) = (Arc::clone(&count), engine.clone());
-                post(engine, move || {
+                broadcast_detached(engine, move || {
                     broadcast(&other, || _ = count.fetch_add(1, Ordering::Relaxed));
                 });
             });
@@ -138,16 +138,16 @@ mod contract {
         }
     }
 
-    pub(crate) fn what_nobody_comes_for_is_dropped() {
+    pub(crate) fn tasks_of_threads_that_never_start_are_dropped() {
         let kept = Arc::new(());
         let (engine, mut workers) = Engine::new(2, false);
-        let post = || {
+        let broadcast_detached = || {
             let kept = Arc::clone(&kept);
-            post(&engine, move || _ = &kept);
+            broadcast_detached(&engine, move || _ = &kept);
         };
-        post();
+        broadcast_detached();
         drop(workers.pop());
-        post();
+        broadcast_detached();
         let thread = serve(workers.pop().unwrap());
         engine.close();
         thread.join().unwrap();
@@ -164,7 +164,7 @@ mod contract {
         assert_eq!(Arc::strong_count(&kept), 1);
     }
 
-    pub(crate) fn the_end_does_not_wait_for_threads_that_have_not_come() {
+    pub(crate) fn shutdown_does_not_wait_for_threads_that_never_start() {
         let (engine, mut workers) = Engine::new(3, false);
         let thread = serve(workers.pop().unwrap());
         assert_eq!(engine.run(|_| 7), 7);
@@ -175,7 +175,7 @@ mod contract {
         drop(workers);
     }
 
-    pub(crate) fn a_thread_that_comes_late_runs_what_was_left_to_it() {
+    pub(crate) fn a_late_thread_runs_the_tasks_left_for_it() {
         let count = Arc::new(AtomicUsize::new(0));
         let (engine, workers) = Engine::new(2, false);
         let more = || {
@@ -183,7 +183,7 @@ mod contract {
             move || _ = count.fetch_add(1, Ordering::Relaxed)
         };
         spawn(&engine, more());
-        post(&engine, more());
+        broadcast_detached(&engine, more());
         engine.close();
         let threads: Vec<_> = workers.into_iter().map(serve).collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
@@ -191,7 +191,7 @@ mod contract {
     }
 
     /// It waits while the other thread has the last thing to do, and wakes when that one sleeps.
-    pub(crate) fn the_end_does_not_wait_for_a_caller_that_has_waited() {
+    pub(crate) fn shutdown_does_not_wait_for_an_attached_thread() {
         for _ in 0..20 {
             let (engine, mut workers) = Engine::new(2, true);
             let other = serve(workers.pop().unwrap());
@@ -219,7 +219,7 @@ mod contract {
     }
 
     /// The only other thread is busy when both are forked, and takes the outer one first.
-    pub(crate) fn a_half_within_a_half_can_be_stolen() {
+    pub(crate) fn the_second_half_of_a_nested_join_can_be_stolen() {
         with_engine(2, |engine| {
             let (begin, begun) = mpsc::channel();
             let (end, ended) = mpsc::channel();

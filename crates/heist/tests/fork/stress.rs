@@ -11,7 +11,7 @@ for_every_strategy! {
     one_worker,
     two_workers,
     four_workers,
-    outsiders,
+    threads_of_no_pool,
 }
 
 const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 200 };
@@ -137,6 +137,6 @@ fn four_workers<S: Kind>() {
     seeds::<S>(4, 1);
 }
 
-fn outsiders<S: Kind>() {
+fn threads_of_no_pool<S: Kind>() {
     seeds::<S>(2, 3);
 }

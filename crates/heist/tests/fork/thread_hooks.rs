@@ -12,11 +12,11 @@ for_every_strategy! {
     scope_at_the_start,
     join_at_the_end,
     scope_at_the_end,
-    after_a_seat_was_given_away,
+    after_the_core_was_handed_off,
 }
 
 /// A thread that has waited in the middle of a task, and so lost its seat as a rule, forks in its last hook.
-fn after_a_seat_was_given_away<S: Kind>() {
+fn after_the_core_was_handed_off<S: Kind>() {
     for _ in 0..ROUNDS {
         let count = Arc::new(AtomicUsize::new(0));
         let (threads, fork) = (Arc::new(AtomicUsize::new(0)), joins(&count));

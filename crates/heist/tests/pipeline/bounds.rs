@@ -8,7 +8,7 @@ use std::time::Duration;
 use heist::Pool;
 use heist::pipeline::Pipeline;
 
-use crate::common::pipeline::{Door, Opens, Traffic, Way, ordered_ways, stealing_ways, ways};
+use crate::common::pipeline::{Door, OpenOnDrop, Traffic, Way, ordered_ways, stealing_ways, ways};
 use crate::common::{Kind, WORKERS, eventually, for_every_strategy};
 
 for_every_strategy! {
@@ -92,7 +92,7 @@ fn hold_the_first_up(pool: &Pool, way: Way, bound: usize) {
     let mut results = Vec::new();
     thread::scope(|scope| {
         scope.spawn(|| {
-            let _opens = Opens(&door);
+            let _opens = OpenOnDrop(&door);
             assert_full(&traffic, way, 3 * bound);
             assert_eq!(traffic.delivered(), 0, "{way:?}");
         });

@@ -10,8 +10,8 @@ use heist::pipeline::{Pipeline, PipelineError};
 use heist::{CancelToken, Pool};
 
 use crate::common::pipeline::{
-    Door, Opens, Traffic, Way, assert_cancelled, assert_works, ordered_ways, parcels,
-    stealing_ways, unpack, ways,
+    Door, OpenOnDrop, Traffic, Way, assert_cancelled, assert_works, into_result, ordered_ways,
+    stealing_ways, tracked_items, ways,
 };
 use crate::common::{Kind, Rng, WORKERS, eventually, for_every_strategy};
 
@@ -38,10 +38,10 @@ fn before_the_run<S: Kind>() {
         for way in ways() {
             let token = CancelToken::new();
             token.cancel();
-            let (ledger, items) = parcels(100);
+            let (ledger, items) = tracked_items(100);
             let traffic = Traffic::default();
             let items = items.into_iter().inspect(|_| traffic.take(1));
-            let pipeline = Pipeline::new(items).batch(3).cancel_on(&token).map(unpack);
+            let pipeline = Pipeline::new(items).batch(3).cancel_on(&token).map(into_result);
             assert_cancelled(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
             assert_eq!(traffic.taken(), 0, "{way:?}");
             ledger.assert_each_once();
@@ -77,14 +77,14 @@ fn from_a_stage<S: Kind>() {
         let pool = S::pool(workers);
         for way in ways() {
             let token = CancelToken::new();
-            let (ledger, items) = parcels(200);
+            let (ledger, items) = tracked_items(200);
             let mut results = Vec::new();
             // The end of the source is not the end of the run: somebody is still at it.
-            let pipeline = Pipeline::new(items).batch(5).cancel_on(&token).map(|parcel| {
-                if parcel.0.number == 33 {
+            let pipeline = Pipeline::new(items).batch(5).cancel_on(&token).map(|item| {
+                if item.0.number == 33 {
                     token.cancel();
                 }
-                unpack(parcel)
+                into_result(item)
             });
             let outcome = way.of(pipeline).run(&pool, |result| results.push(result.number - 200));
             assert_cancelled(outcome);
@@ -117,18 +117,17 @@ fn from_the_source<S: Kind>() {
 fn queued_is_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
-        let (ledger, items) = parcels(60);
+        let (ledger, items) = tracked_items(60);
         let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
         let token = CancelToken::new();
         let items = items.into_iter().inspect(|_| traffic.take(1));
-        let pipeline =
-            Pipeline::new(items).batch(3).in_flight(10).cancel_on(&token).map(|parcel| {
-                if begun.fetch_add(1, Ordering::Relaxed) == 0 {
-                    eventually("everything is full", || traffic.taken() == 30);
-                    token.cancel();
-                }
-                unpack(parcel)
-            });
+        let pipeline = Pipeline::new(items).batch(3).in_flight(10).cancel_on(&token).map(|item| {
+            if begun.fetch_add(1, Ordering::Relaxed) == 0 {
+                eventually("everything is full", || traffic.taken() == 30);
+                token.cancel();
+            }
+            into_result(item)
+        });
         assert_cancelled(way.of(pipeline).run(&pool, drop));
         assert_eq!((begun.into_inner(), traffic.taken()), (3, 30), "{way:?}");
         ledger.assert_each_once();
@@ -207,7 +206,7 @@ fn while_the_bound_is_reached<S: Kind>() {
         for (way, bound) in ways().flat_map(|way| [1, 2, 10].map(|bound| (way, bound))) {
             let token = CancelToken::new();
             let (door, traffic) = (Door::default(), Traffic::default());
-            let _opens = Opens(&door);
+            let _opens = OpenOnDrop(&door);
             let wait = || {
                 door.wait_for(1);
                 if way.has_producer() {
@@ -259,17 +258,17 @@ fn straggler<S: Kind>() {
         let pool = S::pool(workers);
         for way in ordered_ways() {
             let token = CancelToken::new();
-            let (ledger, items) = parcels(60);
+            let (ledger, items) = tracked_items(60);
             let ended = AtomicUsize::new(0);
             let pipeline = Pipeline::new(items).batch(1).in_flight(10).cancel_on(&token);
-            let pipeline = pipeline.map(|parcel| {
-                if parcel.0.number == 0 {
+            let pipeline = pipeline.map(|item| {
+                if item.0.number == 0 {
                     eventually("the others end", || ended.load(Ordering::Acquire) == 9);
                     token.cancel();
                 } else {
                     ended.fetch_add(1, Ordering::AcqRel);
                 }
-                unpack(parcel)
+                into_result(item)
             });
             let mut results = 0;
             assert_cancelled(way.of(pipeline).run(&pool, |_| results += 1));
@@ -281,14 +280,15 @@ fn straggler<S: Kind>() {
 
 fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
     let token = CancelToken::new();
-    let (ledger, items) = parcels(300);
+    let (ledger, items) = tracked_items(300);
     let mut results = Vec::new();
     let outcome = thread::scope(|scope| {
         scope.spawn(|| {
             (0..Rng::new(seed).below(20_000)).for_each(|_| std::hint::spin_loop());
             token.cancel();
         });
-        let pipeline = Pipeline::new(items).batch(2).in_flight(9).cancel_on(&token).map(unpack);
+        let pipeline =
+            Pipeline::new(items).batch(2).in_flight(9).cancel_on(&token).map(into_result);
         way.of(pipeline).run(pool, |result| results.push(result.number - 300))
     });
     match outcome {

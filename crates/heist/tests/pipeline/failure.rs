@@ -9,8 +9,8 @@ use heist::Pool;
 use heist::pipeline::{Pipeline, PipelineError, Report, Stage};
 
 use crate::common::pipeline::{
-    Door, Fault, How, Opens, Parcel, Traffic, Way, assert_works, ordered_ways, parcels, unpack,
-    ways,
+    Door, Fault, How, OpenOnDrop, TrackedItem, Traffic, Way, assert_works, into_result,
+    ordered_ways, tracked_items, ways,
 };
 use crate::common::{Kind, Tracked, WORKERS, eventually, for_every_strategy};
 
@@ -43,14 +43,14 @@ fn check(faults: &[Fault], stage: Stage, item: usize) -> Result<(), String> {
 
 /// Runs it with the faults. Returns what it said, and what it had delivered.
 fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError>, Vec<usize>) {
-    let (ledger, items) = parcels(ITEMS);
-    let tested = |parcel: Parcel, stage| check(faults, stage, parcel.0.number).map(|()| parcel);
-    let source = items.into_iter().map(|parcel| tested(parcel, Stage::Source));
+    let (ledger, items) = tracked_items(ITEMS);
+    let tested = |item: TrackedItem, stage| check(faults, stage, item.0.number).map(|()| item);
+    let source = items.into_iter().map(|item| tested(item, Stage::Source));
     let pipeline = Pipeline::try_new(source)
         .batch(BATCH)
-        .try_map(|parcel| tested(parcel, Stage::Map(1)))
-        .try_map(|parcel| tested(parcel, Stage::Map(2)))
-        .map(unpack);
+        .try_map(|item| tested(item, Stage::Map(1)))
+        .try_map(|item| tested(item, Stage::Map(2)))
+        .map(into_result);
     let mut delivered = Vec::new();
     let sink = |result: Tracked| {
         let n = result.number - ITEMS;
@@ -178,9 +178,9 @@ fn lowest_by_source_or_sink<S: Kind>() {
 fn map_panics<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
-        let (ledger, items) = parcels(ITEMS);
+        let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = Vec::new();
-        let pipeline = Pipeline::new(items).batch(BATCH).map(unpack).map(|result| {
+        let pipeline = Pipeline::new(items).batch(BATCH).map(into_result).map(|result| {
             assert!(result.number != ITEMS + 33, "planned");
             result.number - ITEMS
         });
@@ -198,7 +198,7 @@ fn map_panics<S: Kind>() {
 fn map_batch_panics<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
-        let (ledger, items) = parcels(ITEMS);
+        let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = 0;
         let pipeline = Pipeline::new(items).batch(BATCH).map_batch(|batch| {
             // In the middle of taking the batch apart.
@@ -218,13 +218,13 @@ fn map_batch_panics<S: Kind>() {
 fn weigh_panics<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
-        let (ledger, items) = parcels(ITEMS);
+        let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = Vec::new();
-        let weigh = |parcel: &Parcel| {
-            assert!(parcel.0.number != 33, "planned");
+        let weigh = |item: &TrackedItem| {
+            assert!(item.0.number != 33, "planned");
             1
         };
-        let pipeline = Pipeline::new(items).batch(BATCH).weigh(weigh, 1000).map(unpack);
+        let pipeline = Pipeline::new(items).batch(BATCH).weigh(weigh, 1000).map(into_result);
         let error = way
             .of(pipeline)
             .run(&pool, |result| delivered.push(result.number - ITEMS))
@@ -291,13 +291,13 @@ fn empty_batch_of_a_failed_source<S: Kind>() {
 fn queued_is_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
-        let (ledger, items) = parcels(ITEMS);
+        let (ledger, items) = tracked_items(ITEMS);
         let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
         let items = items.into_iter().inspect(|_| traffic.take(1));
-        let pipeline = Pipeline::new(items).batch(1).in_flight(20).try_map(|parcel: Parcel| {
+        let pipeline = Pipeline::new(items).batch(1).in_flight(20).try_map(|item: TrackedItem| {
             begun.fetch_add(1, Ordering::Relaxed);
             eventually("everything is full", || traffic.taken() == 20);
-            if parcel.0.number == 0 { Err("planned") } else { Ok(parcel) }
+            if item.0.number == 0 { Err("planned") } else { Ok(item) }
         });
         let error = way.of(pipeline).run(&pool, drop).expect_err("a fault");
         assert_eq!(error.batch(), Some(0), "{way:?}");
@@ -311,10 +311,10 @@ fn running_comes_to_an_end<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
         for way in ways().filter(|way| way.steals) {
-            let (ledger, items) = parcels(ITEMS);
+            let (ledger, items) = tracked_items(ITEMS);
             let (door, ended) = (Door::default(), AtomicBool::new(false));
-            let pipeline = Pipeline::new(items).batch(BATCH).try_map(|parcel: Parcel| {
-                match parcel.0.number {
+            let pipeline = Pipeline::new(items).batch(BATCH).try_map(|item: TrackedItem| {
+                match item.0.number {
                     // Its batch has more items, and is still at them.
                     1 => door.pass(),
                     4 => ended.store(true, Ordering::Release),
@@ -325,11 +325,11 @@ fn running_comes_to_an_end<S: Kind>() {
                     }
                     _ => {}
                 }
-                Ok(parcel)
+                Ok(item)
             });
             thread::scope(|scope| {
                 scope.spawn(|| {
-                    let _opens = Opens(&door);
+                    let _opens = OpenOnDrop(&door);
                     door.wait_for(1);
                 });
                 let error = way.of(pipeline).run(&pool, drop).expect_err("a fault");

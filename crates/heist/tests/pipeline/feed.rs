@@ -11,7 +11,7 @@ use std::time::Duration;
 use heist::CancelToken;
 use heist::pipeline::{Feed, Pipeline, SendError, Sender};
 
-use crate::common::pipeline::{Door, Opens, assert_cancelled, assert_works, ways};
+use crate::common::pipeline::{Door, OpenOnDrop, assert_cancelled, assert_works, ways};
 use crate::common::{Kind, Ledger, WORKERS, eventually, for_every_strategy};
 
 for_every_strategy! {
@@ -223,7 +223,7 @@ fn full<S: Kind>() {
                     }
                 });
                 scope.spawn(move || {
-                    let _opens = Opens(door);
+                    let _opens = OpenOnDrop(door);
                     eventually("it is full", || sent.load(Ordering::Acquire) >= 3);
                     thread::sleep(Duration::from_millis(2));
                     // Three in the feed, and two in each of two batches.

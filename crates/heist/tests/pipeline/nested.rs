@@ -9,7 +9,7 @@ use heist::pipeline::{Pipeline, Stage};
 use heist::{CancelToken, JoinHandle, Pool};
 
 use crate::common::pipeline::{
-    Cancels, Fault, How, Way, assert_cancelled, assert_works, stealing_ways, ways,
+    CancelOnDrop, Fault, How, Way, assert_cancelled, assert_works, stealing_ways, ways,
 };
 use crate::common::{Kind, ThreadGroup, WORKERS, eventually, for_every_strategy};
 
@@ -182,7 +182,7 @@ fn two_at_once<S: Kind>() {
         for way in ways() {
             let token = CancelToken::new();
             thread::scope(|scope| {
-                let _cancels = Cancels(&token);
+                let _cancels = CancelOnDrop(&token);
                 let endless = scope.spawn(|| {
                     let pipeline = Pipeline::new(0_u64..).batch(3).in_flight(20).cancel_on(&token);
                     way.of(pipeline.map(|n| n + 1)).run(&pool, |_| ())

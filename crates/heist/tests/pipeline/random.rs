@@ -9,7 +9,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof};
 use proptest::test_runner::TestRunner;
 
 use crate::common::pipeline::{
-    Fault, How, Parcel, Traffic, Way, assert_works, parcels, unpack, ways,
+    Fault, How, TrackedItem, Traffic, Way, assert_works, into_result, tracked_items, ways,
 };
 use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, eventually, watched};
 
@@ -62,13 +62,12 @@ impl Shape {
         self.fault.map_or(Ok(()), |fault| fault.check(stage, item))
     }
 
-    fn run(self, pool: &Pool, items: Vec<Parcel>, traffic: &'static Traffic) -> Outcome {
+    fn run(self, pool: &Pool, items: Vec<TrackedItem>, traffic: &'static Traffic) -> Outcome {
         let shape = self;
-        let test =
-            move |parcel: Parcel, stage| shape.check(stage, parcel.0.number).map(|()| parcel);
-        let source = items.into_iter().map(move |parcel| {
+        let test = move |item: TrackedItem, stage| shape.check(stage, item.0.number).map(|()| item);
+        let source = items.into_iter().map(move |item| {
             traffic.take(1);
-            test(parcel, Stage::Source)
+            test(item, Stage::Source)
         });
         let pipeline = Pipeline::try_new(source).batch(self.batch).in_flight(self.bound);
         let pipeline = self.way.of(pipeline);
@@ -77,16 +76,16 @@ impl Shape {
                 self.finish(
                     pool,
                     $pipeline
-                        .try_map(move |parcel| test(parcel, Stage::Map(1)))
-                        .try_map(move |parcel| test(parcel, Stage::Map(2)))
-                        .map(move |parcel| unpack(parcel).number - shape.items),
+                        .try_map(move |item| test(item, Stage::Map(1)))
+                        .try_map(move |item| test(item, Stage::Map(2)))
+                        .map(move |item| into_result(item).number - shape.items),
                     traffic,
                 )
             };
         }
         match self.limit {
             None => finish!(pipeline),
-            Some(limit) => finish!(pipeline.weigh(|parcel: &Parcel| parcel.0.number % 5, limit)),
+            Some(limit) => finish!(pipeline.weigh(|item: &TrackedItem| item.0.number % 5, limit)),
         }
     }
 
@@ -152,7 +151,7 @@ fn hammer(pools: &[Pool], cases: u32) {
     // No file of failures: what has failed becomes a test of its own.
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let outcome = TestRunner::new(config).run(&(shapes(), 0..pools.len()), |(shape, pool)| {
-        let (ledger, items) = parcels(shape.items);
+        let (ledger, items) = tracked_items(shape.items);
         // Its source may outlive the test, if the results are dropped.
         let traffic: &'static Traffic = Box::leak(Box::default());
         shape.judge(shape.run(&pools[pool], items, traffic));

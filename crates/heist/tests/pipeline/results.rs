@@ -13,7 +13,8 @@ use heist::pipeline::{Pipeline, PipelineError, Stage};
 use heist_testkit::test_path;
 
 use crate::common::pipeline::{
-    Door, Fault, How, Parcel, Traffic, assert_cancelled, assert_works, parcels, unpack, ways,
+    Door, Fault, How, TrackedItem, Traffic, assert_cancelled, assert_works, into_result,
+    tracked_items, ways,
 };
 use crate::common::{Kind, Ledger, ThreadGroup, WORKERS, eventually, for_every_strategy, watched};
 
@@ -42,8 +43,8 @@ fn smoke<S: Kind>() {
         let pool = S::pool(workers);
         for way in ways() {
             for (items, batch) in [(0, 3), (1, 3), (3, 3), (100, 1), (100, 7), (100, 1000)] {
-                let (ledger, parcels) = parcels(items);
-                let pipeline = Pipeline::new(parcels).batch(batch).map(unpack);
+                let (ledger, tracked) = tracked_items(items);
+                let pipeline = Pipeline::new(tracked).batch(batch).map(into_result);
                 let results = way.of(pipeline).results(&pool).expect("a start");
                 let results = results.map(|result| result.expect("no error").number - items);
                 way.assert_all(results.collect(), &(0..items).collect::<Vec<_>>());
@@ -112,8 +113,8 @@ fn dropped_at_once<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for way in ways() {
-            let (ledger, items) = parcels(100);
-            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(unpack);
+            let (ledger, items) = tracked_items(100);
+            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
             drop(way.of(pipeline).results(&pool).expect("a start"));
             eventually("everything is gone", || ledger.dropped() == 200);
             ledger.assert_each_once();
@@ -126,8 +127,8 @@ fn dropped_half_way<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for (way, half) in ways().flat_map(|way| [1, 5, 50, 99, 100].map(|half| (way, half))) {
-            let (ledger, items) = parcels(100);
-            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(unpack);
+            let (ledger, items) = tracked_items(100);
+            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let pulled: Vec<_> = results.by_ref().take(half).map(Result::unwrap).collect();
             drop(results);
@@ -167,12 +168,12 @@ fn dropped_while_a_stage_runs<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for way in ways() {
-            let (ledger, items) = parcels(30);
+            let (ledger, items) = tracked_items(30);
             let door = Arc::new(Door::default());
             let held = Arc::clone(&door);
-            let pipeline = Pipeline::new(items).batch(2).map(move |parcel| {
+            let pipeline = Pipeline::new(items).batch(2).map(move |item| {
                 held.pass();
-                unpack(parcel)
+                into_result(item)
             });
             let results = way.of(pipeline).results(&pool).expect("a start");
             door.wait_for(1);
@@ -213,8 +214,8 @@ fn dropped_by_a_task<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for way in ways() {
-            let (ledger, items) = parcels(100);
-            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(unpack);
+            let (ledger, items) = tracked_items(100);
+            let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let pulled = pool.spawn(move || results.next().is_some()).join().expect("a result");
             assert!(pulled, "{way:?}");
@@ -270,9 +271,9 @@ fn error_is_the_last<S: Kind>() {
         let pool = S::pool(workers);
         for (way, how) in ways().flat_map(|way| [How::Error, How::Panic].map(|how| (way, how))) {
             let fault = Fault { stage: Stage::Map(1), how, item: 33 };
-            let (ledger, items) = parcels(60);
-            let pipeline = Pipeline::new(items).batch(5).try_map(move |parcel: Parcel| {
-                fault.check(Stage::Map(1), parcel.0.number).map(|()| unpack(parcel).number - 60)
+            let (ledger, items) = tracked_items(60);
+            let pipeline = Pipeline::new(items).batch(5).try_map(move |item: TrackedItem| {
+                fault.check(Stage::Map(1), item.0.number).map(|()| into_result(item).number - 60)
             });
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let (mut delivered, mut error) = (Vec::new(), None);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heist::pipeline::Pipeline;
 use heist_testkit::test_path;
 
-use crate::common::pipeline::{parcels, unpack, ways};
+use crate::common::pipeline::{into_result, tracked_items, ways};
 use crate::common::{Kind, Ledger, WORKERS, WorkStealing, for_every_strategy, watched};
 
 for_every_strategy! {
@@ -243,9 +243,9 @@ fn drops<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for way in ways() {
-            let (ledger, items) = parcels(150);
+            let (ledger, items) = tracked_items(150);
             let mut kept = Vec::new();
-            let pipeline = way.of(Pipeline::new(items).batch(4).map(unpack));
+            let pipeline = way.of(Pipeline::new(items).batch(4).map(into_result));
             pipeline.run(&pool, |result| kept.push(result)).expect("an end");
             assert_eq!(ledger.dropped(), 150, "{way:?}");
             way.assert_all(

@@ -8,7 +8,7 @@ use std::thread;
 use heist::Pool;
 use heist::pipeline::{Pipeline, PipelineError, Report};
 
-use crate::common::pipeline::{Traffic, Way, parcels, stealing_ways, unpack, ways};
+use crate::common::pipeline::{Traffic, Way, into_result, stealing_ways, tracked_items, ways};
 use crate::common::{
     Gate, Kind, Rng, ThreadGroup, Tracked, WORKERS, eventually, for_every_strategy,
 };
@@ -33,8 +33,8 @@ fn before_the_run<S: Kind>() {
         let pool = S::pool(workers);
         stop(&pool);
         for way in ways() {
-            let (ledger, items) = parcels(50);
-            let pipeline = Pipeline::new(items).batch(3).map(unpack);
+            let (ledger, items) = tracked_items(50);
+            let pipeline = Pipeline::new(items).batch(3).map(into_result);
             assert_stopped(way.of(pipeline).run(&pool, |_| panic!("{way:?}")));
             ledger.assert_each_once();
         }
@@ -104,7 +104,7 @@ fn any_time<S: Kind>() {
         let mut rng = Rng::new(seed as u64);
         let pool = S::pool(WORKERS[rng.below(3)]);
         let stop = [Pool::stop as fn(&Pool), Pool::stop_now][rng.below(2)];
-        let (ledger, items) = parcels(300);
+        let (ledger, items) = tracked_items(300);
         let mut results = Vec::new();
         let patience = rng.below(20_000);
         let outcome = thread::scope(|scope| {
@@ -112,7 +112,7 @@ fn any_time<S: Kind>() {
                 (0..patience).for_each(|_| std::hint::spin_loop());
                 stop(&pool);
             });
-            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(unpack);
+            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(into_result);
             way.of(pipeline).run(&pool, |result| results.push(result.number - 300))
         });
         match outcome {
@@ -132,8 +132,8 @@ fn by_the_sink<S: Kind>() {
             stealing_ways().flat_map(|way| [(way, Pool::stop as fn(&Pool)), (way, Pool::stop_now)])
         {
             let pool = S::pool(workers);
-            let (ledger, items) = parcels(300);
-            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(unpack);
+            let (ledger, items) = tracked_items(300);
+            let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(into_result);
             let mut results = Vec::new();
             let sink = |result: Tracked| {
                 results.push(result.number - 300);
@@ -163,8 +163,8 @@ fn results_of_a_stopped_pool<S: Kind>() {
     let pool = S::pool(2);
     pool.stop();
     for way in ways() {
-        let (ledger, items) = parcels(50);
-        let pipeline = Pipeline::new(items).batch(3).map(|parcel| unpack(parcel).number);
+        let (ledger, items) = tracked_items(50);
+        let pipeline = Pipeline::new(items).batch(3).map(|item| into_result(item).number);
         let results = way.of(pipeline).results(&pool).expect("a start");
         assert_eq!(last_word(way, results), [0; 0], "{way:?}");
         eventually("everything is gone", || ledger.dropped() == 100);
@@ -178,9 +178,9 @@ fn results_outlive_the_pool<S: Kind>() {
         for way in ways() {
             let group = ThreadGroup::new();
             let pool = S::builder_in(&group, workers).build().expect("a pool");
-            let (ledger, items) = parcels(300);
+            let (ledger, items) = tracked_items(300);
             let pipeline = Pipeline::new(items).batch(2).in_flight(9);
-            let pipeline = pipeline.map(|parcel| unpack(parcel).number - 300);
+            let pipeline = pipeline.map(|item| into_result(item).number - 300);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let mut delivered: Vec<_> = results.by_ref().take(50).map(Result::unwrap).collect();
             drop(pool);
@@ -199,9 +199,9 @@ fn results_outlive_the_pool<S: Kind>() {
 fn before_any_worker_came<S: Kind>() {
     for way in ways() {
         let pool = S::pool(2);
-        let (ledger, items) = parcels(50);
+        let (ledger, items) = tracked_items(50);
         let gate = Gate::close(&pool);
-        let pipeline = Pipeline::new(items).batch(3).map(|parcel| unpack(parcel).number);
+        let pipeline = Pipeline::new(items).batch(3).map(|item| into_result(item).number);
         let results = way.of(pipeline).results(&pool).expect("a start");
         gate.stop_now(&pool);
         assert_eq!(last_word(way, results), [0; 0], "{way:?}");

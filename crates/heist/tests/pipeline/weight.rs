@@ -7,7 +7,7 @@ use std::thread;
 
 use heist::pipeline::Pipeline;
 
-use crate::common::pipeline::{Door, Opens, Traffic, ways};
+use crate::common::pipeline::{Door, OpenOnDrop, Traffic, ways};
 use crate::common::{Kind, WORKERS, for_every_strategy};
 
 for_every_strategy! {
@@ -140,7 +140,7 @@ fn heavy_first<S: Kind>() {
         });
         thread::scope(|scope| {
             scope.spawn(|| {
-                let (_opens, _ends) = (Opens(&door), Opens(&end));
+                let (_opens, _ends) = (OpenOnDrop(&door), OpenOnDrop(&end));
                 end.wait_for(1);
             });
             way.of(pipeline).run(&pool, |()| ()).expect("an end");

@@ -32,7 +32,7 @@ for_every_strategy! {
     partly_cancelled,
     stopped,
     results_whose_drop_panics,
-    sloppy_iterators,
+    iterators_with_wrong_size_hints,
     iterator_that_panics,
     iterator_that_spawns,
 }
@@ -325,7 +325,7 @@ fn results_whose_drop_panics<S: Kind>() {
 }
 
 /// The number of items is what comes, not what was announced.
-fn sloppy_iterators<S: Kind>() {
+fn iterators_with_wrong_size_hints<S: Kind>() {
     struct Sloppy(u32, (usize, Option<usize>));
     impl Iterator for Sloppy {
         type Item = Box<dyn FnOnce() -> u32 + Send>;

@@ -237,9 +237,10 @@ fn hundred_at_once<S: Kind>() {
         let mut results: Vec<Option<T>> = handles.iter().map(|_| None).collect();
         std::future::poll_fn(move |context| {
             for (handle, result) in handles.iter_mut().zip(&mut results) {
-                if result.is_none()
-                    && let Poll::Ready(value) = poll_once(handle, context.waker())
-                {
+                if result.is_some() {
+                    continue;
+                }
+                if let Poll::Ready(value) = poll_once(handle, context.waker()) {
                     *result = Some(value.expect("a result"));
                 }
             }

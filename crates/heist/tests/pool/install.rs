@@ -22,7 +22,7 @@ for_every_strategy! {
     nested,
     within_a_task,
     other_pool,
-    outsiders,
+    threads_of_no_pool,
     spawns_inside,
     while_busy,
     never_left_early,
@@ -173,7 +173,7 @@ fn other_pool<S: Kind>() {
     }
 }
 
-fn outsiders<S: Kind>() {
+fn threads_of_no_pool<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         thread::scope(|scope| {

@@ -20,7 +20,7 @@ for_every_strategy! {
     functions,
     overflow,
     nested,
-    outsiders,
+    threads_of_no_pool,
     other_pool,
     fairness,
 }
@@ -222,7 +222,7 @@ fn nested<S: Kind>() {
     }
 }
 
-fn outsiders<S: Kind>() {
+fn threads_of_no_pool<S: Kind>() {
     const TASKS: usize = 2000;
     for workers in WORKERS {
         let pool = S::pool(workers);

@@ -27,7 +27,7 @@ for_every_strategy! {
     fib,
     many_waiters,
     waiters_come_and_go,
-    nobody_to_step_in,
+    no_thread_to_take_over,
     while_stopping,
 }
 
@@ -326,7 +326,7 @@ fn waiters_come_and_go<S: Kind>() {
 
 /// The name of a thread that is to step in cannot be had. The wait itself must not suffer: not from
 /// the panic, and not by an end before its time.
-fn nobody_to_step_in<S: Kind>() {
+fn no_thread_to_take_over<S: Kind>() {
     for workers in WORKERS {
         let named = S::builder(workers).thread_name(move |n| {
             assert!(n < workers, "planned: no name for {n}");

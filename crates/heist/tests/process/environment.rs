@@ -143,7 +143,7 @@ mod refused {
 
     for_every_strategy! {
         some_threads,
-        threads_that_step_in,
+        no_standby_thread_can_start,
         waits_for_many,
     }
 
@@ -181,7 +181,7 @@ mod refused {
 
     /// The pool is up, but nobody can be found for the place of a task that waits: it goes on with
     /// the threads that it has.
-    fn threads_that_step_in<S: Kind>() {
+    fn no_standby_thread_can_start<S: Kind>() {
         fn fib(n: u32) -> u64 {
             if n < 2 {
                 return n.into();

@@ -54,7 +54,7 @@ fn pools(file: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_global_pool_is_in_it() {
+fn the_global_pool_is_traced() {
     let folder = temp_dir();
     let file = folder.path().join("trace.json");
     run("global", &file);
@@ -62,7 +62,7 @@ fn the_global_pool_is_in_it() {
 }
 
 #[test]
-fn all_pools_are_in_it_but_those_that_were_told_otherwise() {
+fn every_pool_is_traced_unless_it_opts_out() {
     let folder = temp_dir();
     let file = folder.path().join("trace.json");
     run("pools", &file);
@@ -71,7 +71,7 @@ fn all_pools_are_in_it_but_those_that_were_told_otherwise() {
 }
 
 #[test]
-fn the_last_ones_of_many() {
+fn only_the_newest_pools_are_kept() {
     let folder = temp_dir();
     let file = folder.path().join("trace.json");
     run("many", &file);
@@ -79,7 +79,7 @@ fn the_last_ones_of_many() {
 }
 
 #[test]
-fn a_program_without_a_pool_leaves_none() {
+fn without_a_pool_there_is_no_file() {
     let folder = temp_dir();
     let file = folder.path().join("trace.json");
     run("none", &file);
@@ -87,7 +87,7 @@ fn a_program_without_a_pool_leaves_none() {
 }
 
 #[test]
-fn the_number_of_the_process_can_be_in_the_name() {
+fn the_file_name_can_contain_the_process_id() {
     let folder = temp_dir();
     run("global", &folder.path().join("trace-%p.json"));
     let files: Vec<_> =
@@ -99,7 +99,7 @@ fn the_number_of_the_process_can_be_in_the_name() {
 }
 
 #[test]
-fn a_file_that_cannot_be_is_an_error_that_says_what_to_do() {
+fn a_file_that_cannot_be_written_is_reported_with_advice() {
     let folder = temp_dir();
     let output = run("global", &folder.path().join("no/such/folder.json"));
     let told = String::from_utf8_lossy(&output.stderr);

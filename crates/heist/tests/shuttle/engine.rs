@@ -22,25 +22,25 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    halves_that_meet
-    halves_that_meet_in_a_busy_engine
-    halves_within_halves_that_meet
+    both_halves_run_at_once
+    both_halves_run_at_once_in_a_busy_engine
+    both_halves_of_a_nested_join_run_at_once
     nested_joins
-    what_is_spawned_before_the_end_is_run
-    what_is_spawned_by_the_last_task_is_run
-    mail_from_outside
-    mail_from_inside
-    mail_before_the_end
-    mail_that_sends_mail_before_the_end
-    mail_from_a_task_after_the_close
-    calls_that_meet
+    tasks_spawned_before_shutdown_run
+    tasks_spawned_by_the_last_task_run
+    broadcast_from_outside
+    broadcast_from_inside
+    broadcast_before_shutdown
+    broadcast_by_a_broadcast_before_shutdown
+    broadcast_by_a_task_after_the_close
+    concurrent_broadcasts
     engines_that_wait_for_each_other
-    a_caller_that_is_waiting_at_the_end
-    a_caller_that_gets_mail
+    an_attached_thread_that_waits_during_shutdown
+    broadcasts_to_an_attached_thread
     a_worker_that_is_dropped
-    a_worker_that_is_taken_late
+    a_worker_that_starts_late
     a_close_by_a_task
-    a_scope_from_elsewhere
+    tasks_from_a_thread_of_no_engine
 }
 
 /// On a thread of an engine; the second is told whether it is on another.
@@ -71,7 +71,7 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
 }
 
 /// To each thread, and nobody waits.
-fn post(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
+fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
     let each = (0..engine.threads()).map(|_| {
         let f = Arc::clone(&f);
@@ -122,7 +122,7 @@ fn fib(n: u32) -> u32 {
 mod scenarios {
     use super::*;
 
-    pub(crate) fn halves_that_meet() {
+    pub(crate) fn both_halves_run_at_once() {
         with_engine(2, |engine| {
             engine.run(|_| {
                 meet();
@@ -133,7 +133,7 @@ mod scenarios {
     }
 
     /// The inner half is private when the other thread has taken the outer one, and must be raided.
-    pub(crate) fn halves_within_halves_that_meet() {
+    pub(crate) fn both_halves_of_a_nested_join_run_at_once() {
         with_engine(2, |engine| {
             engine.run(|_| {
                 join(|| join(meet, |_| ()), |_| ());
@@ -142,7 +142,7 @@ mod scenarios {
     }
 
     /// The one who is to take the second half has something else to do first.
-    pub(crate) fn halves_that_meet_in_a_busy_engine() {
+    pub(crate) fn both_halves_run_at_once_in_a_busy_engine() {
         with_engine(2, |engine| {
             spawn(engine, thread::yield_now);
             engine.run(|_| {
@@ -157,7 +157,7 @@ mod scenarios {
         with_engine(3, |engine| assert_eq!(engine.run(|_| fib(5)), 5));
     }
 
-    pub(crate) fn what_is_spawned_before_the_end_is_run() {
+    pub(crate) fn tasks_spawned_before_shutdown_run() {
         let ran = Arc::new(AtomicUsize::new(0));
         with_engine(2, |engine| {
             for _ in 0..3 {
@@ -168,7 +168,7 @@ mod scenarios {
         assert_eq!(ran.load(SeqCst), 3);
     }
 
-    pub(crate) fn what_is_spawned_by_the_last_task_is_run() {
+    pub(crate) fn tasks_spawned_by_the_last_task_run() {
         let ran = Arc::new(AtomicUsize::new(0));
         with_engine(2, |engine| {
             let (ran, other) = (Arc::clone(&ran), engine.clone());
@@ -182,7 +182,7 @@ mod scenarios {
         assert_eq!(ran.load(SeqCst), 2);
     }
 
-    pub(crate) fn mail_from_outside() {
+    pub(crate) fn broadcast_from_outside() {
         with_engine(2, |engine| {
             let counts = [const { AtomicUsize::new(0) }; 2];
             broadcast(engine, |index| _ = counts[index].fetch_add(1, SeqCst));
@@ -191,7 +191,7 @@ mod scenarios {
         });
     }
 
-    pub(crate) fn mail_from_inside() {
+    pub(crate) fn broadcast_from_inside() {
         with_engine(2, |engine| {
             let count = AtomicUsize::new(0);
             engine.run(|_| broadcast(engine, |_| _ = count.fetch_add(1, SeqCst)));
@@ -199,7 +199,7 @@ mod scenarios {
         });
     }
 
-    pub(crate) fn mail_before_the_end() {
+    pub(crate) fn broadcast_before_shutdown() {
         let count = Arc::new(AtomicUsize::new(0));
         let ended = Arc::new(AtomicUsize::new(0));
         let (engine, workers) = Engine::new(2, false);
@@ -208,7 +208,7 @@ mod scenarios {
             thread::spawn(move || worker.run(|| (), || _ = ended.fetch_add(1, SeqCst)))
         };
         let threads: Vec<_> = workers.into_iter().map(serve).collect();
-        post(&engine, {
+        broadcast_detached(&engine, {
             let (count, ended) = (Arc::clone(&count), Arc::clone(&ended));
             move || {
                 assert_eq!(ended.load(SeqCst), 0, "no thread ends before all have got theirs");
@@ -220,29 +220,31 @@ mod scenarios {
         assert_eq!(count.load(SeqCst), 2);
     }
 
-    pub(crate) fn mail_that_sends_mail_before_the_end() {
+    pub(crate) fn broadcast_by_a_broadcast_before_shutdown() {
         let count = Arc::new(AtomicUsize::new(0));
         with_engine(2, |engine| {
             let (count, other) = (Arc::clone(&count), engine.clone());
-            post(engine, move || broadcast(&other, |_| _ = count.fetch_add(1, SeqCst)));
+            broadcast_detached(engine, move || {
+                broadcast(&other, |_| _ = count.fetch_add(1, SeqCst))
+            });
         });
         assert_eq!(count.load(SeqCst), 4);
     }
 
-    pub(crate) fn mail_from_a_task_after_the_close() {
+    pub(crate) fn broadcast_by_a_task_after_the_close() {
         let count = Arc::new(AtomicUsize::new(0));
         with_engine(2, |engine| {
             let (count, other) = (Arc::clone(&count), engine.clone());
             spawn(engine, move || {
                 other.close();
-                post(&other, move || _ = count.fetch_add(1, SeqCst));
+                broadcast_detached(&other, move || _ = count.fetch_add(1, SeqCst));
             });
         });
         assert_eq!(count.load(SeqCst), 2);
     }
 
     /// Two at once, each of which is at its end when every thread is in it.
-    pub(crate) fn calls_that_meet() {
+    pub(crate) fn concurrent_broadcasts() {
         with_engine(2, |engine| {
             let call = || {
                 let barrier = Barrier::new(2);
@@ -269,7 +271,7 @@ mod scenarios {
     }
 
     /// For something else than the engine, which is closed meanwhile: the other thread ends all the same.
-    pub(crate) fn a_caller_that_is_waiting_at_the_end() {
+    pub(crate) fn an_attached_thread_that_waits_during_shutdown() {
         let (engine, mut workers) = Engine::new(2, true);
         let other = serve(workers.pop().unwrap());
         let caller = workers.pop().unwrap();
@@ -290,7 +292,7 @@ mod scenarios {
         other.join().unwrap();
     }
 
-    pub(crate) fn a_caller_that_gets_mail() {
+    pub(crate) fn broadcasts_to_an_attached_thread() {
         let (engine, mut workers) = Engine::new(2, true);
         let other = serve(workers.pop().unwrap());
         let caller = workers.pop().unwrap();
@@ -300,7 +302,7 @@ mod scenarios {
             broadcast(&engine, |_| _ = count.fetch_add(1, SeqCst));
             assert_eq!(count.load(SeqCst), 2);
             // For this thread nobody waits any more.
-            post(&engine, || ());
+            broadcast_detached(&engine, || ());
             engine.close();
         });
         caller.join().unwrap();
@@ -313,7 +315,7 @@ mod scenarios {
         let other = serve(workers.pop().unwrap());
         let dropped = thread::spawn(move || drop(dropped));
         let ran = Arc::new(AtomicUsize::new(0));
-        post(&engine, {
+        broadcast_detached(&engine, {
             let ran = Arc::clone(&ran);
             move || _ = ran.fetch_add(1, SeqCst)
         });
@@ -325,7 +327,7 @@ mod scenarios {
     }
 
     /// The others do not wait for it, and it does not wait.
-    pub(crate) fn a_worker_that_is_taken_late() {
+    pub(crate) fn a_worker_that_starts_late() {
         let (engine, mut workers) = Engine::new(2, false);
         let late = workers.pop().unwrap();
         let other = serve(workers.pop().unwrap());
@@ -346,7 +348,7 @@ mod scenarios {
     }
 
     /// What a thread of no engine spawns for somebody who waits in a closed one.
-    pub(crate) fn a_scope_from_elsewhere() {
+    pub(crate) fn tasks_from_a_thread_of_no_engine() {
         let (engine, workers) = Engine::new(2, false);
         let threads: Vec<_> = workers.into_iter().map(serve).collect();
         let count = AtomicUsize::new(0);

@@ -41,12 +41,12 @@ scenarios! {
     by_weight
     pulled
     fed
-    fed_by_two_that_block
-    fed_and_cancelled_when_dry
-    fed_and_stopped_when_dry
-    fed_by_two_that_block_and_a_sink_that_fails
-    fed_by_one_that_blocks_and_results_dropped
-    fed_by_one_that_blocks_and_results_dropped_in_a_task
+    fed_by_two_blocking_senders
+    fed_and_cancelled_while_empty
+    fed_and_stopped_while_empty
+    fed_by_two_blocking_senders_and_the_sink_fails
+    fed_by_a_blocking_sender_and_results_dropped
+    fed_by_a_blocking_sender_and_results_dropped_in_a_task
     a_stage_that_fails
     a_source_that_fails
     a_sink_that_fails
@@ -173,7 +173,7 @@ fn fed(distribution: Distribution) {
     end(&pool);
 }
 
-fn fed_by_two_that_block(distribution: Distribution) {
+fn fed_by_two_blocking_senders(distribution: Distribution) {
     let pool = pool(2);
     let (sender, pipeline) = Pipeline::fed(ONE);
     let feed = |first: u64| {
@@ -191,7 +191,7 @@ fn fed_by_two_that_block(distribution: Distribution) {
     end(&pool);
 }
 
-fn fed_and_cancelled_when_dry(distribution: Distribution) {
+fn fed_and_cancelled_while_empty(distribution: Distribution) {
     let pool = pool(2);
     let token = CancelToken::new();
     let (sender, pipeline) = Pipeline::fed(ONE);
@@ -208,7 +208,7 @@ fn fed_and_cancelled_when_dry(distribution: Distribution) {
     end(&pool);
 }
 
-fn fed_and_stopped_when_dry(distribution: Distribution) {
+fn fed_and_stopped_while_empty(distribution: Distribution) {
     let pool = pool(2);
     let (sender, pipeline) = Pipeline::fed(ONE);
     let stopper = thread::spawn({
@@ -225,7 +225,7 @@ fn fed_and_stopped_when_dry(distribution: Distribution) {
     stopped(&pool);
 }
 
-fn fed_by_two_that_block_and_a_sink_that_fails(distribution: Distribution) {
+fn fed_by_two_blocking_senders_and_the_sink_fails(distribution: Distribution) {
     let pool = pool(2);
     let (sender, pipeline) = Pipeline::fed(ONE);
     let feed = || {
@@ -247,7 +247,7 @@ fn fed_by_two_that_block_and_a_sink_that_fails(distribution: Distribution) {
     end(&pool);
 }
 
-fn fed_by_one_that_blocks_and_results_dropped(distribution: Distribution) {
+fn fed_by_a_blocking_sender_and_results_dropped(distribution: Distribution) {
     let pool = pool(2);
     let (sender, pipeline) = Pipeline::fed(ONE);
     let feeder = thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err());
@@ -260,7 +260,7 @@ fn fed_by_one_that_blocks_and_results_dropped(distribution: Distribution) {
 }
 
 /// The only worker waits for the sender, so nothing else can run.
-fn fed_by_one_that_blocks_and_results_dropped_in_a_task(distribution: Distribution) {
+fn fed_by_a_blocking_sender_and_results_dropped_in_a_task(distribution: Distribution) {
     let pool = pool(1);
     let inner = Arc::clone(&pool);
     let task = pool.spawn(move || {

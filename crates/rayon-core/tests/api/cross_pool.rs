@@ -52,7 +52,7 @@ fn joins_across() {
 
 /// A thread that waits for another pool runs what its own has to do.
 #[test]
-fn goes_on_meanwhile() {
+fn runs_tasks_while_it_waits() {
     with_pool(1, |ours| {
         with_pool(1, |theirs| {
             let (tell, told) = mpsc::channel();

@@ -19,7 +19,7 @@ fn on_a_fresh_thread(f: impl FnOnce() + Send) {
 }
 
 #[test]
-fn is_the_first() {
+fn the_current_thread_has_index_zero() {
     for threads in [1, 3] {
         on_a_fresh_thread(move || {
             let pool = with_this_thread(threads);
@@ -40,7 +40,7 @@ fn is_the_first() {
 }
 
 #[test]
-fn works_alone() {
+fn a_pool_of_one_thread_works() {
     on_a_fresh_thread(|| {
         let pool = with_this_thread(1);
         assert_eq!(rayon_core::join_context(|a| a.migrated(), |b| b.migrated()), (false, false));

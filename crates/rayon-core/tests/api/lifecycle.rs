@@ -21,15 +21,15 @@ macro_rules! tests {
 }
 
 tests! {
-    broadcasts_at_the_same_time_do_not_cross
-    a_broadcast_that_panics_is_called_everywhere
-    what_is_broadcast_before_the_drop_is_called
+    concurrent_broadcasts_have_the_same_order_on_every_thread
+    a_broadcast_that_panics_still_runs_on_every_thread
+    broadcasts_before_the_drop_run
     a_pool_may_be_dropped_by_its_own_task
-    a_pool_may_be_dropped_while_its_guest_waits
-    a_guest_is_left_alone_with_its_pool
+    a_pool_may_be_dropped_while_its_current_thread_waits
+    the_current_thread_outlives_the_other_threads_of_its_pool
     handlers_may_use_the_pool
-    what_exit_handlers_spawn_is_run
-    threads_that_never_come_keep_nobody
+    tasks_spawned_by_exit_handlers_run
+    threads_that_never_start_block_nothing
     a_build_that_fails_leaves_no_thread
     pools_of_both_kinds_wait_for_each_other
 }
@@ -56,7 +56,7 @@ fn count(counter: &AtomicUsize) {
 mod contract {
     use super::*;
 
-    pub(crate) fn broadcasts_at_the_same_time_do_not_cross() {
+    pub(crate) fn concurrent_broadcasts_have_the_same_order_on_every_thread() {
         with_pool(threads(6), |pool| {
             let call = || {
                 for _ in 0..500 {
@@ -72,7 +72,7 @@ mod contract {
         });
     }
 
-    pub(crate) fn a_broadcast_that_panics_is_called_everywhere() {
+    pub(crate) fn a_broadcast_that_panics_still_runs_on_every_thread() {
         with_pool(threads(3), |pool| {
             for _ in 0..200 {
                 let called = AtomicUsize::new(0);
@@ -91,7 +91,7 @@ mod contract {
         });
     }
 
-    pub(crate) fn what_is_broadcast_before_the_drop_is_called() {
+    pub(crate) fn broadcasts_before_the_drop_run() {
         for _ in 0..500 {
             let called = Arc::new(AtomicUsize::new(0));
             with_pool(threads(2), |pool| {
@@ -119,9 +119,9 @@ mod contract {
         }
     }
 
-    pub(crate) fn a_pool_may_be_dropped_while_its_guest_waits() {
+    pub(crate) fn a_pool_may_be_dropped_while_its_current_thread_waits() {
         for _ in 0..50 {
-            let guest = || {
+            let current_thread = || {
                 with_pool(threads(2).use_current_thread(), |pool| {
                     let barrier = Barrier::new(2);
                     let drop_there = || {
@@ -131,12 +131,12 @@ mod contract {
                     rayon_core::join(|| barrier.wait(), drop_there);
                 });
             };
-            thread::spawn(guest).join().unwrap();
+            thread::spawn(current_thread).join().unwrap();
         }
     }
 
-    pub(crate) fn a_guest_is_left_alone_with_its_pool() {
-        let guest = || {
+    pub(crate) fn the_current_thread_outlives_the_other_threads_of_its_pool() {
+        let current_thread = || {
             with_pool(threads(2).use_current_thread(), drop);
             assert_eq!(rayon_core::join(|| 1, || 2), (1, 2));
             let called = AtomicUsize::new(0);
@@ -146,7 +146,7 @@ mod contract {
             });
             assert_eq!(called.into_inner(), 2);
         };
-        thread::spawn(guest).join().unwrap();
+        thread::spawn(current_thread).join().unwrap();
     }
 
     pub(crate) fn handlers_may_use_the_pool() {
@@ -169,7 +169,7 @@ mod contract {
         }
     }
 
-    pub(crate) fn what_exit_handlers_spawn_is_run() {
+    pub(crate) fn tasks_spawned_by_exit_handlers_run() {
         let called = Arc::new(AtomicUsize::new(0));
         let at_exit = Arc::clone(&called);
         let exit = move |_| {
@@ -187,7 +187,7 @@ mod contract {
         assert_eq!(called.load(Ordering::Relaxed), 4);
     }
 
-    pub(crate) fn threads_that_never_come_keep_nobody() {
+    pub(crate) fn threads_that_never_start_block_nothing() {
         let (mut first, mut late) = (None, None);
         let spawn = |thread: ThreadBuilder| {
             match thread.index() {

@@ -89,7 +89,7 @@ fn to_the_second_half_of_a_join() {
 }
 
 #[test]
-fn a_broadcast_is_at_hand() {
+fn yield_local_runs_a_broadcast() {
     with_pool(1, |pool| {
         pool.install(|| {
             let (tell, told) = mpsc::channel();

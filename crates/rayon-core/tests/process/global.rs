@@ -60,9 +60,9 @@ fn size_of_the_old_environment() {
 }
 
 #[test]
-fn no_number_in_the_environment() {
+fn not_a_number_in_the_environment() {
     alone(
-        test_path!("no_number_in_the_environment"),
+        test_path!("not_a_number_in_the_environment"),
         &[("RAYON_NUM_THREADS", "many"), ("RAYON_RS_NUM_CPUS", "3")],
         || {
             assert_eq!(rayon_core::current_num_threads(), 3);
