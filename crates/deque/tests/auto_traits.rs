@@ -1,9 +1,9 @@
-//! The contract of the types: what may be sent to another thread, what may be shared and what may be cloned. Everything
-//! else does not compile.
+//! The contract of the types: what may be sent to another thread, what may be shared and what may be
+//! cloned. Everything else does not compile.
 //!
-//! The messages in `compile_fail` were recorded with the Rust version that `heist_testkit::compile_fail` names. After a
-//! change to a name in them, record them again with `TRYBUILD=overwrite cargo test -p heist-deque --test auto_traits`
-//! and read the difference.
+//! The messages in `compile_fail` were recorded with the Rust version that `heist_testkit::compile_fail`
+//! names. After a change to a name in them, record them again with `TRYBUILD=overwrite cargo test -p
+//! heist-deque --test auto_traits` and read the difference.
 
 #![cfg(all(feature = "std", not(any(loom, shuttle))))]
 

@@ -1,5 +1,5 @@
-//! The contract of memory: bounds as documented, nothing kept, an allocation that fails is an
-//! error or nothing, and nobody waits for the allocator who need not.
+//! The contract of memory: bounds as documented, and everything freed. A failed allocation is an error or
+//! has no effect. No thread waits for another one that allocates, unless it has to.
 
 #![cfg(all(feature = "std", not(any(loom, shuttle))))]
 

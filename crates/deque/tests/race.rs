@@ -1,9 +1,9 @@
-//! The contract of the last item: owner and thief go for it at the same time, one of them gets it,
-//! and an owner who was told that nothing is there finds nothing until it pushes again.
+//! The contract of the last item: an owner and a thief that race for it never both get it, and an owner
+//! whose pop returned `None` finds nothing until it pushes again.
 //!
-//! No barrier between the rounds: the thief steals without a break, and the owner takes aim so that
-//! its pop meets the thief. Who got what is settled at the end. So a round costs no hand-over, and
-//! a machine that is busy otherwise makes the races fewer, not the test endless.
+//! There is no barrier between the rounds: the thief steals without a pause, and the owner adjusts its
+//! delay such that its pop meets the thief. Who got which item is settled at the end. A round therefore
+//! costs no hand-over, and on a busy machine there are fewer races, but the test still ends.
 
 #![cfg(all(feature = "std", not(any(loom, shuttle))))]
 

@@ -1,8 +1,8 @@
 //! Larger scenarios under shuttle: random and PCT schedules of several thieves and many items.
 //!
-//! Run with `ci/models.sh`. Shuttle is sequentially consistent, so it says nothing of orderings (the
-//! loom models do); it finds errors of logic that need more threads and more steps than loom can
-//! explore. A failing schedule is printed; `HEIST_REPLAY=<schedule> ci/schedules.sh NAME` runs it again.
+//! Run with `ci/models.sh`. Shuttle is sequentially consistent, so it says nothing about orderings (the
+//! loom models do). It finds logic errors that need more threads and more steps than loom can explore. A
+//! failing schedule is printed; `HEIST_REPLAY=<schedule> ci/schedules.sh NAME` runs it again.
 
 #![cfg(shuttle)]
 

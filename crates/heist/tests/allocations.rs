@@ -1,5 +1,5 @@
-//! The contract of memory: once a pool is warm, small tasks allocate nothing, wherever they come
-//! from and wherever they run.
+//! The contract of memory: a warm pool runs small tasks without allocating, wherever they are submitted and
+//! run.
 
 #![cfg(not(any(loom, shuttle)))]
 

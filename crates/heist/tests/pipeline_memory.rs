@@ -1,4 +1,4 @@
-//! The contract of memory: what a run holds does not grow with what goes through it.
+//! The contract of memory: the memory of a run does not grow with the number of items.
 
 #![cfg(not(any(loom, shuttle)))]
 

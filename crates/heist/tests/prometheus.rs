@@ -1,4 +1,4 @@
-//! With the feature `prometheus`, the counters are text that Prometheus reads.
+//! With the feature `prometheus`, the counters are available in the text format of Prometheus.
 
 #![cfg(all(feature = "prometheus", not(any(loom, shuttle))))]
 

@@ -1,4 +1,4 @@
-//! With the feature `tracing`, every task is a span, for whatever subscriber there is.
+//! With the feature `tracing`, every task is a span for the subscriber of the process.
 
 #![cfg(all(feature = "tracing", not(any(loom, shuttle))))]
 

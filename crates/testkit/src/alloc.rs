@@ -52,8 +52,8 @@ pub fn allocations() -> u64 {
     ALLOCATIONS.load(Ordering::Relaxed)
 }
 
-/// Returns the number of allocations of the current thread. Threads of the test harness allocate at any time and are
-/// not in this count.
+/// Returns the number of allocations of the current thread. Threads of the test harness allocate at any
+/// time and are not in this count.
 #[must_use]
 pub fn allocations_here() -> u64 {
     ALLOCATIONS_HERE.get()

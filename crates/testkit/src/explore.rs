@@ -63,8 +63,9 @@ const SITE: &str = "HEIST_TWIN_SITE";
 
 /// Returns whether an execution of this model fails with this site weakened.
 ///
-/// A model that fails may bring down its process, because destructors run after loom's execution has ended. The model
-/// is therefore explored in a process of its own: this test binary, started again for the test `child`.
+/// A model that fails may bring down its process, because destructors run after loom's execution has
+/// ended. The model is therefore explored in a process of its own: this test binary, started again for the
+/// test `child`.
 ///
 /// # Panics
 ///
@@ -82,8 +83,8 @@ pub fn fails(child: &str, model: &Model, site: &str) -> bool {
     !child.expect("a child process can be started").success()
 }
 
-/// The body of the test `child`: explores the model that the environment names, after `weaken` was called with the
-/// site that the environment names (an empty string for none).
+/// The body of the test `child`: explores the model that the environment names, after `weaken` was called
+/// with the site that the environment names (an empty string for none).
 ///
 /// # Panics
 ///
@@ -99,8 +100,8 @@ pub fn explore_as_child(
     let _ = models.find(|model| model.name == name).expect("a known model").explore();
 }
 
-/// Makes a list of models, `MODELS`, and a test for each: name, scenario, preemptions, floor. [`Model`] must be in
-/// scope.
+/// Makes a list of models, `MODELS`, and a test for each: name, scenario, preemptions, floor. [`Model`]
+/// must be in scope.
 #[macro_export]
 macro_rules! models {
     ($($name:ident: $run:expr, $preemptions:expr, $floor:literal;)*) => {

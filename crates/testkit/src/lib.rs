@@ -43,8 +43,8 @@ pub fn temp_dir() -> tempfile::TempDir {
     tempfile::Builder::new().prefix("heist-test-").tempdir().expect("a temporary directory")
 }
 
-/// The full path of a test of the current module, as [`watchdog::watched`] and [`process`] expect it: the name of the
-/// test binary, the modules and the function.
+/// The full path of a test of the current module, as [`watchdog::watched`] and [`process`] expect it: the
+/// name of the test binary, the modules and the function.
 #[macro_export]
 macro_rules! test_path {
     ($test:expr) => {

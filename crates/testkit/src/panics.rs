@@ -11,8 +11,9 @@ pub fn panic_message(payload: &(dyn Any + Send)) -> &str {
     literal.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("")
 }
 
-/// Keeps panics that tests cause on purpose out of the output: those whose message begins with "planned", those of
-/// items that panic when they are dropped, and those of a `Pool::stop` that would wait for itself.
+/// Keeps panics that tests cause on purpose out of the output: those whose message begins with "planned",
+/// those of items that panic when they are dropped, and those of a `Pool::stop` that would wait for
+/// itself.
 pub fn silence_planned_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

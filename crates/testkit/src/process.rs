@@ -42,7 +42,8 @@ pub fn command(test: &str, part: &str) -> Command {
     child
 }
 
-/// Returns a command that runs one part of the current test, which is under [`watched`](crate::watchdog::watched).
+/// Returns a command that runs one part of the current test, which is under
+/// [`watched`](crate::watchdog::watched).
 #[must_use]
 pub fn command_for_current_test(part: &str) -> Command {
     command(CURRENT_TEST.get(), part)
@@ -70,8 +71,8 @@ pub fn assert_passed(name: &str, output: &Output) {
     assert!(out.contains("1 passed"), "{name}: no such test\n{out}");
 }
 
-/// Runs one part of the current test in a process of its own, with these changes to its environment. The test is
-/// under [`watched`](crate::watchdog::watched).
+/// Runs one part of the current test in a process of its own, with these changes to its environment. The
+/// test is under [`watched`](crate::watchdog::watched).
 ///
 /// # Panics
 ///

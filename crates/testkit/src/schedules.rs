@@ -6,12 +6,12 @@ use shuttle::{Config, Runner};
 /// Stack size of shuttle's threads: enough for a task on top of a task on top of a scheduler.
 const STACK: usize = 256 << 10;
 
-/// A fixed seed, so that the same code gives the same answer. `SHUTTLE_RANDOM_SEED` chooses other schedules, as
-/// `ci/soak.sh` does.
+/// A fixed seed, so that the same code gives the same answer. `SHUTTLE_RANDOM_SEED` chooses other
+/// schedules, as `ci/soak.sh` does.
 const SEED: u64 = 1;
 
-/// Runs a scenario under random schedules and under PCT of two depths, `schedules` of each. If `HEIST_REPLAY` is
-/// set, replays that schedule instead.
+/// Runs a scenario under random schedules and under PCT of two depths, `schedules` of each. If
+/// `HEIST_REPLAY` is set, replays that schedule instead.
 ///
 /// # Panics
 ///

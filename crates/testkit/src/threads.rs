@@ -41,8 +41,8 @@ impl ThreadGroup {
         files_of_threads("comm").filter(|name| name.starts_with(&self.prefix)).count()
     }
 
-    /// Returns whether all threads of the group sleep, as the system sees it. A thread that waits for a processor
-    /// does not sleep.
+    /// Returns whether all threads of the group sleep, as the system sees it. A thread that waits for a
+    /// processor does not sleep.
     #[must_use]
     pub fn all_sleep(&self) -> bool {
         let ours = format!("({}", self.prefix);

@@ -13,8 +13,8 @@ use crate::panics::silence_planned_panics;
 /// After this time a test counts as hanging. It is far more than the slowest test takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Runs a test, given with the [path](crate::test_path) of its function. If the test does not return, reports the
-/// threads of the process and aborts.
+/// Runs a test, given with the [path](crate::test_path) of its function. If the test does not return,
+/// reports the threads of the process and aborts.
 ///
 /// # Panics
 ///

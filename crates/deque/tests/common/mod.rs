@@ -1,5 +1,5 @@
-//! What the tests share: the flavours behind one interface, and tests that run once for each flavour. Helpers that need
-//! no type of this crate are in `heist-testkit`.
+//! What the tests share: the flavours behind one interface, and tests that run once for each flavour.
+//! Helpers that need no type of this crate are in `heist-testkit`.
 
 #![allow(
     dead_code,

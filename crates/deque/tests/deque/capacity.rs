@@ -1,5 +1,5 @@
-//! The contract of the bounds: what cannot be had is an error that says what to ask for, what does
-//! not fit comes back, and neither a lap of the ring nor a lap of the numbers changes anything.
+//! The contract of capacities: an impossible capacity is an error that says what to ask for, an item that
+//! does not fit is returned, and neither the ring nor the item numbers wrapping around changes anything.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! The contract of destructors: every item is dropped once, in whatever order the handles die, and
-//! a destructor that panics harms no other item.
+//! The contract of destructors: every item is dropped once, in whatever order the handles are dropped, and
+//! a destructor that panics affects no other item.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,4 @@
-//! The injector's contract: first in, first out, for any number of pushers and thieves, in batches
+//! The contract of the injector: first in, first out, for any number of pushers and thieves, and in batches
 //! into a worker of any flavour.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

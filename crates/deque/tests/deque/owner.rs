@@ -1,4 +1,5 @@
-//! The owner's contract: newest first, whatever the thieves do, and no item lost or taken twice.
+//! The contract of the owner: it pops the newest item first, whatever the thieves do, and no item is lost
+//! or taken twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

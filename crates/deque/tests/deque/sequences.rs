@@ -1,4 +1,4 @@
-//! The contract of one thread: any sequence of operations does what it does to a plain queue.
+//! The contract of one thread: any sequence of operations has the same results as on a plain queue.
 
 use std::collections::VecDeque;
 use std::fmt::Debug;

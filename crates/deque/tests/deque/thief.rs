@@ -1,5 +1,5 @@
-//! The thieves' contract: oldest first, half of it in a batch, never more than fits, and an answer
-//! that can be believed.
+//! The contract of the thieves: they steal the oldest item first and half of the items in a batch, never
+//! more than fits, and `Empty` means that the deque was empty.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

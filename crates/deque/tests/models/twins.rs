@@ -1,5 +1,5 @@
-//! Negative twins: each ordering of the real code weakened, one at a time, and each classic mistake,
-//! must be noticed by a model.
+//! Negative twins: with any ordering of the real code weakened, one at a time, and with any classic
+//! mistake, some model must fail.
 
 use heist_deque::twin::{ARGUED, SHOWN, weaken};
 use heist_testkit::explore::{self, Model};

@@ -1,5 +1,6 @@
-//! What the tests share: the strategies as types, tests that run once for each strategy, gates that keep workers busy,
-//! and checks of a pool's counters. Helpers that need no type of heist are in `heist-testkit`.
+//! What the tests share: the strategies as types, tests that run once for each strategy, gates that keep
+//! workers busy, and checks of a pool's counters. Helpers that need no type of heist are in
+//! `heist-testkit`.
 
 #![allow(
     dead_code,
@@ -63,7 +64,8 @@ kind!(WorkStealing, steals: true);
 kind!(LockedDeques, steals: true);
 kind!(GlobalQueue, steals: false);
 
-/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy. Each test is under the watchdog.
+/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy. Each test is under the
+/// watchdog.
 macro_rules! tests_for {
     ($name:ident: $kind:ident, { $($test:ident),* $(,)? }) => {
         mod $name {

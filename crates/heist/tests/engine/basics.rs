@@ -1,4 +1,5 @@
-//! The engine by itself: whoever puts a face on it relies on this.
+//! What an API shim relies on: the order of tasks, joins, broadcasts, attached threads and waits between
+//! engines.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};

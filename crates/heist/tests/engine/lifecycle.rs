@@ -1,4 +1,5 @@
-//! The engine where it is hard: its end, its mail, callers, and threads that come late or never.
+//! Shutdown of an engine: with broadcasts in its queues, attached threads, and threads that start late or
+//! never.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};

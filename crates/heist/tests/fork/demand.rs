@@ -1,4 +1,4 @@
-//! The contract of sharing: while somebody has nothing to do, the next fork is there to be taken.
+//! The contract of demand: while a worker is idle, the next fork is published and can be stolen.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;

@@ -1,5 +1,4 @@
-//! The contract of `isolate`: while something waits inside, its thread runs nothing that was not forked
-//! inside.
+//! The contract of `isolate`: a thread that waits inside runs only what was forked inside.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};

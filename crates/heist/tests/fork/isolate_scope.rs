@@ -1,4 +1,4 @@
-//! A scope under a lock inside `isolate`, while others want the lock.
+//! A scope under a lock inside `isolate`, while other threads want the lock.
 
 use std::sync::Mutex;
 use std::thread;
@@ -7,9 +7,9 @@ use heist_testkit::test_path;
 
 use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
 
-/// Several parts of a scope want one lock, and each opens a scope while it holds it. The thread that
-/// holds the lock waits for what it has spawned, and may come upon another part first, which it must leave to another
-/// thread; there it waits for the lock. What was spawned is run all the same.
+/// Several parts of a scope want one lock, and each opens a scope while it holds it. The thread that holds
+/// the lock waits for what it has spawned, and may come upon another part first, which it must leave to
+/// another thread; there it waits for the lock. What was spawned is run all the same.
 fn under_a_lock<S: Kind>(workers: usize, rounds: usize, outside: bool) {
     let pool = S::pool(workers);
     let shared = Mutex::new(0);

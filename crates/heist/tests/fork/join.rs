@@ -1,4 +1,5 @@
-//! The contract of `join`: both closures run, once each, wherever; results and panics come home.
+//! The contract of `join`: both closures run exactly once, on any threads, and their results and panics
+//! reach the caller.
 
 use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,4 +1,5 @@
-//! The contract of panics in forks: both halves end, one panic is passed on, and nobody else notices.
+//! The contract of panics in forks: both halves finish, one panic is propagated, and no other task is
+//! affected.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

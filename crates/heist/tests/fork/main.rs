@@ -1,4 +1,5 @@
-//! The contracts of fork-join: `join`, `scope` and `isolate`, and how they go together with tasks, hooks and stops.
+//! The contracts of fork-join: `join`, `scope` and `isolate`, and how they go together with tasks, hooks
+//! and stops.
 
 #![cfg(not(any(loom, shuttle)))]
 

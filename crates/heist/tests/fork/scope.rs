@@ -1,5 +1,5 @@
-//! The contract of scopes: what is spawned may borrow, all of it ends before the scope does, and one panic
-//! comes home.
+//! The contract of scopes: spawned closures may borrow, all of them finish before the scope does, and one
+//! panic is propagated.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

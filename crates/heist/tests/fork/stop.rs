@@ -1,4 +1,4 @@
-//! Stops while forks run: parts of what is running are never cancelled, and everything is counted.
+//! Stops while forks run: parts of a running task are never cancelled, and everything is counted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, mpsc};

@@ -1,5 +1,5 @@
-//! Forks, scopes, tasks, isolation and panics in one tree, by a rng whose seed is told when something goes
-//! wrong, against the same tree on one thread.
+//! Random trees of forks, scopes, tasks, isolation and panics, compared with the same tree on one thread. A
+//! failure reports the seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};

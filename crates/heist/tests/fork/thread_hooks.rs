@@ -1,4 +1,4 @@
-//! Forks where a thread has no seat yet, or none any more: in the hooks at its start and at its end.
+//! Forks on a thread that holds no worker core: in the hooks at the start and at the end of the thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

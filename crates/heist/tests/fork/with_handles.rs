@@ -1,4 +1,4 @@
-//! Forks and handles together: no wait waits for ever that would not on threads of their own.
+//! Forks and handles together: waiting adds no deadlock beyond those of one thread per task.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -13,8 +13,8 @@ for_every_strategy! {
     scope_around_a_wait,
 }
 
-/// A task that waits inside a scope for another, which is run on the spot, goes on as the task that it was: the
-/// parts of its scope are its own, and need no other thread.
+/// A task that waits inside a scope for another, which is run on the spot, goes on as the task that it
+/// was: the parts of its scope are its own, and need no other thread.
 fn scope_around_a_wait<S: Kind>() {
     let pool = S::pool(1);
     let here = pool.install(|| {

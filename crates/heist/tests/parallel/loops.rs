@@ -1,4 +1,5 @@
-//! The contract of parallel loops: every item once, results in order, nothing lost or dropped twice.
+//! The contract of parallel loops: every item is processed once, results are in order, and nothing is lost
+//! or dropped twice.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Barrier;

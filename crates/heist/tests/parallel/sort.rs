@@ -1,4 +1,4 @@
-//! The contract of the sorts: what the standard library's sorts would make of the slice.
+//! The contract of the sorts: the same result as the sorts of the standard library.
 
 use std::cmp::{Ordering, Reverse};
 use std::fmt::Debug;

@@ -1,5 +1,5 @@
-//! The contract of the sorts with a comparison that panics, that is no order, or that writes: the
-//! slice keeps its elements, each once; and no element is seen by two threads at once.
+//! The contract of the sorts with a comparison that panics, that is not an order, or that writes: the slice
+//! keeps each element once, and no two threads see an element at the same time.
 
 use std::cell::Cell;
 use std::cmp::Ordering;

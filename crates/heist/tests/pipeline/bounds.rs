@@ -1,5 +1,5 @@
-//! The contract of bounds: whatever the source could give and however slow the sink is, no more is on
-//! its way than was allowed.
+//! The contract of bounds: no more items are in flight than the bound allows, however fast the source and
+//! however slow the sink.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

@@ -1,5 +1,5 @@
-//! The contract of cancellation: a run whose token is cancelled ends, wherever it waits; what is running
-//! comes to its end, what is not is dropped.
+//! The contract of cancellation: a run whose token is cancelled ends, wherever it waits. Batches that are
+//! being processed finish; all others are dropped.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! The contract of drops that panic: one of them harms nobody else, wherever it happens.
+//! The contract of destructors that panic: a panic affects no other item, wherever it happens.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};

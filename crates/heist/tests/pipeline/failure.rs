@@ -1,5 +1,5 @@
-//! The contract of failure: the first error or panic ends the run, and says where it was; in order,
-//! what came before it has been delivered; nothing is lost or dropped twice; and the pool lives on.
+//! The contract of failure: the first error or panic ends the run and names its place. An ordered run has
+//! delivered all results before it. Nothing is lost or dropped twice, and the pool stays usable.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The contract of a feed: what is sent is processed once, without waiting for more; a full feed makes
-//! senders wait; and whoever sends too late gets it back.
+//! The contract of a feed: every item sent is processed once, without waiting for more. Senders wait while
+//! the feed is full, and a sender that is too late gets its item back.
 
 use std::num::NonZero;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The contract of rest: a pipeline that waits, for its source, its sink or a stage, uses no processor
+//! The contract of idle time: a pipeline that waits for its source, its sink or a stage uses no processor
 //! time at all.
 
 use std::fs;

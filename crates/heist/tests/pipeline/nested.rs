@@ -1,5 +1,5 @@
-//! The contract of company: a pipeline runs inside of a task, inside of another pipeline and beside
-//! everything else that its pool has to do, and keeps nobody from their turn.
+//! The contract of sharing a pool: a pipeline runs inside a task, inside another pipeline and beside other
+//! work of its pool, and starves nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

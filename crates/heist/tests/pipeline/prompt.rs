@@ -1,5 +1,5 @@
-//! The contract of promptness: what is done is delivered, and what has been taken is done, whatever
-//! takes its time elsewhere.
+//! The contract of promptness: finished results are delivered and taken batches are processed, whatever is
+//! slow elsewhere.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

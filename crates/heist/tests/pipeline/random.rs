@@ -1,4 +1,4 @@
-//! Pipelines of any shape, with a fault somewhere or none, beside a loop that does the same.
+//! Pipelines of random shapes, with or without a fault, compared with a sequential loop.
 
 use std::thread;
 

@@ -1,5 +1,5 @@
-//! The contract of reports and of errors: the counts are exact, the texts say what to do, and what is
-//! not well built does not start.
+//! The contract of reports and errors: counts are exact, messages say what to do, and an invalid pipeline
+//! does not start.
 
 use std::error::Error;
 use std::fmt::{Debug, Display};

@@ -1,5 +1,5 @@
-//! The contract of results that are pulled: they come as a run would deliver them; nothing goes on
-//! beyond the bound while nobody pulls; and whoever drops them, or forgets them, harms nobody.
+//! The contract of results that are pulled: the same as a run would deliver. While the caller does not
+//! pull, the run does not pass its bound. Results that are dropped or forgotten do no harm.
 
 use std::mem;
 use std::num::NonZero;

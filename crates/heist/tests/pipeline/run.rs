@@ -1,5 +1,5 @@
-//! The contract of a pipeline: however it is run, what comes out is what a loop would have made, each
-//! once, and nothing is left.
+//! The contract of a pipeline: in every configuration the results are those of a sequential loop, each
+//! once, and nothing is left over.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

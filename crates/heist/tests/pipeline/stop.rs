@@ -1,5 +1,5 @@
-//! The contract of a pool that stops under a pipeline: the run ends, with its result or because of the
-//! stop, and so does the pool.
+//! The contract of a pool that stops during a run: the run ends, with its result or because of the stop,
+//! and the pool stops.
 
 use std::fmt::Debug;
 use std::num::NonZero;

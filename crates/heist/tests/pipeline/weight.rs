@@ -1,5 +1,5 @@
-//! The contract of weights: what is in flight is not heavier than was allowed, but for what is too
-//! heavy on its own, which goes alone.
+//! The contract of weights: the items in flight weigh no more than the limit. A single item above the limit
+//! is in flight alone.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The contract of a batch: every closure is a task like any other, and the results come back in
-//! the order of the closures, or the first failure does.
+//! The contract of a batch: every closure is an ordinary task. The batch yields the results in the order of
+//! the closures, or the first failure.
 
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,5 +1,5 @@
-//! The contract of the builder: what it makes is what was asked for, what it cannot make is an
-//! error that says why, and an error leaves no thread behind.
+//! The contract of the builder: it builds what was asked for, or returns an error that says why. An error
+//! leaves no thread behind.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

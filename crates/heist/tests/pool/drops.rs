@@ -1,5 +1,5 @@
-//! The contract of destructors: what a task captures and what it returns is dropped once, whatever
-//! becomes of the task, of its handle and of the pool.
+//! The contract of destructors: captured values and results are dropped exactly once, whatever happens to
+//! the task, the handle and the pool.
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -1,5 +1,5 @@
-//! The contract of a handle as a future: whoever polls is woken when the result is there, by the
-//! waker of the last poll, and no waker can harm the pool.
+//! The contract of a handle as a future: the waker of the last poll is called when the result is ready, and
+//! no waker can harm the pool.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

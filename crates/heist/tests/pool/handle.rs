@@ -1,5 +1,5 @@
-//! The contract of a handle: it yields the result once, to whoever waits in whichever way, and the
-//! task does not depend on it.
+//! The contract of a handle: it yields the result once, however the caller waits. The task does not depend
+//! on its handle.
 
 use std::cell::RefCell;
 use std::sync::{Arc, mpsc};

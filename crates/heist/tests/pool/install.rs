@@ -1,5 +1,5 @@
-//! The contract of `install`: a closure with borrowed data runs on the pool, and the caller gets its
-//! value or its panic.
+//! The contract of `install`: a closure that borrows runs on the pool, and the caller receives its value or
+//! its panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};

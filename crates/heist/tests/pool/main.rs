@@ -1,4 +1,5 @@
-//! The contracts of a pool: building it, tasks and their handles, waiting, panics, counters, traces and the two ways to stop.
+//! The contracts of a pool: building it, tasks and their handles, waiting, panics, counters, traces and
+//! the two ways to stop.
 
 #![cfg(not(any(loom, shuttle)))]
 

@@ -1,5 +1,5 @@
-//! The contract of panics: each goes to the one who waits for the task, else to the hook, once; and
-//! none harms a worker, whichever of the user's functions it comes from.
+//! The contract of panics: each panic is reported once, to the handle of the task or else to the hook. No
+//! panic harms a worker, whichever user function it comes from.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The contract of a task: whatever it takes along and brings back, it is run once, from wherever
-//! it was submitted.
+//! The contract of a task: it runs exactly once, whatever it captures and returns and wherever it was
+//! submitted.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,5 +1,5 @@
-//! The contract of the counters: exact when the pool has stopped, never contradictory before, and
-//! still when nothing happens.
+//! The contract of the counters: exact once the pool has stopped, never contradictory before, and constant
+//! while nothing happens.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};

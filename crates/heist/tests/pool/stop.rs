@@ -1,5 +1,5 @@
-//! The contract of the end: a graceful stop leaves nothing undone, an immediate one starts nothing
-//! more, neither leaves a thread behind, and every handle yields something.
+//! The contract of stopping: a graceful stop runs every task, an immediate stop starts no further task.
+//! Neither leaves a thread behind, and every handle yields an outcome.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! The contract of an immediate stop, and of a race with any stop: nothing more starts, what runs is
-//! waited for, and every handle yields something.
+//! The contract of an immediate stop, and of races with any stop: no further task starts, running tasks are
+//! waited for, and every handle yields an outcome.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};

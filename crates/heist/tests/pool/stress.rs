@@ -1,4 +1,4 @@
-//! Everything at once, by a rng whose seed is told when something goes wrong.
+//! Random mixes of all operations. A failure reports the seed.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;

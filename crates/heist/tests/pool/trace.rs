@@ -1,4 +1,4 @@
-//! What a trace shows of a pool, whatever its strategy, and that it is a file which viewers can read.
+//! What a trace shows of a pool with each strategy, and that viewers can read the file.
 
 use std::collections::BTreeMap;
 use std::thread;

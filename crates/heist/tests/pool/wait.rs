@@ -1,5 +1,5 @@
-//! The contract of waiting inside a task: it blocks the task, never the pool; what others have to
-//! do goes on, however many wait and however deep.
+//! The contract of waiting inside a task: it blocks the task, never the pool. Other tasks run, however many
+//! tasks wait and however deeply they are nested.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

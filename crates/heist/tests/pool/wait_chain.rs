@@ -1,5 +1,5 @@
-//! The contract of long waits: tasks that wait for each other in a row, however long, overflow no
-//! stack and block no pool.
+//! The contract of chains of waits: tasks that wait for each other in a long row overflow no stack and
+//! block no pool.
 
 use std::sync::{Arc, Mutex, mpsc};
 

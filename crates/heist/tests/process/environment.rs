@@ -1,5 +1,5 @@
-//! The contract with the surroundings: the environment's say in the number of workers, the global
-//! pool, and a system that refuses a thread. Each case in a process of its own.
+//! The contract with the environment: the default number of workers, the global pool, and a system that
+//! refuses threads.
 
 use std::num::NonZero;
 use std::panic::catch_unwind;

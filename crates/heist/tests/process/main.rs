@@ -1,5 +1,6 @@
-//! The contracts with the process around a pool: environment variables, the global pool, limits of the system, a full
-//! stack, and the trace file at exit. Every test runs its parts in processes of their own: this binary, started again.
+//! The contracts with the process around a pool: environment variables, the global pool, limits of the
+//! system, a full stack, and the trace file at exit. Every test runs its parts in processes of their own:
+//! this binary, started again.
 
 #![cfg(not(any(loom, shuttle)))]
 

@@ -1,4 +1,4 @@
-//! Forks on a system that refuses threads: nobody can take the place of a thread that waits.
+//! Forks on a system that refuses threads: no standby thread can take over the core of a thread that waits.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Forks that nest without end: the process dies as it does of any recursion, and quickly, with nothing
+//! Unbounded recursion of forks: the process dies quickly, like any stack overflow, and no memory is
 //! overwritten.
 
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! `HEIST_TRACE`: any program that uses heist leaves a file. Each program here is this one, started again.
+//! `HEIST_TRACE`: a program that uses heist writes a trace file when it exits.
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,7 @@
 //! Whole pipelines, each with every distribution.
 //!
-//! A batch that is lost and a wake-up that is missed, of the source, the sink, a sender or a worker, are deadlocks.
+//! A lost batch and a missed wake-up (of the source, the sink, a sender or a worker) are deadlocks, which
+//! shuttle reports.
 
 use std::num::NonZero;
 use std::sync::Arc;
@@ -83,8 +84,9 @@ fn unsettled(pool: &Pool) -> u64 {
         - (stats.total.tasks_completed + stats.total.panics + stats.total.cancellations)
 }
 
-/// As [`end`], when the thread of the source may still be in the middle of a submission, which it then sees refused: nobody
-/// waits for it. A task that is lost keeps this waiting, which shuttle takes for a failure.
+/// As [`end`], when the thread of the source may still be in the middle of a submission, which it then
+/// sees refused: nobody waits for it. A task that is lost keeps this waiting, which shuttle takes for a
+/// failure.
 fn end_after_drop(pool: &Pool) {
     assert_eq!(pool.spawn(|| 7).join().unwrap(), 7);
     pool.stop();
@@ -337,7 +339,8 @@ fn cancelled(distribution: Distribution) {
     end(&pool);
 }
 
-/// Half-way. Each item holds a clone of an `Arc`: none is left when the pool has stopped, and the source's thread ended.
+/// Half-way. Each item holds a clone of an `Arc`: none is left when the pool has stopped, and the source's
+/// thread ended.
 fn results_dropped(distribution: Distribution) {
     let pool = pool(2);
     let alive = Arc::new(());

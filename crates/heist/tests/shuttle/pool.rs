@@ -167,7 +167,8 @@ fn batch(strategy: Strategy) {
     exact(&pool);
 }
 
-/// Nobody can be found for the place of a task that waits for many, on a system that refuses threads: the last worker that is up runs them.
+/// Nobody can be found for the place of a task that waits for many, on a system that refuses threads: the
+/// last worker that is up runs them.
 fn refused_threads(strategy: Strategy) {
     let name = |index| if index < 2 { "worker".to_owned() } else { "refused".to_owned() };
     let pool = Pool::builder().workers(2).strategy(strategy).thread_name(name).build();

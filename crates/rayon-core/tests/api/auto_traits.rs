@@ -1,4 +1,4 @@
-//! The contract of the types: what may go to another thread, what may be shared, and what may not.
+//! The contract of the types: what may be sent to another thread, what may be shared, and what may not.
 
 use std::error::Error;
 use std::fmt::Debug;

@@ -1,4 +1,4 @@
-//! The contract of broadcasts: once on each thread, wherever it is called.
+//! The contract of broadcasts: the closure runs once on each thread, wherever the broadcast is called.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

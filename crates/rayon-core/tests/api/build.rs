@@ -1,4 +1,5 @@
-//! The contract of building: names, stacks, handlers, spawn handlers; and what a failure leaves behind, which is nothing.
+//! The contract of building: names, stacks, handlers and spawn handlers. A failed build leaves no thread
+//! behind.
 
 use std::error::Error;
 use std::io;

@@ -1,4 +1,5 @@
-//! The contract between pools: who waits for another pool goes on with its own, and nobody waits in a circle.
+//! The contract between pools: a thread that waits for another pool runs tasks of its own, and pools that
+//! wait for each other do not deadlock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! The contract of pools that the current thread takes part in. It does so for good: each test has a thread of its own.
+//! The contract of `use_current_thread`. A thread stays in its pool for good, so each test uses a thread of
+//! its own.
 
 use std::sync::mpsc;
 use std::thread;

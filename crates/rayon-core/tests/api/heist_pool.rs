@@ -1,4 +1,4 @@
-//! The contract with pools of heist's own: their threads may call everything.
+//! The contract with pools of heist: their threads may call every function.
 
 use std::sync::mpsc;
 

@@ -1,4 +1,4 @@
-//! The contract of joins: both run, both have ended, and the first panic wins.
+//! The contract of joins: both closures run to the end, and the first panic is propagated.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};

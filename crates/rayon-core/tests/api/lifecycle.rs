@@ -1,4 +1,5 @@
-//! Pools that are dropped in the wrong moment, handlers that use them, threads that never come, and heist's pools beside ours.
+//! Pools that are dropped at inconvenient moments, handlers that use them, threads that never start, and
+//! pools of heist beside those of this crate.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

@@ -1,5 +1,5 @@
-//! The contracts of the API, one file each. Tests that use the global pool run in processes of their own; those that are
-//! only about it are in the binary `process`.
+//! The contracts of the API, one file each. Tests that use the global pool run in processes of their own;
+//! those that are only about it are in the binary `process`.
 
 #[path = "../common/mod.rs"]
 mod common;

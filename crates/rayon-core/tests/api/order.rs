@@ -1,4 +1,4 @@
-//! The contract of order, on a pool of one thread: newest first, and oldest first for those who ask for it.
+//! The contract of order on a pool of one thread: newest first, or oldest first for the `fifo` functions.
 
 use std::sync::Arc;
 

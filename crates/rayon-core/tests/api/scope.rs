@@ -1,4 +1,5 @@
-//! The contract of scopes: all that was spawned has ended, whoever has spawned it, and whatever has panicked.
+//! The contract of scopes: everything that was spawned has finished, whichever thread spawned it and
+//! whatever panicked.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;

@@ -1,4 +1,5 @@
-//! The contract of what nobody waits for: it runs, a dropped pool or not, and its panic finds somebody.
+//! The contract of detached tasks: they run even if the pool is dropped, and their panics reach the panic
+//! handler.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -61,7 +62,8 @@ fn a_dropped_pool() {
     assert_eq!(sums, [3, 20, 20]);
 }
 
-/// In a dropped pool, something still comes from elsewhere: from a thread that one of its scopes was handed to.
+/// In a dropped pool, something still comes from elsewhere: from a thread that one of its scopes was
+/// handed to.
 #[test]
 fn a_dropped_pool_and_a_scope() {
     let (tell, told) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! The contract of the surface: everything can be called, and says what it is.
+//! The contract of the API surface: every function can be called and every type has its `Debug` output.
 
 use std::error::Error;
 use std::sync::mpsc;

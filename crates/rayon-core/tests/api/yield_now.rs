@@ -1,4 +1,4 @@
-//! The contract of yielding: one thing that there is to do, if there is any.
+//! The contract of yielding: it runs one pending task, if there is any.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};

@@ -1,4 +1,5 @@
-//! What the tests share: pools whose threads are waited for, a list that records an order, and child processes.
+//! What the tests share: pools whose threads are waited for, a list that records an order, and child
+//! processes.
 
 #![allow(dead_code, reason = "each test binary uses its own part of this module")]
 
@@ -53,8 +54,8 @@ pub(crate) fn is_child() -> bool {
     process::is_child()
 }
 
-/// Runs one test of this binary, given with its path, in a process of its own, with these variables and none of Rayon's
-/// others.
+/// Runs one test of this binary, given with its path, in a process of its own, with these variables and
+/// none of Rayon's others.
 pub(crate) fn child(test: &str, variables: &[(&str, &str)]) -> Output {
     let mut command = process::command(test, "child");
     for variable in ["RAYON_NUM_THREADS", "RAYON_RS_NUM_CPUS", "HEIST_RAYON_LOG", "RUST_BACKTRACE"]

@@ -1,4 +1,4 @@
-//! The contract of the global pool and of the environment. Each case in a process of its own.
+//! The contract of the global pool and of the environment.
 
 use std::fs;
 use std::sync::Arc;

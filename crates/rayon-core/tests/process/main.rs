@@ -1,5 +1,5 @@
-//! The contracts with the process around the pools: the global pool, environment variables, the log and the trace. Every
-//! test runs its body in a process of its own: this binary, started again.
+//! The contracts with the process around the pools: the global pool, environment variables, the log and
+//! the trace. Every test runs its body in a process of its own: this binary, started again.
 
 #[path = "../common/mod.rs"]
 mod common;
