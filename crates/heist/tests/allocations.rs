@@ -33,14 +33,14 @@ for_every_strategy! {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// How many tasks are outstanding at most.
+/// The largest number of tasks that are pending at once.
 const WAVE: usize = 10_000;
-/// A million tasks in all; a build without optimizations makes do with fewer.
+/// A million tasks in total; fewer in a build without optimizations.
 const WAVES: usize = if cfg!(debug_assertions) { 20 } else { 100 };
-/// Until every queue and every store of memory has had its largest size.
+/// The number of waves until every queue and every cache of memory has reached its largest size.
 const WARM_UP: usize = 5;
 
-/// Allocations per task, as a person would read them.
+/// Returns the number of allocations per task, with two decimals.
 fn per_task(pool: &Pool, mut waves: impl FnMut(&Pool, usize)) -> String {
     waves(pool, WARM_UP);
     let before = allocations();
@@ -49,7 +49,7 @@ fn per_task(pool: &Pool, mut waves: impl FnMut(&Pool, usize)) -> String {
     format!("{:.2}", count as f64 / (WAVES * WAVE) as f64)
 }
 
-/// What a small task does: its closure has the 48 bytes that fit where no memory is needed.
+/// Returns a small task: its closure has 48 bytes, the most that fit into a task slot.
 fn small(sum: &Arc<AtomicUsize>) -> impl FnOnce() -> usize + Send + 'static {
     let (sum, ballast) = (Arc::clone(sum), [1_usize; 5]);
     move || {
@@ -58,7 +58,7 @@ fn small(sum: &Arc<AtomicUsize>) -> impl FnOnce() -> usize + Send + 'static {
     }
 }
 
-/// From inside, with nobody to wait for them: the last task of a wave begins the next.
+/// Detached tasks from inside the pool: the last task of a wave starts the next wave.
 fn detached_inside(pool: &Pool, waves: usize) {
     fn wave(left: usize, pending: Arc<AtomicUsize>, done: mpsc::Sender<()>) {
         if left == 0 {
@@ -112,7 +112,7 @@ fn joined_outside(pool: &Pool, waves: usize) {
     assert_eq!(sum.load(Ordering::Relaxed), waves * WAVE);
 }
 
-/// What does not fit allocates, and the counter sees it.
+/// A closure that does not fit allocates, and the counter shows it.
 fn counter_works<S: Kind>() {
     let _exclusive = exclusive();
     let pool = S::pool(1);
@@ -138,8 +138,8 @@ fn inside_joined<S: Kind>() {
     assert_eq!(per_task(&S::pool(1), joined_inside), "0.00");
 }
 
-/// One task that submits and waits for as long as the program runs, on a pool with nobody else to
-/// tidy up: what it has waited for is gone, and not only when the task ends.
+/// One task submits and waits in a loop, on a pool of one worker. The memory of the tasks that it has
+/// waited for is freed at once, not when the task ends.
 fn one_by_one<S: Kind>() {
     let _exclusive = exclusive();
     let pool = S::pool(1);
@@ -169,13 +169,13 @@ fn outside_joined<S: Kind>() {
     }
 }
 
-/// Memory that goes to another thread with its task comes back.
+/// Memory that moves to another thread with its task is reused.
 fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
     let _exclusive = exclusive();
     let pool = S::pool(2);
     assert_eq!(per_task(&pool, waves), "0.00");
     if S::STEALS {
-        // On a busy machine the other worker may not have had a core so far.
+        // On a busy machine the other worker may not have had a processor so far.
         eventually("something is stolen", || {
             waves(&pool, 1);
             pool.stats().total.successful_steals > 0
@@ -191,7 +191,7 @@ fn stolen_joined<S: Kind>() {
     stolen::<S>(joined_inside);
 }
 
-/// A small closure may have a result that does not fit, at the price of one allocation at most.
+/// A small closure may have a result that does not fit. It costs at most one allocation.
 fn large_results<S: Kind>() {
     let _exclusive = exclusive();
     let pool = S::pool(1);
@@ -204,12 +204,12 @@ fn large_results<S: Kind>() {
     assert!(per_task.parse::<f64>().expect("a number") < 1.1, "{per_task}");
 }
 
-/// So many forks as a wave has, less one, each of them in another.
+/// Forks until there are `leaves` leaves.
 fn fork(leaves: usize) -> usize {
     if leaves == 1 {
         return black_box(leaves);
     }
-    // Half of a fork has room for so much where no memory is needed.
+    // Captures as much as fits into a job without an allocation.
     let ballast = [leaves, 0, 0, 0];
     let (left, right) = heist::join(
         move || fork(black_box(ballast)[0] / 2),
@@ -222,7 +222,7 @@ fn forks(pool: &Pool, waves: usize) {
     (0..waves).for_each(|_| assert_eq!(pool.install(|| fork(WAVE)), WAVE));
 }
 
-/// Not one, however many joins there are: nobody is there to take a half.
+/// Private joins do not allocate, however many there are: no other worker takes a half.
 fn private_joins<S: Kind>() {
     let _exclusive = exclusive();
     let pool = S::pool(1);

@@ -21,7 +21,7 @@ fn misuse_does_not_compile() {
     }
 }
 
-/// May be sent, but not shared: what a task needs of its result is `Send` alone.
+/// `Send` but not `Sync`: results of tasks need not be `Sync`.
 type Sendable = Cell<u8>;
 
 fn is_send<T: Send>() {}
@@ -64,7 +64,7 @@ fn values() {
     is_debug::<Stats>();
 }
 
-/// A task may give a lot or little, and the pool may be behind any pointer.
+/// The signatures that programs rely on.
 #[test]
 fn objects() {
     type Task = Box<dyn FnOnce() + Send>;

@@ -16,10 +16,10 @@ use common::{Kind, WorkStealing, watched};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Items that are there just now.
+/// The number of items that exist now.
 static ITEMS: AtomicUsize = AtomicUsize::new(0);
 
-/// An item that is counted, of some size.
+/// An item that is counted.
 struct Counted(usize, [u8; 120]);
 
 impl Counted {
@@ -36,7 +36,7 @@ impl Drop for Counted {
     }
 }
 
-/// Panics if a run of so many items needs more memory than what is in flight has a right to.
+/// Panics if the memory of a run of `items` items is not bounded by the number of items in flight.
 fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
     let pool = WorkStealing::pool(2);
     let before = reset_peak();
@@ -47,8 +47,8 @@ fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
     assert_eq!(sum, items * (items - 1) / 2, "{way:?}");
     assert_eq!(ITEMS.load(Ordering::Relaxed), 0, "{way:?}");
     let peak = peak_bytes() - before;
-    // Items as they come, their results, and buffers that are empty: some times what is in flight, and
-    // far from all.
+    // Items, their results and empty buffers: a multiple of what is in flight, and far less than all
+    // items.
     let enough = 32 * batch * bound * size_of::<Counted>() + (1 << 20);
     assert!(peak <= enough, "{way:?}: {peak} bytes for {items} items, {enough} should do");
 }
@@ -79,7 +79,7 @@ fn large_batches() {
     });
 }
 
-/// A run leaves nothing: neither where it was cancelled, nor on the token.
+/// A run leaves nothing behind, neither after a cancellation nor on the token.
 #[test]
 fn nothing_is_left() {
     watched(test_path!("nothing_is_left"), || {
@@ -106,7 +106,7 @@ fn nothing_is_left() {
         let before = live_bytes();
         rounds(800);
         let left = live_bytes().saturating_sub(before);
-        // What the pool keeps for its tasks is not the same at every moment.
+        // The memory that the pool keeps for its tasks varies.
         assert!(left <= 1 << 20, "{left} bytes of 1600 runs");
     });
 }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use heist::{Pool, Stats};
 
-/// Every line is a comment or a sample, in the format's own words; samples by their names and labels.
+/// Returns the samples by name and labels. Panics unless every line is a comment or a sample of the
+/// format.
 fn parse(text: &str) -> BTreeMap<&str, u64> {
     let mut described = Vec::new();
     let mut samples = BTreeMap::new();

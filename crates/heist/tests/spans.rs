@@ -25,7 +25,7 @@ struct Seen {
 struct Watch(Arc<Seen>);
 
 impl<S: Subscriber> Layer<S> for Watch {
-    /// To be asked again each time.
+    /// Makes `tracing` ask `enabled` for every span.
     fn register_callsite(&self, _: &'static Metadata<'static>) -> Interest {
         Interest::sometimes()
     }
@@ -37,7 +37,7 @@ impl<S: Subscriber> Layer<S> for Watch {
         }
     }
 
-    /// A subscriber may look at spans only; and it may fail.
+    /// Accepts spans only, and panics on request.
     fn enabled(&self, metadata: &Metadata<'_>, _: Context<'_, S>) -> bool {
         assert!(!self.0.fails.load(Ordering::Relaxed), "planned");
         metadata.is_span()
@@ -52,7 +52,7 @@ impl<S: Subscriber> Layer<S> for Watch {
     }
 }
 
-/// The only test here: the subscriber is the whole process's.
+/// This is the only test of the binary, because the subscriber belongs to the whole process.
 #[test]
 fn a_task_is_a_span() {
     let seen = Arc::new(Seen::default());

@@ -5,8 +5,8 @@
 //! static ALLOCATOR: CountingAllocator = CountingAllocator;
 //! ```
 //!
-//! The counts belong to the whole process, so a test binary that installs the allocator must run its tests one at a
-//! time: each test holds the guard that [`exclusive`] returns.
+//! The counts belong to the whole process, so a test binary that installs the allocator must run its tests
+//! one at a time: each test holds the guard that [`exclusive`] returns.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

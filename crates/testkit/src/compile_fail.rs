@@ -1,4 +1,5 @@
-//! When the compiler messages recorded in `tests/compile_fail` of a crate can be compared with those of this compiler.
+//! Decides whether the messages recorded in `tests/compile_fail` of a crate can be compared with those of
+//! this compiler.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,20 +1,20 @@
 //! Helpers that the tests of `heist-deque`, `heist` and `rayon-core` share.
 //!
-//! This crate depends on none of the three, because all of them have it as a development dependency. Helpers that
-//! need a type of a crate under test are in `tests/common` of that crate.
+//! This crate depends on none of the three, because all of them have it as a development dependency.
+//! Helpers that need a type of a crate under test are in `tests/common` of that crate.
 //!
 //! | Module | What it offers |
 //! |---|---|
 //! | [`alloc`] | a global allocator that counts |
 //! | [`compile_fail`] | when the recorded compiler messages can be compared |
 //! | [`executor`] | a minimal executor and a waker that counts |
-//! | `explore` | loom: exploration with a floor, and negative twins (with `--cfg loom` and the feature `loom`) |
+//! | `explore` | loom: exploration with a floor, and negative twins (cfg and feature `loom`) |
 //! | [`ledger`] | values that record how often they were dropped |
 //! | [`limits`] | resource limits of the process |
 //! | [`panics`] | panic messages, and silence for panics that a test causes on purpose |
 //! | [`process`] | parts of a test in a process of their own |
 //! | [`random`] | a seeded random number generator |
-//! | `schedules` | shuttle: random and PCT schedules (with `--cfg shuttle` and the feature `shuttle`) |
+//! | `schedules` | shuttle: random and PCT schedules (cfg and feature `shuttle`) |
 //! | [`threads`] | counts threads of the process by name |
 //! | [`watchdog`] | aborts a test that hangs; waits for a condition |
 

@@ -25,7 +25,7 @@ pub(crate) use heist_testkit::watchdog::{eventually, watched};
 
 pub(crate) mod pipeline;
 
-/// How many workers the pools of a test have, one after the other.
+/// The numbers of workers with which a test runs, one after the other.
 pub(crate) const WORKERS: [usize; 3] = [1, 2, 4];
 
 /// A strategy as a type, so that a test can be a function of it.
@@ -100,7 +100,7 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    /// Returns once no worker is free any more.
+    /// Returns once every worker is busy.
     pub(crate) fn close(pool: &Pool) -> Self {
         let (enter, entered) = mpsc::channel();
         let mut held = Vec::new();
@@ -110,7 +110,7 @@ impl Gate {
             held.push(open);
             pool.spawn(move || {
                 enter.send(()).expect("a test that waits");
-                // An error is what this waits for: the gate is gone.
+                // This waits until the gate is dropped, which is an error.
                 let _ = opened.recv();
             });
         }
@@ -118,34 +118,35 @@ impl Gate {
         Self { held }
     }
 
-    /// How many tasks this has cost.
+    /// Returns how many tasks the gate has submitted.
     pub(crate) fn tasks(&self) -> u64 {
         self.held.len() as u64
     }
 
     pub(crate) fn open(self) {}
 
-    /// Stops the pool at once while its workers are still here. Returns how many tasks were let in
-    /// to find out, all of them cancelled.
+    /// Calls `stop_now` while the workers are still busy, and opens the gate when the pool refuses
+    /// tasks. Returns how many probing tasks the pool accepted before; all of them are cancelled.
     pub(crate) fn stop_now(self, pool: &Pool) -> u64 {
         stop_now_before(pool, || self.open())
     }
 }
 
-/// Stops the pool at once, and lets the running tasks go on when nothing else may start. Returns
-/// how many tasks were let in to find out, all of them cancelled if no worker was free.
+/// Calls `stop_now`, and calls `let_go` for the running tasks when the pool refuses tasks. Returns how
+/// many probing tasks the pool accepted before; if no worker was free, all of them are cancelled.
 pub(crate) fn stop_now_before(pool: &Pool, let_go: impl FnOnce()) -> u64 {
     thread::scope(|scope| {
         let stopper = scope.spawn(|| pool.stop_now());
         let mut admitted = 0;
         eventually("the pool refuses tasks", || {
             let probe = pool.spawn(|| ());
-            // One that was let in may have been run, or cancelled, by a worker that is free.
+            // An accepted task may have been run, or cancelled, by a free worker.
             let refused = probe.is_finished() && matches!(probe.join(), Err(JoinError::Stopped));
             admitted += u64::from(!refused);
             refused
         });
-        // Refused and cancelled need not be one step: some time for the second.
+        // Refusing new tasks and cancelling queued ones need not be one step. This leaves time for the
+        // second.
         thread::sleep(Duration::from_millis(20));
         let_go();
         stopper.join().expect("no panic");
@@ -165,12 +166,12 @@ pub(crate) fn fields(counters: &Counters) -> [(&'static str, u64); 16] {
     }
 }
 
-/// How many tasks have come to an end, good or bad.
+/// Returns how many tasks have ended: completed, panicked or cancelled.
 pub(crate) fn ended(counters: &Counters) -> u64 {
     counters.tasks_completed + counters.panics + counters.cancellations
 }
 
-/// Panics unless these are the counters of a pool that has nothing left to do.
+/// Panics unless these can be the counters of a pool that has no task left.
 pub(crate) fn assert_balanced(stats: &Stats) {
     assert_eq!(stats.total.tasks_submitted, ended(&stats.total), "{:?}", stats.total);
     for (index, (name, total)) in fields(&stats.total).into_iter().enumerate() {
@@ -179,7 +180,7 @@ pub(crate) fn assert_balanced(stats: &Stats) {
     }
 }
 
-/// Stops the pool, and panics unless so many tasks ended in each way.
+/// Stops the pool, and panics unless these numbers of tasks completed, panicked and were cancelled.
 pub(crate) fn assert_counts(pool: &Pool, completed: u64, panics: u64, cancellations: u64) {
     pool.stop();
     let stats = pool.stats();

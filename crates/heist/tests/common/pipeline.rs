@@ -1,5 +1,5 @@
-//! What the tests of pipelines share: all the ways to run one, a door that holds up what wants to
-//! pass, a count of what is on its way, and faults that lie in wait.
+//! What the tests of pipelines share: all configurations, a door that blocks threads, a count of the items in
+//! flight, and planned failures.
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use heist::{CancelToken, Pool};
 
 use super::{Ledger, Tracked, eventually};
 
-/// A way to run a pipeline.
+/// A configuration of a pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way {
     pub(crate) distribution: Distribution,
@@ -17,7 +17,7 @@ pub(crate) struct Way {
     pub(crate) steals: bool,
 }
 
-/// All of them.
+/// Returns all configurations.
 pub(crate) fn ways() -> impl Iterator<Item = Way> + Clone {
     let switches = [(false, false), (false, true), (true, false), (true, true)];
     Distribution::ALL.into_iter().flat_map(move |distribution| {
@@ -25,12 +25,12 @@ pub(crate) fn ways() -> impl Iterator<Item = Way> + Clone {
     })
 }
 
-/// Those in which a worker that is held up keeps no batch from the others.
+/// Returns the configurations with stealing: a blocked worker keeps no batch from the others.
 pub(crate) fn stealing_ways() -> impl Iterator<Item = Way> {
     ways().filter(|way| way.steals)
 }
 
-/// Those of them in which results come in order.
+/// Returns the configurations with stealing and ordered results.
 pub(crate) fn ordered_ways() -> impl Iterator<Item = Way> {
     stealing_ways().filter(|way| way.ordered)
 }
@@ -41,13 +41,14 @@ impl Way {
         if self.ordered { pipeline.ordered() } else { pipeline }
     }
 
-    /// Has the source a thread of its own, so that it goes on while all workers are held up?
+    /// Returns whether the source runs on a thread of its own and continues while all workers are
+    /// blocked.
     pub(crate) fn has_producer(self) -> bool {
         self.distribution != Distribution::Pull
     }
 
-    /// Panics unless these are all the results, in order if this is an ordered way. What is expected
-    /// is sorted.
+    /// Panics unless these are all the results, in order if the configuration is ordered. `expected` is
+    /// sorted.
     pub(crate) fn assert_all<T: Ord + Debug>(self, mut results: Vec<T>, expected: &[T]) {
         if !self.ordered {
             results.sort_unstable();
@@ -55,8 +56,8 @@ impl Way {
         assert_eq!(results, expected, "{self:?}");
     }
 
-    /// Panics unless these are some of the results `0..of`, none of them twice; the first of them, if
-    /// this is an ordered way.
+    /// Panics unless these are some of the results `0..of`, each at most once. If the configuration is
+    /// ordered, they must be the first ones.
     pub(crate) fn assert_some(self, mut results: Vec<usize>, of: usize) {
         if self.ordered {
             let first: Vec<_> = (0..results.len()).collect();
@@ -68,7 +69,7 @@ impl Way {
     }
 }
 
-/// Closed until it is opened. Who waits in vain panics.
+/// Blocks threads until it is opened. A thread that waits too long panics.
 #[derive(Debug, Default)]
 pub(crate) struct Door {
     open: AtomicBool,
@@ -85,13 +86,13 @@ impl Door {
         self.open.store(true, Ordering::Release);
     }
 
-    /// Waits until so many have come here.
+    /// Waits until this many calls of `pass` have started.
     pub(crate) fn wait_for(&self, visitors: usize) {
         eventually("somebody comes to the door", || self.came.load(Ordering::Acquire) >= visitors);
     }
 }
 
-/// OpenOnDrop a door however a test ends, so that nobody is left behind it.
+/// Opens a door however a test ends, such that no thread stays blocked.
 pub(crate) struct OpenOnDrop<'d>(pub(crate) &'d Door);
 
 impl Drop for OpenOnDrop<'_> {
@@ -100,7 +101,7 @@ impl Drop for OpenOnDrop<'_> {
     }
 }
 
-/// How much is on its way: taken from a source, and not delivered.
+/// Counts what is in flight: taken from a source, and not delivered yet.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
     taken: AtomicUsize,
@@ -109,10 +110,11 @@ pub(crate) struct Traffic {
 }
 
 impl Traffic {
-    /// Before what is taken can be seen elsewhere.
+    /// Records items that were taken from the source. To be called before the pipeline can see them.
     pub(crate) fn take(&self, amount: usize) {
         let taken = self.taken.fetch_add(amount, Ordering::AcqRel) + amount;
-        // A delivery between the two is the pipeline's gain: it had not counted on it.
+        // A delivery between the two operations makes the number smaller, which can only be in the
+        // pipeline's favour.
         let now = taken.saturating_sub(self.delivered.load(Ordering::Acquire));
         self.most.fetch_max(now, Ordering::AcqRel);
     }
@@ -129,37 +131,37 @@ impl Traffic {
         self.delivered.load(Ordering::Acquire)
     }
 
-    /// The most that was ever on its way.
+    /// Returns the largest number that was ever in flight.
     pub(crate) fn most(&self) -> usize {
         self.most.load(Ordering::Acquire)
     }
 }
 
-/// An item, and what will come of it: so both count as dropped once, though the item may never get
-/// as far as to become something.
+/// An item and its result. The result is made together with the item, such that both are dropped exactly
+/// once even if the item is never processed.
 pub(crate) type TrackedItem = (Tracked, Tracked);
 
-/// The tracked_items, and a book in which all of them must be at the end.
+/// Returns tracked items, and a ledger in which all items and results must be dropped once at the end.
 pub(crate) fn tracked_items(count: usize) -> (Ledger, Vec<TrackedItem>) {
     let ledger = Ledger::new(2 * count);
     let tracked_items = (0..count).map(|n| (ledger.item(n), ledger.item(count + n))).collect();
     (ledger, tracked_items)
 }
 
-/// What is done with a item: the item goes, the result stays.
+/// Processes an item: drops it and returns the result.
 pub(crate) fn into_result((item, result): TrackedItem) -> Tracked {
     drop(item);
     result
 }
 
-/// How something goes wrong.
+/// How a stage fails.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum How {
     Error,
     Panic,
 }
 
-/// Something that goes wrong at a certain item.
+/// A failure at a certain item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     pub(crate) stage: Stage,
@@ -168,7 +170,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Goes wrong, if it is here and now.
+    /// Fails if the stage and the item are those of the fault.
     pub(crate) fn check(self, stage: Stage, item: usize) -> Result<(), String> {
         if (stage, item) != (self.stage, self.item) {
             return Ok(());
@@ -179,7 +181,7 @@ impl Fault {
         }
     }
 
-    /// Panics unless this is what the error says.
+    /// Panics unless the error describes this fault.
     pub(crate) fn assert_told(self, error: &PipelineError, batch: usize) {
         let batch = (self.item / batch) as u64;
         assert_eq!((error.stage(), error.batch()), (Some(self.stage), Some(batch)), "{self:?}");
@@ -192,7 +194,7 @@ impl Fault {
     }
 }
 
-/// Panics unless the pool does its work, pipelines and all.
+/// Panics unless the pool still runs tasks and pipelines.
 pub(crate) fn assert_works(pool: &Pool) {
     assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
     let mut results = Vec::new();
@@ -206,7 +208,7 @@ pub(crate) fn assert_cancelled<T: Debug>(outcome: Result<T, PipelineError>) {
     assert!(matches!(outcome, Err(PipelineError::Cancelled)), "{outcome:?}");
 }
 
-/// CancelOnDrop a token however a test ends, so that no run goes on for ever.
+/// Cancels a token however a test ends, such that no run continues forever.
 pub(crate) struct CancelOnDrop<'t>(pub(crate) &'t CancelToken);
 
 impl Drop for CancelOnDrop<'_> {

@@ -7,7 +7,7 @@ use std::thread;
 
 use heist::engine::{self, Engine, Latch};
 
-/// An engine with threads, which are gone when this returns.
+/// Calls `f` with an engine. Its threads have ended when this returns.
 fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
     let (engine, workers) = Engine::new(threads, false);
     let workers: Vec<_> =
@@ -22,7 +22,7 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
     unsafe { engine.spawn(f) };
 }
 
-/// On a thread of an engine.
+/// Calls `engine::join` on a thread of an engine.
 fn join<RA: Send, RB: Send>(
     a: impl FnOnce(bool) -> RA + Send,
     b: impl FnOnce(bool) -> RB + Send,
@@ -30,7 +30,8 @@ fn join<RA: Send, RB: Send>(
     engine::join(a, b, || unreachable!("on a thread of an engine"))
 }
 
-/// What is spawned on an engine of one thread, in the order in which it has run.
+/// Returns the numbers of the tasks that `f` spawns on an engine of one thread, in the order in which
+/// they ran.
 fn order(f: impl FnOnce(&Engine, &dyn Fn(u32)) + Send) -> Vec<u32> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     with_engine(1, |engine| {
@@ -84,7 +85,7 @@ fn tasks_of_the_first_half_run_before_the_second_half() {
             |elsewhere| *second.lock().unwrap() = Some(elsewhere),
         );
         assert_eq!(*second.lock().unwrap(), Some(false));
-        // What was spawned has run before the second half; this comes after both.
+        // The spawned tasks have run before the second half. This one comes after both.
         say(1);
         assert_eq!(engine.has_pending(), Some(true));
     });
@@ -97,7 +98,8 @@ fn an_idle_thread_can_steal_the_second_half() {
         for round in 0..2000 {
             let barrier = Barrier::new(2);
             let told = engine.run(|_| {
-                // Others are busy for a moment, so that nobody wants a job when it is forked.
+                // The other thread is busy for a moment, such that there is no demand when the job is
+                // forked.
                 spawn(engine, move || (0..round % 50).for_each(|_| std::hint::spin_loop()));
                 join(
                     |_| {
@@ -164,7 +166,7 @@ fn an_attached_thread_outlives_the_engine() {
         assert!(halves.1);
         engine.close();
         other.join().unwrap();
-        // It is alone now.
+        // No other thread is left now.
         assert_eq!(join(|_| 1, |_| 2), (1, 2));
     })
     .join()

@@ -9,7 +9,7 @@ use heist::engine::{Engine, Latch, Worker};
 use heist_testkit::test_path;
 use heist_testkit::watchdog::watched;
 
-/// Each under the eyes of the watch.
+/// Makes a test for each function of `contract`, under the watchdog.
 macro_rules! tests {
     ($($(#[$attribute:meta])* $name:ident)*) => {$(
         #[test]
@@ -31,7 +31,8 @@ tests! {
     the_second_half_of_a_nested_join_can_be_stolen
 }
 
-/// On a thread of an engine; the second is told whether it is on another.
+/// Calls `engine::join` on a thread of an engine. The second closure receives whether it runs on another
+/// thread.
 fn join<RA: Send, RB: Send>(
     a: impl FnOnce() -> RA + Send,
     b: impl FnOnce(bool) -> RB + Send,
@@ -43,7 +44,7 @@ fn serve(worker: Worker) -> JoinHandle<()> {
     thread::spawn(|| worker.run(|| (), || ()))
 }
 
-/// An engine with threads, which are gone when this returns.
+/// Calls `f` with an engine. Its threads have ended when this returns.
 fn with_engine(threads: usize, f: impl FnOnce(&Engine)) {
     let (engine, workers) = Engine::new(threads, false);
     let workers: Vec<_> = workers.into_iter().map(serve).collect();
@@ -57,7 +58,7 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
     unsafe { engine.spawn(f) };
 }
 
-/// To each thread, and nobody waits.
+/// Runs `f` once on each thread, without waiting.
 fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
     let each = (0..engine.threads()).map(|_| {
@@ -68,7 +69,7 @@ fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     unsafe { engine.broadcast(each) };
 }
 
-/// To each thread, and waits.
+/// Runs `f` once on each thread, and waits for all of them.
 fn broadcast(engine: &Engine, f: impl Fn() + Sync) {
     let latch = Latch::new();
     let (latch, f) = (&latch, &f);
@@ -88,7 +89,7 @@ fn broadcast(engine: &Engine, f: impl Fn() + Sync) {
 mod contract {
     use super::*;
 
-    /// In each of them all threads wait for each other, so all must come to the same one first.
+    /// In each broadcast all threads wait for each other, so all threads must start with the same one.
     pub(crate) fn concurrent_broadcasts_have_the_same_order_on_every_thread() {
         with_engine(6, |engine| {
             let call = || {
@@ -171,7 +172,7 @@ mod contract {
         assert_eq!(engine.run(|_| 7), 7);
         engine.close();
         thread.join().unwrap();
-        // Nothing is left for this one.
+        // No task is left for this thread.
         serve(workers.pop().unwrap()).join().unwrap();
         drop(workers);
     }
@@ -191,7 +192,8 @@ mod contract {
         assert_eq!(count.load(Ordering::Relaxed), 3);
     }
 
-    /// It waits while the other thread has the last thing to do, and wakes when that one sleeps.
+    /// The attached thread waits while the other thread runs the last task, and wakes up when the other
+    /// one sleeps.
     pub(crate) fn shutdown_does_not_wait_for_an_attached_thread() {
         for _ in 0..20 {
             let (engine, mut workers) = Engine::new(2, true);
@@ -209,7 +211,7 @@ mod contract {
                 }
             });
             is_ready.recv().unwrap();
-            // Time for both to fall asleep; if they do not, there is nothing to see.
+            // Leaves time for both threads to fall asleep. If they do not, the test checks less.
             thread::sleep(std::time::Duration::from_millis(2));
             engine.close();
             // SAFETY: counted above.
@@ -219,7 +221,7 @@ mod contract {
         }
     }
 
-    /// The only other thread is busy when both are forked, and takes the outer one first.
+    /// The only other thread is busy when both halves are forked, and takes the outer one first.
     pub(crate) fn the_second_half_of_a_nested_join_can_be_stolen() {
         with_engine(2, |engine| {
             let (begin, begun) = mpsc::channel();
@@ -230,7 +232,7 @@ mod contract {
             });
             begun.recv().unwrap();
             engine.run(|_| {
-                // Until nothing is wanted of this thread.
+                // Forks until no demand is left for this thread.
                 (0..1000).for_each(|_| _ = join(|| (), |_| ()));
                 let barrier = Barrier::new(2);
                 let inner = || {

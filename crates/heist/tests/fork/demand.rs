@@ -14,32 +14,33 @@ for_every_strategy! {
     a_long_fork_after_short_ones,
 }
 
-/// Two halves at once, or never.
+/// Returns only if two threads run the halves at the same time.
 fn meet() {
     let (send, receive) = mpsc::channel();
     heist::join(move || receive.recv().expect("the other half"), move || send.send(()).is_ok());
 }
 
-/// What the leaves of a chain know.
+/// What the leaves of a chain of forks share.
 struct Chain<'p> {
     pool: &'p Pool,
-    /// Publications before the first leaf.
+    /// The number of published jobs before the first leaf.
     before: AtomicU64,
-    /// Leaves that the other worker has run.
+    /// The number of leaves that the other worker has run.
     theirs: AtomicU64,
-    /// How often workers had slept when the other worker was last seen awake.
+    /// The number of parks when the other worker was last seen awake.
     parks: AtomicU64,
 }
 
 impl Chain<'_> {
-    /// So many leaves, each waiting in the join beneath the next.
+    /// Forks `depth` leaves, each of which waits in the join beneath the next.
     fn descend(&self, depth: usize, bottom: &mut (dyn FnMut() + Send)) {
         let here = thread::current().id();
         let down = || if depth > 1 { self.descend(depth - 1, bottom) } else { bottom() };
         heist::join(down, || self.leaf(thread::current().id() == here));
     }
 
-    /// Ours does not return before the other worker has run what was published, and sleeps.
+    /// A leaf on our own thread does not return before the other worker has run the published jobs and
+    /// sleeps.
     fn leaf(&self, ours: bool) {
         if ours {
             self.until_asleep();
@@ -59,8 +60,8 @@ impl Chain<'_> {
     }
 }
 
-/// However many jobs a demand was for, and however many there were: whoever sleeps afterwards has
-/// its demand still standing.
+/// However many jobs were requested and published, a worker that falls asleep afterwards still has its
+/// demand raised.
 fn a_demand_outlives_every_chain<S: Kind>() {
     for depth in 1..=48 {
         let pool = S::pool(2);
@@ -69,7 +70,7 @@ fn a_demand_outlives_every_chain<S: Kind>() {
             let (leave, left) = mpsc::channel::<()>();
             let zero = || AtomicU64::new(0);
             let chain = Chain { pool: &pool, before: zero(), theirs: zero(), parks: zero() };
-            // The other worker is busy until the bottom is reached, and every demand is answered.
+            // The other worker is busy until the bottom is reached and every demand is answered.
             heist::spawn(move || {
                 enter.send(()).expect("a test that waits");
                 let _ = left.recv();
@@ -89,10 +90,11 @@ fn a_demand_outlives_every_chain<S: Kind>() {
     }
 }
 
-/// What was offered to a sleeper and taken back before it was up does not count: the fork that is there
-/// when it comes is there for it. As a rule, that is: there is a moment between its last look and its
-/// demand, which is long if the system takes its core away just then; and with the global queue, whoever
-/// looks is not counted as idle.
+/// A job that was published for a sleeping worker and taken back before the worker was awake does not
+/// count: the fork that exists when the worker looks is published for it. This holds as a rule only.
+/// There is a moment between the last look of a worker and its demand, which is long if the system takes
+/// the processor away just then; and with the global queue, a worker that searches is not counted as
+/// idle.
 fn a_long_fork_after_short_ones<S: Kind>() {
     const ROUNDS: usize = 100;
     if !S::STEALS {
@@ -105,13 +107,14 @@ fn a_long_fork_after_short_ones<S: Kind>() {
     }
 }
 
-/// Is the second half of a long fork taken by another thread, after so many short ones?
+/// Returns whether another thread takes the second half of a long fork after `short` short ones.
 fn is_taken_after(short: usize) -> bool {
     let here = thread::current().id();
     let done = AtomicBool::new(false);
     (0..short).for_each(|_| _ = heist::join(|| (), || ()));
     let first = || {
-        // It was published long ago, or it never will be; a thief without a core needs time.
+        // By now it was published, or it never will be. The rest of the time is for a thief that waits
+        // for a processor.
         let end = Instant::now() + Duration::from_millis(30);
         while !done.load(Ordering::Relaxed) && Instant::now() < end {
             thread::yield_now();

@@ -29,7 +29,7 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-/// Calls something for each item, in forks.
+/// Calls `f` for each item, in forks.
 fn for_each(items: usize, f: &(impl Fn() + Sync)) {
     if items == 1 {
         return f();
@@ -59,11 +59,12 @@ fn lock_across_a_join<S: Kind>() {
 }
 
 thread_local! {
-    /// The innermost isolated call that the newest job of this thread is in. Zero: in none.
+    /// The innermost isolated call of the newest job on this thread; zero for none.
     static INSIDE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// An isolated call has a number, and those inside it have this times eight and something.
+/// Returns whether a call is inside another. The number of an inner call is eight times that of the
+/// outer one, plus a digit.
 fn descends(mut inner: u64, outer: u64) -> bool {
     while inner > outer {
         inner /= 8;
@@ -71,7 +72,8 @@ fn descends(mut inner: u64, outer: u64) -> bool {
     inner == outer
 }
 
-/// Runs a part of an isolated call, or of none, after a look at what lies beneath it on this thread.
+/// Runs a part of an isolated call (zero for none), after a check of what is beneath it on the stack of
+/// this thread.
 fn part<R>(call: u64, f: impl FnOnce() -> R) -> R {
     struct Restore(u64);
     impl Drop for Restore {
@@ -85,7 +87,7 @@ fn part<R>(call: u64, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// A tree of forks and isolated calls, by a rng. Some of it panics, and is caught further up.
+/// A random tree of forks and isolated calls. Some nodes panic, and the panics are caught further up.
 fn tree(call: u64, seed: u64, depth: u32) -> usize {
     if depth == 0 {
         return 1;
@@ -124,14 +126,14 @@ fn tree(call: u64, seed: u64, depth: u32) -> usize {
     }
 }
 
-/// The same on one thread has the same value, and everything that ran on top of something else
-/// was forked inside of that.
+/// The tree has the same value as on one thread, and every job that ran on top of an isolated call was
+/// forked inside it.
 fn nothing_else_runs_inside<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for seed in 0..ROUNDS as u64 {
             let whole = move |seed| move || part(0, || tree(0, seed, 10));
-            // Tasks that have nothing to do with each other.
+            // Unrelated tasks.
             let tasks = [0, 1, 2].map(|n| pool.spawn(whole(3 * seed + n)));
             let again = [0, 1, 2].map(|n| pool.install(whole(3 * seed + n)));
             assert_eq!(tasks.map(|task| task.join().expect("a result")), again, "seed {seed}");
@@ -139,15 +141,15 @@ fn nothing_else_runs_inside<S: Kind>() {
     }
 }
 
-/// Forks until something has happened on another thread.
+/// Keeps forking until another thread has set the flag.
 fn fork_until(happened: &AtomicBool) {
     while !happened.load(Ordering::Acquire) {
         heist::join(|| (), thread::yield_now);
     }
 }
 
-/// The isolated half of a fork goes to another thread, and waits there in its turn, while an unrelated
-/// half of the same task is there to be run.
+/// The isolated half of a fork moves to another thread and waits there, while an unrelated half of the
+/// same task could be run.
 fn halves_elsewhere_inherit<S: Kind>() {
     for workers in [2, 3, 4] {
         let pool = S::pool(workers);
@@ -198,8 +200,8 @@ fn results_and_panics<S: Kind>() {
     }
 }
 
-/// A panic that leaves an isolated call leaves nothing of it behind: forks go on as before, in it and
-/// around it.
+/// A panic that leaves an isolated call restores the state from before: forks work as before, inside and
+/// outside of it.
 fn panics_restore<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -228,7 +230,7 @@ fn panics_restore<S: Kind>() {
     }
 }
 
-/// It is just called; and forks inside are those of the global pool.
+/// The closure is called directly, and forks inside use the global pool.
 fn outside_of_any_pool<S: Kind>() {
     let here = thread::current().id();
     assert_eq!(heist::isolate(|| thread::current().id()), here);

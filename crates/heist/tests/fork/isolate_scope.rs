@@ -7,9 +7,9 @@ use heist_testkit::test_path;
 
 use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
 
-/// Several parts of a scope want one lock, and each opens a scope while it holds it. The thread that holds
-/// the lock waits for what it has spawned, and may come upon another part first, which it must leave to
-/// another thread; there it waits for the lock. What was spawned is run all the same.
+/// Several parts of a scope want one lock, and each opens a scope while it holds the lock. The thread
+/// with the lock waits for what it has spawned. It may find another part first, which it must leave to
+/// another thread, where the part waits for the lock. The spawned closures run nevertheless.
 fn under_a_lock<S: Kind>(workers: usize, rounds: usize, outside: bool) {
     let pool = S::pool(workers);
     let shared = Mutex::new(0);

@@ -89,14 +89,14 @@ fn an_isolated_scope_ends<S: Kind>() {
     assert_eq!(count.into_inner(), 100);
 }
 
-/// Forks until something has happened on another thread: whoever wants the older half gets it.
+/// Keeps forking until another thread has set the flag, such that an idle thread can take an older half.
 fn fork_until(happened: &AtomicBool) {
     while !happened.load(Ordering::Acquire) {
         heist::join(|| (), thread::yield_now);
     }
 }
 
-/// Adds one to each, in as many forks as there are numbers.
+/// Adds one to each number, with one fork per number.
 fn increment(numbers: &mut [usize]) {
     match numbers {
         [] => {}
@@ -122,7 +122,7 @@ fn borrowed_halves<S: Kind>() {
     }
 }
 
-/// Far more than fits into a task, going in and coming out.
+/// Closures and results that are far larger than a task slot.
 fn large_closures_and_results<S: Kind>() {
     fn tree(ballast: [u64; 40], depth: u64) -> [u64; 50] {
         let mut sum = [0; 50];
@@ -181,7 +181,7 @@ fn nothing_in_and_nothing_out<S: Kind>() {
     }
 }
 
-/// What the halves have captured and what they return is dropped once, and so is nothing else.
+/// The captured values and the results of both halves are dropped exactly once.
 fn drops<S: Kind>(workers: usize, elsewhere: bool) {
     const ROUNDS: usize = 200;
     let pool = S::pool(workers);
@@ -218,7 +218,7 @@ fn drops_of_stolen_halves<S: Kind>() {
     }
 }
 
-/// Some halves stay private, some are published and taken back, and some are stolen.
+/// Some halves stay private, some are published and taken back, some are stolen.
 fn drops_in_a_tree<S: Kind>() {
     const ITEMS: usize = 1 << 14;
     /// The first item belongs to the fork itself, the others to its halves.
@@ -260,7 +260,7 @@ fn in_tasks<S: Kind>() {
     }
 }
 
-/// On the global pool; whatever the strategy, it is the same one.
+/// These run on the global pool, which is the same for every strategy.
 fn outside_of_any_pool<S: Kind>() {
     assert_eq!(fib(12), 144);
     let pool = S::pool(1);
@@ -308,7 +308,7 @@ fn pools_that_wait_for_each_other<S: Kind>() {
     }
 }
 
-/// Forks, each of them in a half of the one before.
+/// The depth of nested forks.
 const DEEP: usize = if cfg!(debug_assertions) { 50_000 } else { 1_000_000 };
 
 fn on_a_large_stack<S: Kind>(deep: fn(usize) -> usize) {

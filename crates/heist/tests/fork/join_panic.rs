@@ -16,7 +16,7 @@ for_every_strategy! {
     values_are_dropped,
 }
 
-/// The first closure's is passed on, whoever runs the second.
+/// The panic of the first closure is propagated, whichever thread runs the second.
 fn both<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -29,7 +29,7 @@ fn both<S: Kind>() {
     }
 }
 
-/// A panic under a lock leaves word, even where its join was about to panic anyway.
+/// A panic under a lock poisons the lock, even if the join was about to panic anyway.
 fn poisoned_all_the_same<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -45,8 +45,8 @@ fn poisoned_all_the_same<S: Kind>() {
     }
 }
 
-/// A thread whose first closure has panicked waits for the second, and has time for another's job:
-/// to that, nothing has panicked.
+/// A thread whose first closure has panicked waits for the second and may run an unrelated job
+/// meanwhile. To that job, the thread is not panicking.
 fn others_do_not_unwind<S: Kind>() {
     let pool = S::pool(3);
     let (start, started) = mpsc::channel();
@@ -76,14 +76,15 @@ fn others_do_not_unwind<S: Kind>() {
     assert!(!panicking, "an innocent job is told that it panics");
 }
 
-/// Forks until something has happened on another thread.
+/// Keeps forking until another thread has set the flag.
 fn fork_until(happened: &AtomicBool) {
     while !happened.load(Ordering::Acquire) {
         heist::join(|| (), thread::yield_now);
     }
 }
 
-/// The second closure's is passed on if it is the only one, from this thread or from another.
+/// The panic of the second closure is propagated if it is the only one, from this thread or from
+/// another.
 fn second<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
@@ -103,7 +104,7 @@ fn second<S: Kind>() {
     }
 }
 
-/// Captured values and the result of the half that has one are dropped, once, whoever panics.
+/// Captured values, and the result of a half that returns, are dropped once, whichever half panics.
 fn values_are_dropped<S: Kind>() {
     const ROUNDS: usize = 120;
     for workers in WORKERS {

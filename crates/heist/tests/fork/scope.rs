@@ -49,7 +49,7 @@ fn borrows<S: Kind>() {
     }
 }
 
-/// Of the closure, with something spawned and without.
+/// A scope returns the result of its closure, with and without spawned parts.
 fn results<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -78,7 +78,7 @@ fn nested<S: Kind>() {
         let count = AtomicUsize::new(0);
         pool.install(|| tree(&count, 6));
         assert_eq!(count.into_inner(), (3_usize.pow(7) - 1) / 2);
-        // An inner scope's part may spawn in the outer one.
+        // A part of an inner scope may spawn in the outer one.
         let count = AtomicUsize::new(0);
         pool.scope(|outer| {
             let count = &count;
@@ -116,7 +116,7 @@ fn spawns_of_spawns<S: Kind>() {
     }
 }
 
-/// Each part runs on the pool all the same.
+/// Threads of no pool spawn parts, which run on the pool.
 fn from_threads_of_no_pool<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
@@ -169,7 +169,7 @@ fn from_another_pool<S: Kind>() {
     }
 }
 
-/// On the global pool; and inside, on a pool of the strategy.
+/// These run on the global pool, and inside of it on a pool of the strategy.
 fn outside_of_any_pool<S: Kind>() {
     let pool = S::pool(2);
     let count = AtomicUsize::new(0);
@@ -198,7 +198,7 @@ fn many<S: Kind>() {
     }
 }
 
-/// They are dropped once, before the scope ends.
+/// Captured values are dropped once, before the scope ends.
 fn captured_values<S: Kind>() {
     const ITEMS: usize = 1000;
     for workers in WORKERS {
@@ -220,7 +220,7 @@ fn captured_values<S: Kind>() {
     }
 }
 
-/// Runs a scope that spawns a hundred parts, all of which run. Which panic comes out of it?
+/// Runs a scope with a hundred parts, all of which run. Returns the panic that is propagated.
 fn panic_of<S: Kind>(workers: usize, body: bool, part: fn(usize) -> bool) -> String {
     let pool = S::builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
     let pool = pool.expect("a pool");
@@ -242,7 +242,7 @@ fn panic_of<S: Kind>(workers: usize, body: bool, part: fn(usize) -> bool) -> Str
     pool.stop();
     let stats = pool.stats();
     assert_balanced(&stats);
-    // The scope itself is a task as well, and panics with one of them.
+    // The scope itself is a task as well, and counts as panicked if a part panics.
     let parts = (0..100).filter(|&number| part(number)).count() as u64;
     assert_eq!(stats.total.panics, parts + 1);
     panic_message(&*outcome.expect_err("a panic")).to_owned()
@@ -272,7 +272,7 @@ fn panics_of_body_and_parts<S: Kind>() {
     }
 }
 
-/// A panic leaves the inner scope, and is caught in a part of the outer one, which ends well.
+/// A panic leaves the inner scope and is caught in a part of the outer scope, which returns.
 fn panic_within_nested<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -296,7 +296,7 @@ fn panic_within_nested<S: Kind>() {
     }
 }
 
-/// A scope in a join in a scope, and so on.
+/// Scopes and joins, nested in each other.
 fn joins_and_scopes<S: Kind>() {
     fn tree(count: &AtomicUsize, depth: usize) {
         if depth == 0 {

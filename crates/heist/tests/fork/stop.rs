@@ -40,7 +40,7 @@ fn scoped(parts: usize) -> usize {
     count.into_inner()
 }
 
-/// Nothing was cancelled but this many tasks, and nothing has panicked.
+/// Panics unless exactly this many tasks were cancelled and none panicked.
 fn assert_only_cancelled(pool: &Pool, cancelled: u64) {
     let stats = pool.stats();
     assert_balanced(&stats);
@@ -61,7 +61,7 @@ fn stop_waits_for_forks<S: Kind>() {
     }
 }
 
-/// From another thread, in the middle of it.
+/// Another thread stops the pool during an `install`.
 fn stop_waits_for_an_install<S: Kind>() {
     for workers in WORKERS {
         for _ in 0..ROUNDS {
@@ -86,8 +86,8 @@ fn stop_waits_for_an_install<S: Kind>() {
 /// Returns when the pool is about to stop.
 type Hold<'h> = &'h (dyn Fn() + Sync);
 
-/// Stops the pool at once when `work` has begun, and lets it go on when nothing else may start. It gets
-/// what tells it so.
+/// Calls `stop_now` when `work` has started. The function that `work` receives returns when no further
+/// task may start.
 fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expected: usize) {
     let pool = S::pool(workers);
     let (start, started) = mpsc::channel();
@@ -103,13 +103,13 @@ fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expecte
     let admitted = stop_now_before(&pool, || let_go.send(()).expect("a task that waits"));
     assert_eq!(running.join().expect("a result"), expected);
     assert!(matches!(pool.spawn(|| ()).join(), Err(JoinError::Stopped)));
-    // A worker that was free may have run some of what was let in; the forks are not among the rest.
+    // A free worker may have run some of the accepted tasks. No fork is among the cancelled ones.
     let cancelled = pool.stats().total.cancellations;
     assert!(if workers == 1 { cancelled == admitted } else { cancelled <= admitted });
     assert_only_cancelled(&pool, cancelled);
 }
 
-/// The forks come when the pool has been told to stop.
+/// The task forks after the stop has begun.
 fn stop_now_in_a_join<S: Kind>() {
     for workers in WORKERS {
         stop_now_during::<S>(
@@ -125,7 +125,7 @@ fn stop_now_in_a_join<S: Kind>() {
     }
 }
 
-/// Some parts were spawned before the stop and may not have started, others come later.
+/// Some parts are spawned before the stop and may not have started; others are spawned later.
 fn stop_now_in_a_scope<S: Kind>() {
     fn work(hold: Hold<'_>) -> usize {
         let count = AtomicUsize::new(0);
@@ -142,7 +142,7 @@ fn stop_now_in_a_scope<S: Kind>() {
     }
 }
 
-/// Without any care for the moment: a task that has started ends well, and the others never start.
+/// Stops at arbitrary moments: a task that has started completes, and the others never start.
 fn stop_now_over_and_over<S: Kind>() {
     const TASKS: usize = 8;
     for workers in WORKERS {
@@ -182,7 +182,7 @@ fn dropped_after_an_install<S: Kind>() {
     }
 }
 
-/// A drop waits for everything, and for what that forks.
+/// Dropping the pool waits for all tasks and for their forks.
 fn dropped_with_forks_to_come<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();

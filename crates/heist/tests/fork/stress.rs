@@ -17,7 +17,7 @@ for_every_strategy! {
 const SEEDS: u64 = if cfg!(debug_assertions) { 40 } else { 200 };
 const DEPTH: u32 = 9;
 
-/// Who runs the tree.
+/// How the tree is run.
 #[derive(Clone, Copy, PartialEq)]
 enum By {
     Pool,
@@ -28,7 +28,8 @@ fn child(seed: u64, number: u64) -> u64 {
     seed.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(2 * number + 1)
 }
 
-/// The value of a tree. A panic counts as its message, which is the seed of the node that raised it.
+/// Returns the value of a tree. A panic counts with its message, which is the seed of the node that
+/// panicked.
 fn node(by: By, seed: u64, depth: u32) -> u64 {
     let mut rng = Rng::new(seed);
     if depth == 0 {
@@ -88,7 +89,7 @@ fn given(result: Result<u64, heist::JoinError>) -> u64 {
     }
 }
 
-/// Which of several panics is passed on may depend on who was first: they count the same.
+/// Which of several panics is propagated may depend on timing, so all count the same.
 fn caught(f: impl FnOnce() -> u64) -> u64 {
     catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|payload| {
         assert!(panic_message(&*payload).starts_with("planned"), "{}", panic_message(&*payload));

@@ -15,7 +15,8 @@ for_every_strategy! {
     after_the_core_was_handed_off,
 }
 
-/// A thread that has waited in the middle of a task, and so lost its seat as a rule, forks in its last hook.
+/// A thread that has waited in the middle of a task, and has usually handed off its core, forks in its
+/// stop hook.
 fn after_the_core_was_handed_off<S: Kind>() {
     for _ in 0..ROUNDS {
         let count = Arc::new(AtomicUsize::new(0));
@@ -29,7 +30,7 @@ fn after_the_core_was_handed_off<S: Kind>() {
         let (open, opened) = std::sync::mpsc::channel::<()>();
         let slow = pool.spawn(move || _ = opened.recv());
         let waiter = pool.spawn(move || slow.join().is_ok());
-        // Somebody has to do this while both are taken.
+        // This needs a thread while both workers are blocked.
         assert_eq!(pool.install(|| 1), 1);
         drop(open);
         assert!(waiter.join().expect("a result"));
@@ -56,7 +57,7 @@ fn scopes(count: &Arc<AtomicUsize>) -> Fork {
     Box::new(move |_| heist::scope(|scope| (0..2).for_each(|_| scope.spawn(|_| add()))))
 }
 
-/// Both parts run, on each thread, once.
+/// Both halves run once on each thread.
 fn forks<S: Kind>(fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -> Builder) {
     for workers in [2, 1] {
         for _ in 0..ROUNDS {

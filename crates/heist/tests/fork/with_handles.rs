@@ -13,8 +13,8 @@ for_every_strategy! {
     scope_around_a_wait,
 }
 
-/// A task that waits inside a scope for another, which is run on the spot, goes on as the task that it
-/// was: the parts of its scope are its own, and need no other thread.
+/// A task waits inside a scope for another task, which its thread runs on the spot. Afterwards it
+/// continues as the same task: the parts of its scope are its own and need no other thread.
 fn scope_around_a_wait<S: Kind>() {
     let pool = S::pool(1);
     let here = pool.install(|| {
@@ -33,8 +33,8 @@ fn scope_around_a_wait<S: Kind>() {
     assert!(here, "another thread had to be started");
 }
 
-/// A task waits for a part of its fork, which runs elsewhere, and its thread has nothing else to do. The
-/// only job that is there waits for that very task. Whoever runs the job, it must not be that thread.
+/// A task waits for a part of its fork, which runs on another thread. The only job that is left waits
+/// for that very task. Any thread but that of the task may run the job.
 fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<()>)) {
     let pool = S::pool(3);
     let (start, started) = mpsc::channel();
@@ -42,7 +42,7 @@ fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receive
     let (arrive, arrived) = mpsc::channel();
     let (run, runs) = mpsc::channel();
     let task = pool.spawn(move || {
-        // Its part is running on another thread, and this one is about to wait.
+        // The part is running on another thread, and this thread is about to wait.
         fork(started, start, held);
         7
     });
@@ -52,7 +52,8 @@ fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receive
             arrive.send(()).expect("a test that listens");
             task.join().expect("a result")
         };
-        // It returns when the other half runs on another thread: on that of the task, if it may.
+        // This returns when the other half runs on another thread: on that of the task, if it is allowed
+        // to.
         heist::join(move || runs.recv().expect("a start"), wait).1
     });
     arrived.recv().expect("a job that is run");
@@ -84,7 +85,7 @@ fn handle_beneath_a_scope<S: Kind>() {
     });
 }
 
-/// What helps meanwhile: the task's wait runs nothing else.
+/// With `isolate`, the wait of the task runs nothing else.
 fn handle_beneath_an_isolated_join<S: Kind>() {
     beneath::<S>(|started, start, held| {
         let second = move || {

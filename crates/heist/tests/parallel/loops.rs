@@ -10,7 +10,7 @@ use heist::parallel::{self, with_min_len};
 
 use crate::common::{Kind, Ledger, for_every_strategy, panic_message};
 
-/// Around the sizes at which loops are handled differently.
+/// Sizes around those at which loops are divided differently.
 const SIZES: [usize; 11] = [0, 1, 2, 3, 7, 63, 64, 65, 128, 1_000, 8_000];
 
 for_every_strategy! {
@@ -28,7 +28,7 @@ for_every_strategy! {
     on_one_worker,
 }
 
-/// Enough to be worth sharing, now and then.
+/// Work that is sometimes worth dividing.
 fn work(n: usize) -> usize {
     (0..n % 97 * 10).fold(n, |sum, x| std::hint::black_box(sum ^ x))
 }
@@ -122,7 +122,7 @@ fn in_pieces<S: Kind>() {
     }
 }
 
-/// Two items that wait for each other: few items are shared before any of them has run.
+/// Two items wait for each other: a loop of few items is divided before any of them has run.
 fn few_at_once<S: Kind>() {
     let pool = S::pool(2);
     for _ in 0..20 {
@@ -214,7 +214,7 @@ fn outside_of_any_pool() {
     }
 }
 
-/// Again and again, as short loops are, so that one outside takes part.
+/// Many short loops, in which an external thread takes part.
 #[test]
 fn hot_outside_of_any_pool() {
     let numbers: Vec<u64> = (0..40_000).collect();

@@ -28,7 +28,7 @@ tests_for!(work_stealing: WorkStealing, {
     few_comparisons,
 });
 
-/// Enough for some leaves on each of a few workers.
+/// Enough elements for several leaves on each of a few workers.
 const MANY: usize = 60_000;
 
 type Sort<T> = (&'static str, fn(&mut [T]));
@@ -60,7 +60,7 @@ fn numbers(seed: u64, count: usize, distinct: usize) -> Vec<usize> {
     (0..count).map(|_| rng.below(distinct)).collect()
 }
 
-/// Slices that one sort or another finds hard.
+/// Returns slices that are hard for one sort or another.
 fn shapes(count: usize) -> Vec<(String, Vec<usize>)> {
     let random = numbers(count as u64, count, usize::MAX);
     let mut shapes = vec![
@@ -101,7 +101,7 @@ fn short<S: Kind>() {
     });
 }
 
-/// Where it begins to be worth it, and a little beyond.
+/// Lengths around the threshold for a parallel sort.
 fn around_the_threshold<S: Kind>() {
     S::pool(4).install(|| {
         for count in [4_999, 5_000, 5_001, 9_999, 10_000, 10_001, 20_000, 20_001] {
@@ -118,7 +118,7 @@ fn patterns<S: Kind>() {
     }
 }
 
-/// Any length, any number of distinct elements, any number of runs.
+/// Random lengths, numbers of distinct elements and numbers of runs.
 fn random<S: Kind>() {
     let pools = WORKERS.map(|workers| S::pool(workers));
     let cases =
@@ -140,7 +140,7 @@ fn outside<S: Kind>() {
     check("random", &numbers(5, MANY, usize::MAX));
 }
 
-/// Equal elements with the numbers of their places.
+/// Returns the keys with their positions.
 fn numbered(keys: Vec<usize>) -> Vec<(usize, usize)> {
     keys.into_iter().enumerate().map(|(place, key)| (key, place)).collect()
 }
@@ -155,7 +155,7 @@ fn stable<S: Kind>() {
     });
 }
 
-/// What falls strictly may be reversed, what has equals in it may not.
+/// A strictly descending run may be reversed; one with equal elements may not.
 fn stable_when_falling<S: Kind>() {
     S::pool(2).install(|| {
         let mut v = numbered((0..MANY).rev().collect());
@@ -176,7 +176,7 @@ fn orders<S: Kind>() {
     });
 }
 
-/// Keys that are made for the comparison, and can neither be sent nor shared.
+/// Keys that are created for the comparison and are neither `Send` nor `Sync`.
 fn keys<S: Kind>() {
     use std::rc::Rc;
     S::pool(2).install(|| {
@@ -197,7 +197,7 @@ fn strings<S: Kind>() {
     });
 }
 
-/// Nothing to do, and nothing is asked.
+/// Elements without a size need no comparison.
 fn zero_sized<S: Kind>() {
     S::pool(2).install(|| {
         let mut v = vec![(); MANY];
@@ -208,7 +208,7 @@ fn zero_sized<S: Kind>() {
     });
 }
 
-/// Too large to be swapped for nothing.
+/// Elements that are expensive to swap.
 fn large_elements<S: Kind>() {
     S::pool(4).install(|| {
         for distinct in [usize::MAX, 3] {
@@ -218,8 +218,7 @@ fn large_elements<S: Kind>() {
     });
 }
 
-/// No shape is so hard that it takes more than some `n log n` comparisons, and the easy ones take as few
-/// as they should.
+/// No shape takes more than a multiple of `n log n` comparisons, and easy shapes take few.
 fn few_comparisons<S: Kind>() {
     S::pool(4).install(|| {
         for (what, v) in shapes(MANY) {

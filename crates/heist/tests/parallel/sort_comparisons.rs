@@ -24,13 +24,14 @@ tests_for!(work_stealing: WorkStealing, {
     one_thread_at_a_time,
 });
 
-/// Enough for some leaves on each of a few workers.
+/// Enough elements for several leaves on each of a few workers.
 const MANY: usize = 25_000;
 
-/// Points at which to fail: all over the sort, and more of them at its beginning.
+/// The number of points at which to fail: all over the sort, most of them at its beginning.
 const POINTS: usize = 16;
 
-/// A shape for every way through the sorts: by halves, with many equals, in runs, sorted, reversed.
+/// Returns a shape for every code path of the sorts: random, with many equal elements, in runs, sorted,
+/// reversed.
 fn shapes() -> [Vec<usize>; 5] {
     let mut rng = Rng::new(1);
     let random: Vec<usize> = (0..MANY).map(|_| rng.below(1 << 30)).collect();
@@ -43,8 +44,8 @@ fn shapes() -> [Vec<usize>; 5] {
     ]
 }
 
-/// Sorts items with a comparison, in both ways. Whatever comes of it, all are still there, and dropped
-/// once. How often did it compare?
+/// Sorts items with both sorts and this comparison. Whatever happens, all items are still there and are
+/// dropped once. Returns the number of comparisons.
 fn hold_out<S: Kind>(
     keys: &[usize],
     compare: &(impl Fn(usize, &usize, &usize) -> Ordering + Sync),
@@ -72,7 +73,7 @@ fn hold_out<S: Kind>(
     })
 }
 
-/// Counts of comparisons at which to fail, of so many.
+/// Returns the numbers of the comparisons at which to fail, out of `all`.
 fn points(all: usize) -> impl Iterator<Item = usize> {
     let early = [0, 1, 2, 50].into_iter();
     let late = (0..POINTS).map(move |point| all * point / POINTS + point);
@@ -93,12 +94,12 @@ fn one_panic<S: Kind>() {
     shapes().iter().for_each(|keys| fail_at_points::<S>(keys, |count, point| count == point));
 }
 
-/// On all workers.
+/// Every comparison from then on panics, on all workers.
 fn panics_from_then_on<S: Kind>() {
     shapes().iter().for_each(|keys| fail_at_points::<S>(keys, |count, point| count >= point));
 }
 
-/// They are partitioned in another way.
+/// Large elements are partitioned in another way.
 fn panics_with_large_elements<S: Kind>() {
     let pool = S::pool(4);
     let [keys, ..] = shapes();
@@ -159,7 +160,7 @@ fn no_order<S: Kind>() {
     }
 }
 
-/// Each is less than the next, and the last less than the first.
+/// A cycle: each element is less than the next, and the last one is less than the first.
 fn cycles<S: Kind>() {
     for length in [3, 100, MANY] {
         let compare = |_, a: &usize, b: &usize| {
@@ -170,7 +171,7 @@ fn cycles<S: Kind>() {
     }
 }
 
-/// First one way, then the other.
+/// The order is reversed in the middle.
 fn order_that_changes<S: Kind>() {
     for keys in shapes() {
         for after in [100, MANY, 5 * MANY, 12 * MANY] {
@@ -179,7 +180,7 @@ fn order_that_changes<S: Kind>() {
     }
 }
 
-/// What is found in a sample does not hold for the rest: a partition moves all to one side, or none.
+/// The sample does not represent the rest: a partition moves all elements to one side, or none.
 fn order_that_ends<S: Kind>() {
     for keys in shapes() {
         for answer in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
@@ -194,8 +195,8 @@ fn order_that_ends<S: Kind>() {
     }
 }
 
-/// An element that was copied for a comparison, and written back from before it, would have forgotten
-/// some.
+/// The comparison writes to the elements. A sort that copied an element for a comparison and wrote the
+/// old copy back would lose writes.
 fn writes_are_kept<S: Kind>() {
     let pool = S::pool(4);
     for keys in shapes() {

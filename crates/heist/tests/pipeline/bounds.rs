@@ -37,15 +37,15 @@ fn always<S: Kind>() {
     }
 }
 
-/// Waits until the source has given so much, and panics if it gives more in a while.
+/// Waits until the source has yielded this many items, and panics if it yields more after a while.
 fn assert_full(traffic: &Traffic, way: Way, items: usize) {
     eventually("everything is full", || traffic.taken() >= items);
-    // Long enough for whoever does not know the bound to show it.
+    // Long enough that a pipeline without the bound would pass it.
     thread::sleep(Duration::from_millis(2));
     assert_eq!(traffic.taken(), items, "{way:?}");
 }
 
-/// While the first result is being delivered, the others come as far as they may.
+/// While the sink blocks on the first result, the pipeline continues up to its bound.
 fn sink_that_waits<S: Kind>() {
     for workers in [1, 3] {
         let pool = S::pool(workers);
@@ -67,11 +67,12 @@ fn sink_that_waits<S: Kind>() {
     }
 }
 
-/// While the first batch takes its time, nothing after it is delivered, and all of that counts.
+/// While the first batch is slow, no later result is delivered, and all of them count as in flight.
 fn straggler_in_order<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
-        // One worker is not enough for the straggler and the rest, unless the source has its own.
+        // One worker is not enough for the slow batch and the rest, unless the source has its own
+        // thread.
         for way in ordered_ways().filter(|way| workers > 1 || way.has_producer()) {
             for bound in BOUNDS {
                 hold_the_first_up(&pool, way, bound);
@@ -106,7 +107,7 @@ fn hold_the_first_up(pool: &Pool, way: Way, bound: usize) {
     assert!(traffic.most() <= 3 * bound, "{way:?} {bound}: {traffic:?}");
 }
 
-/// Without an order it keeps nothing up but itself.
+/// Without an order, a slow batch delays no other.
 fn straggler<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -133,7 +134,7 @@ fn straggler<S: Kind>() {
     }
 }
 
-/// With one item in flight, everything happens in turn, whoever does it.
+/// With one item in flight, everything happens in turn, on whichever threads.
 fn one_by_one<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -149,7 +150,7 @@ fn one_by_one<S: Kind>() {
     }
 }
 
-/// Who wants no bound may say so with a large number: nothing is made ready for so much.
+/// A huge number stands for no bound: nothing of that size is allocated.
 fn huge_settings<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {

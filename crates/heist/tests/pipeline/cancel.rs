@@ -64,7 +64,7 @@ fn from_the_sink<S: Kind>() {
             };
             let pipeline = Pipeline::new(0..).batch(5).cancel_on(&token);
             assert_cancelled(way.of(pipeline).run(&pool, sink));
-            // No more than the rest of that batch.
+            // After the cancellation, at most the rest of that batch is delivered.
             assert!((22..=26).contains(&results.len()), "{way:?} {}", results.len());
             way.assert_some(results, usize::MAX);
             assert_works(&pool);
@@ -79,7 +79,7 @@ fn from_a_stage<S: Kind>() {
             let token = CancelToken::new();
             let (ledger, items) = tracked_items(200);
             let mut results = Vec::new();
-            // The end of the source is not the end of the run: somebody is still at it.
+            // The run continues after the end of the source.
             let pipeline = Pipeline::new(items).batch(5).cancel_on(&token).map(|item| {
                 if item.0.number == 33 {
                     token.cancel();
@@ -113,7 +113,7 @@ fn from_the_source<S: Kind>() {
     }
 }
 
-/// A batch that is running comes to its end, and none begins. With one worker, one can know.
+/// A running batch finishes, and no other starts. With one worker this is deterministic.
 fn queued_is_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
@@ -134,7 +134,7 @@ fn queued_is_dropped<S: Kind>() {
     }
 }
 
-/// Runs something, and cancels it from another thread; then that does one thing more.
+/// Runs a pipeline and cancels it from another thread, which then calls `after`.
 fn cancelled_by_another(
     token: &CancelToken,
     wait: impl FnOnce() + Send,
@@ -175,7 +175,7 @@ fn while_a_feed_is_idle<S: Kind>() {
     }
 }
 
-/// A source cannot be cut off; but what it gives in the end is not wanted any more.
+/// A blocking source cannot be interrupted. The items that it yields afterwards are not processed.
 fn while_a_source_blocks<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -187,7 +187,7 @@ fn while_a_source_blocks<S: Kind>() {
                 scope.spawn(|| {
                     (0..5).for_each(|n| send.send(n).expect("a source"));
                     token.cancel();
-                    // More than a batch, and no end before that of the run.
+                    // More than one batch, until the run has ended.
                     (5..).take_while(|n| send.send(*n).is_ok()).for_each(drop);
                 });
                 let pipeline = Pipeline::new(receive).batch(1).cancel_on(&token);
@@ -199,7 +199,7 @@ fn while_a_source_blocks<S: Kind>() {
     }
 }
 
-/// Everything waits for a stage; that is the only one that has to be waited for.
+/// Everything waits for a stage. The run waits for that stage only.
 fn while_the_bound_is_reached<S: Kind>() {
     for workers in [1, 2, 4] {
         let pool = S::pool(workers);
@@ -226,7 +226,7 @@ fn while_the_bound_is_reached<S: Kind>() {
     }
 }
 
-/// The sink is not cut off, and is not called again.
+/// The sink is not interrupted, and it is not called again.
 fn while_a_sink_waits<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -252,7 +252,7 @@ fn while_a_sink_waits<S: Kind>() {
     }
 }
 
-/// What waits for its turn in order is dropped, though it is complete.
+/// Complete results that wait for their turn are dropped.
 fn straggler<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -300,7 +300,7 @@ fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
     ledger.assert_each_once();
 }
 
-/// In the midst of it all.
+/// At a random moment.
 fn any_time<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -311,7 +311,7 @@ fn any_time<S: Kind>() {
     }
 }
 
-/// One goes with its parent, or alone.
+/// A child token is cancelled with its parent, or alone.
 fn children<S: Kind>() {
     let pool = S::pool(2);
     for way in stealing_ways() {
@@ -337,7 +337,7 @@ fn children<S: Kind>() {
     }
 }
 
-/// Nobody is left to hear of it.
+/// A cancellation after the end of the run has no effect.
 fn too_late<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -360,7 +360,7 @@ fn many_runs_on_one<S: Kind>() {
         way.of(pipeline).run(&pool, |n| sum += n).expect("an end");
         assert_eq!(sum, 10);
     }
-    // All those that are there at once hear of it.
+    // All runs that use the token at that moment end.
     thread::scope(|scope| {
         let endless = |way: Way| {
             let token = &token;

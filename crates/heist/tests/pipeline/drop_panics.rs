@@ -21,7 +21,7 @@ for_every_strategy! {
 
 const ITEMS: usize = 60;
 
-/// Items of which one does not like to be dropped.
+/// Items, one of which panics when it is dropped.
 fn items(bomb: usize) -> (Ledger, Vec<Tracked>) {
     let ledger = Ledger::new(ITEMS);
     let item = |n| if n == bomb { ledger.bomb(n) } else { ledger.item(n) };
@@ -68,7 +68,7 @@ fn in_the_sink<S: Kind>() {
     }
 }
 
-/// With what the source has left when it goes, after a failure elsewhere.
+/// A failure elsewhere drops the source with its remaining items.
 fn in_the_source<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -82,7 +82,7 @@ fn in_the_source<S: Kind>() {
     }
 }
 
-/// In the source, in a queue or in the mail: somewhere on its way, or not yet.
+/// The item is in the source, in a queue or in an outbox.
 fn when_cancelled<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -126,7 +126,7 @@ fn when_results_are_dropped<S: Kind>() {
             let pipeline = Pipeline::new(items).batch(2).in_flight(5);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let first = results.next().expect("a result").expect("no error");
-            // As with everything that has items: the panic is that of the drop.
+            // A panicking destructor of an item may panic out of this drop.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(results)));
             drop(first.defuse());
             eventually("everything is gone", || ledger.dropped() == ITEMS);
@@ -136,7 +136,7 @@ fn when_results_are_dropped<S: Kind>() {
     }
 }
 
-/// A sink's own drop is its owner's business: the run is over.
+/// A panic in the destructor of the sink reaches the caller, because the run is over.
 #[test]
 fn sink() {
     struct Bomb;

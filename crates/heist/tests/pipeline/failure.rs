@@ -41,7 +41,7 @@ fn check(faults: &[Fault], stage: Stage, item: usize) -> Result<(), String> {
     faults.iter().try_for_each(|fault| fault.check(stage, item))
 }
 
-/// Runs it with the faults. Returns what it said, and what it had delivered.
+/// Runs a pipeline with these faults. Returns its outcome and the delivered results.
 fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError>, Vec<usize>) {
     let (ledger, items) = tracked_items(ITEMS);
     let tested = |item: TrackedItem, stage| check(faults, stage, item.0.number).map(|()| item);
@@ -61,7 +61,7 @@ fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError
     (outcome, delivered)
 }
 
-/// How many results are delivered in order before something goes wrong.
+/// Returns how many results an ordered run delivers before the fault.
 fn before(fault: Fault) -> usize {
     match fault.stage {
         Stage::Map(_) => fault.item / BATCH * BATCH,
@@ -69,7 +69,7 @@ fn before(fault: Fault) -> usize {
     }
 }
 
-/// Runs it with one fault.
+/// Runs a pipeline with one fault, and checks the error and the results.
 fn fail(way: Way, pool: &Pool, fault: Fault) {
     let (outcome, delivered) = run(way, pool, &[fault]);
     let error = outcome.expect_err("a fault");
@@ -102,7 +102,7 @@ fn at_the_first_and_the_last<S: Kind>() {
     }
 }
 
-/// Whichever of them comes first, the one that is told is the first in order.
+/// Of several faults, the run reports the first one in order, not in time.
 fn lowest_of_many<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -135,7 +135,7 @@ fn lowest_though_later<S: Kind>() {
             let pipeline = Pipeline::new(0..ITEMS).batch(BATCH).try_map(|n| match n / BATCH {
                 1 => {
                     eventually("the fourth batch fails", || failed.load(Ordering::Acquire));
-                    // What has failed has been noted by then, as a rule.
+                    // By then the failure has usually been recorded.
                     thread::yield_now();
                     Err("planned: the second")
                 }
@@ -152,7 +152,7 @@ fn lowest_though_later<S: Kind>() {
     }
 }
 
-/// Source, stages and sink have one order.
+/// Faults of the source, the stages and the sink have one common order.
 fn lowest_by_source_or_sink<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -201,7 +201,7 @@ fn map_batch_panics<S: Kind>() {
         let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = 0;
         let pipeline = Pipeline::new(items).batch(BATCH).map_batch(|batch| {
-            // In the middle of taking the batch apart.
+            // The batch is partly consumed.
             let first = batch.remove(0);
             assert!(batch[0].0.number != 31, "planned");
             batch.push(first);
@@ -214,7 +214,7 @@ fn map_batch_panics<S: Kind>() {
     }
 }
 
-/// Weighing is the source's business: what was weighed before is delivered.
+/// A panic while weighing counts as a fault of the source: items weighed before are delivered.
 fn weigh_panics<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -239,7 +239,7 @@ fn weigh_panics<S: Kind>() {
     }
 }
 
-/// Some lines, and then no more.
+/// A reader that fails after some lines.
 struct Torn<'t>(&'t [u8]);
 
 impl io::Read for Torn<'_> {
@@ -270,7 +270,8 @@ fn reader_fails<S: Kind>() {
     }
 }
 
-/// The batch of which the source had nothing counts, if it is to blame; and it is not delivered.
+/// A source that fails at the beginning of a batch is reported with the number of that empty batch,
+/// which is not delivered.
 fn empty_batch_of_a_failed_source<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -287,7 +288,8 @@ fn empty_batch_of_a_failed_source<S: Kind>() {
     }
 }
 
-/// What nobody has begun when something fails is not begun at all. With one worker, one can know.
+/// Batches that have not started when a fault happens never start. With one worker this is
+/// deterministic.
 fn queued_is_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
@@ -306,7 +308,7 @@ fn queued_is_dropped<S: Kind>() {
     }
 }
 
-/// What has begun when something fails is not cut off: the run waits for it.
+/// Batches that have started when a fault happens are not interrupted: the run waits for them.
 fn running_comes_to_an_end<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -315,10 +317,10 @@ fn running_comes_to_an_end<S: Kind>() {
             let (door, ended) = (Door::default(), AtomicBool::new(false));
             let pipeline = Pipeline::new(items).batch(BATCH).try_map(|item: TrackedItem| {
                 match item.0.number {
-                    // Its batch has more items, and is still at them.
+                    // The batch has more items, which are still processed.
                     1 => door.pass(),
                     4 => ended.store(true, Ordering::Release),
-                    // The first batch is running: that, and no more, is known.
+                    // All that is known here is that the first batch is running.
                     5 => {
                         door.wait_for(1);
                         return Err("planned");
@@ -358,7 +360,7 @@ fn endless_source<S: Kind>() {
     }
 }
 
-/// A panic is handed over as it was.
+/// The payload of a panic is passed on unchanged.
 fn payloads<S: Kind>() {
     let pool = S::pool(2);
     for stage in STAGES {
@@ -383,7 +385,7 @@ fn payloads<S: Kind>() {
     }
 }
 
-/// No failure leaves anything behind that would show in a later run.
+/// No failure affects a later run.
 fn again_and_again<S: Kind>() {
     for workers in [1, 2, 8] {
         let pool = S::pool(workers);

@@ -53,7 +53,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// What one of them sends stays in order; what they all send is all there.
+/// The items of one sender stay in order, and the items of all senders arrive.
 fn several_senders<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -70,7 +70,7 @@ fn several_senders<S: Kind>() {
                 way.of(pipeline).run(&pool, |pair| results.push(pair)).expect("an end");
             });
             if way.ordered {
-                // As a stable sort by name sees it, nothing is out of place.
+                // A stable sort by sender keeps the order of each sender.
                 results.sort_by_key(|(name, _)| *name);
             } else {
                 results.sort_unstable();
@@ -81,7 +81,7 @@ fn several_senders<S: Kind>() {
     }
 }
 
-/// They wait for room on workers that the pipeline needs.
+/// The senders block on workers that the pipeline needs.
 fn senders_on_the_pool<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -103,7 +103,7 @@ fn senders_on_the_pool<S: Kind>() {
     }
 }
 
-/// Results may be the next items: the last of them lets go of the sender.
+/// The sink sends results as new items, and drops the sender at the last one.
 fn sends_from_the_sink<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -140,7 +140,7 @@ fn nothing_at_all<S: Kind>() {
     }
 }
 
-/// Nobody has to be there any more.
+/// The sender is dropped before the run.
 fn sent_before_the_run<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -155,7 +155,7 @@ fn sent_before_the_run<S: Kind>() {
     }
 }
 
-/// A result comes while its sender is still there, and before there is enough for a batch.
+/// A result is delivered while its sender is alive, before a batch is full.
 fn partial_batch<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -182,7 +182,7 @@ fn partial_batch<S: Kind>() {
     }
 }
 
-/// The pipeline falls asleep between two of them, or is about to.
+/// The pipeline sleeps, or is about to, between two items.
 fn one_at_a_time<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -241,7 +241,7 @@ fn full<S: Kind>() {
     }
 }
 
-/// Who waits for room is told that there will be none.
+/// A sender that waits for room receives an error when the run ends.
 fn full_when_the_run_ends<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -288,7 +288,7 @@ fn after_the_end<S: Kind>() {
     }
 }
 
-/// A pipeline that goes without having been run takes nothing; and who waits for room hears of it.
+/// A pipeline that is dropped without a run takes no items, and waiting senders receive an error.
 fn never_run<S: Kind>() {
     let (sender, pipeline) = fed(1);
     drop(pipeline.batch(3).map(|n: u32| n).ordered());
@@ -313,13 +313,13 @@ fn never_run<S: Kind>() {
     drop(sender);
     ledger.assert_each_once();
 
-    // One that cannot be run is not much better.
+    // The same for a pipeline that cannot be run.
     let (sender, pipeline) = fed(1);
     pipeline.batch(0).run(&S::pool(1), |_: u32| ()).expect_err("no batch");
     assert_eq!(sender.send(7), Err(SendError(7)));
 }
 
-/// What nobody has taken goes when the run ends, not with the last sender.
+/// Items left in the feed are dropped when the run ends, not with the last sender.
 fn left_in_the_feed<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -360,7 +360,7 @@ fn weighed<S: Kind>() {
                 scope.spawn(move || {
                     for n in 0..30 {
                         sender.send(n).expect("a run");
-                        // Nothing waits to see whether the next would go in as well.
+                        // The pipeline does not wait for the next item.
                         if n % 10 == 9 {
                             let come = |_| delivered.recv_timeout(Duration::from_secs(20)).is_ok();
                             assert!((0..10).all(come), "{way:?}");
@@ -376,7 +376,7 @@ fn weighed<S: Kind>() {
     }
 }
 
-/// One thread feeds and takes: what it has been given makes room for more.
+/// One thread sends and pulls: each pulled result makes room for another item.
 #[test]
 fn fed_and_pulled_by_one_thread() {
     let pool = heist::Pool::builder().workers(1).build().expect("a pool");

@@ -22,10 +22,10 @@ for_every_strategy! {
     nobody_pulls,
 }
 
-/// A thread, whether it sleeps, and how often it was on a processor and for how many ticks.
+/// A thread, whether it sleeps, and how often and for how many ticks it has run.
 type Activity = (String, bool, u64);
 
-/// Of all threads of this process but for this one.
+/// Returns the activity of all threads of this process except this one.
 fn activity() -> Vec<Activity> {
     let me = fs::read_link("/proc/thread-self").expect("a process");
     let tasks = fs::read_dir("/proc/self/task").expect("threads").filter_map(Result::ok);
@@ -47,8 +47,8 @@ fn activity() -> Vec<Activity> {
 
 /// Panics unless all threads go to sleep, and stay asleep.
 fn assert_idle() {
-    // Still is what sleeps, and does not change from one look to a much later one: who only waits for a
-    // processor does not sleep. How soon is not the point.
+    // A thread is idle if it sleeps and its activity does not change over a longer time. A thread that
+    // waits for a processor does not sleep. How soon the threads become idle does not matter.
     let mut last = activity();
     eventually("nothing moves any more", || {
         thread::sleep(Duration::from_millis(50));
@@ -61,7 +61,7 @@ fn assert_idle() {
     assert_eq!(activity(), last, "what waits does nothing");
 }
 
-/// Where one waits without looking again and again, until the test lets everybody go.
+/// Blocks threads, without polling, until the test releases them.
 #[derive(Clone)]
 struct Stand {
     opened: Arc<Mutex<mpsc::Receiver<()>>>,
@@ -76,7 +76,7 @@ impl Stand {
 
     fn wait(&self) {
         self.here.fetch_add(1, Ordering::Release);
-        // Whoever comes second waits for the lock.
+        // A second thread waits for the lock.
         let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = opened.recv();
     }
@@ -86,7 +86,8 @@ impl Stand {
     }
 }
 
-/// Runs pipelines in every way, each on a pool of its own, and looks at the process when they all wait.
+/// Runs pipelines in every configuration, each on a pool of its own, and observes the process while all
+/// of them wait.
 fn at_rest<S: Kind>(
     job: impl Fn(Way, &Pool, &Stand) + Sync,
     is_so: impl Fn(&Stand),
@@ -114,7 +115,7 @@ where
     way.of(pipeline).run(pool, |_| sink()).expect("an end");
 }
 
-/// How many items go through each of them before it comes to rest.
+/// The number of items that each pipeline processes before it becomes idle.
 const ITEMS: usize = 30;
 
 fn feed_without_items<S: Kind>() {
@@ -154,7 +155,7 @@ fn source_that_blocks<S: Kind>() {
     });
 }
 
-/// The rest is complete, or not begun, and may not go on.
+/// All other batches are complete or have not started, and the bound keeps them there.
 fn sink_that_blocks<S: Kind>() {
     in_child("sink", &[], || {
         at_rest::<S>(

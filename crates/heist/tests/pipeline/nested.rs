@@ -31,7 +31,7 @@ for_every_strategy! {
     where_stages_run,
 }
 
-/// The sum of some squares, by a pipeline of its own.
+/// Returns the sum of some squares, computed by a pipeline.
 fn squares(pool: &Pool, way: Way, items: u64) -> u64 {
     let mut sum = 0;
     let pipeline = Pipeline::new(0..items).batch(3).in_flight(4).map(|n| n * n);
@@ -51,7 +51,7 @@ fn inside_a_task<S: Kind>() {
     }
 }
 
-/// More of them than there are workers: each lends its worker to the others.
+/// More pipelines than workers: each waiting task lets its worker run the others.
 fn inside_many_tasks<S: Kind>() {
     for workers in [1, 2] {
         let pool = Arc::new(S::pool(workers));
@@ -105,7 +105,7 @@ fn on_another_pool<S: Kind>() {
     }
 }
 
-/// Each worker of the outer one waits for an inner one, on the same workers.
+/// Each worker of the outer pipeline waits for an inner pipeline on the same workers.
 fn in_a_stage<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -128,7 +128,7 @@ fn in_a_stage_of_another_pool<S: Kind>() {
     }
 }
 
-/// The items of one are the results of another, on the same pool.
+/// The items of one pipeline are the results of another on the same pool.
 fn in_a_source<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -155,7 +155,7 @@ fn in_a_sink<S: Kind>() {
     }
 }
 
-/// The failure of an inner one is that of a stage of the outer one, if it is passed on.
+/// A failure of the inner pipeline that a stage returns is a failure of the outer pipeline.
 fn failure_inside<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -175,7 +175,7 @@ fn failure_inside<S: Kind>() {
     }
 }
 
-/// Both from outside: neither waits for the other's end.
+/// Two runs from external threads: neither waits for the end of the other.
 fn two_at_once<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -195,7 +195,7 @@ fn two_at_once<S: Kind>() {
     }
 }
 
-/// While a pipeline never runs out of work, tasks from outside get their turn.
+/// A pipeline that never runs out of work does not starve tasks from outside.
 fn beside_spawns<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -222,7 +222,7 @@ fn beside_spawns<S: Kind>() {
     }
 }
 
-/// A source, a stage and a sink may give the pool more to do, and wait for it.
+/// A source, a stage and a sink may spawn tasks on the pool and wait for them.
 fn spawns_from_everywhere<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -236,7 +236,7 @@ fn spawns_from_everywhere<S: Kind>() {
     }
 }
 
-/// Forks in a stage are the pool's own.
+/// Forks in a stage run on the pool.
 fn joins_in_stages<S: Kind>() {
     fn sum(numbers: &[usize]) -> usize {
         match numbers {
@@ -260,7 +260,7 @@ fn joins_in_stages<S: Kind>() {
     }
 }
 
-/// Stages run on the pool, whoever asks; and no thread is left.
+/// Stages run on the pool, whichever thread starts the run, and no thread is left over.
 fn where_stages_run<S: Kind>() {
     for way in ways() {
         let group = ThreadGroup::new();

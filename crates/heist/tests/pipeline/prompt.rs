@@ -18,7 +18,7 @@ for_every_strategy! {
     queued_is_done,
 }
 
-/// A batch that takes its time keeps the results of those before it from nobody.
+/// A slow batch does not delay the results of the batches before it.
 fn done_is_delivered<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -30,7 +30,7 @@ fn done_is_delivered<S: Kind>() {
                     let all = || delivered.load(Ordering::Acquire) >= done;
                     eventually("all that is done is delivered", all);
                 } else {
-                    // Those that are being processed elsewhere are not counted: they are not done.
+                    // Batches that other workers are processing are not counted: they are not finished.
                     done.fetch_add(usize::from(workers == 1), Ordering::Release);
                 }
             });
@@ -40,7 +40,7 @@ fn done_is_delivered<S: Kind>() {
     }
 }
 
-/// Sends something now and then, and waits for all of it.
+/// Sends items with pauses, and waits for each result.
 fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
     let pool = S::pool(workers);
     for way in ways {
@@ -60,7 +60,7 @@ fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
     }
 }
 
-/// A source that blocks keeps nothing up that it has given.
+/// A blocking source does not delay the items that it has already yielded.
 fn taken_is_done<S: Kind>() {
     WORKERS.into_iter().for_each(|workers| now_and_then::<S>(workers, stealing_ways()));
 }
@@ -71,7 +71,7 @@ fn taken_is_done_though_nobody_steals<S: Kind>() {
     }
 }
 
-/// A batch that takes its time keeps nothing up that others could do.
+/// A slow batch does not delay batches that other workers could process.
 fn queued_is_done<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);

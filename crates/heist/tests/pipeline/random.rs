@@ -13,17 +13,17 @@ use crate::common::pipeline::{
 };
 use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, eventually, watched};
 
-/// A pipeline that somebody could have built.
+/// The shape of a random pipeline.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     way: Way,
     items: usize,
     batch: usize,
     bound: usize,
-    /// The most weight, if there is one: an item weighs from 0 to 4.
+    /// The limit of weight, if there is one. An item weighs from 0 to 4.
     limit: Option<usize>,
     fault: Option<Fault>,
-    /// Pulls the results, and so many of them.
+    /// If set, the results are pulled, this many of them.
     pulls: Option<usize>,
 }
 
@@ -47,14 +47,14 @@ fn shapes() -> impl Strategy<Value = Shape> {
     (way, sizes, limit, fault, pulls, any::<bool>()).prop_map(
         |(way, (items, batch, bound), limit, fault, pulls, all)| {
             let pulls = if all { pulls.map(|_| usize::MAX) } else { pulls };
-            // There is no sink that could fail when results are pulled.
+            // When results are pulled, there is no sink that could fail.
             let fault = fault.filter(|fault| pulls.is_none() || fault.stage != Stage::Sink);
             Shape { way, items, batch, bound, limit, fault, pulls }
         },
     )
 }
 
-/// What a run came to: the results, and the error.
+/// The outcome of a run: the results, and the error.
 type Outcome = (Vec<usize>, Option<PipelineError>);
 
 impl Shape {
@@ -118,13 +118,13 @@ impl Shape {
         (delivered, None)
     }
 
-    /// Compares what came with what a loop would have made.
+    /// Compares the outcome with that of a sequential loop.
     fn judge(self, (delivered, error): Outcome) {
         let fault = self.fault.filter(|fault| fault.item < self.items);
         let cut_off = self.pulls.is_some_and(|most| delivered.len() == most);
         let expected = match fault {
             None => self.items,
-            // Where batches begin is not known if they have weights.
+            // With weights, the borders of batches are not known.
             Some(fault) if self.limit.is_some() || cut_off => fault.item.min(delivered.len()),
             Some(Fault { stage: Stage::Map(_), item, .. }) => item / self.batch * self.batch,
             Some(fault) => fault.item,
@@ -146,13 +146,13 @@ impl Shape {
     }
 }
 
-/// Runs some shapes, each on one of the pools.
+/// Runs random shapes, each on one of the pools.
 fn hammer(pools: &[Pool], cases: u32) {
-    // No file of failures: what has failed becomes a test of its own.
+    // Failures are not recorded in a file: a shape that fails becomes a test of its own.
     let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     let outcome = TestRunner::new(config).run(&(shapes(), 0..pools.len()), |(shape, pool)| {
         let (ledger, items) = tracked_items(shape.items);
-        // Its source may outlive the test, if the results are dropped.
+        // The source may outlive the test if the results are dropped.
         let traffic: &'static Traffic = Box::leak(Box::default());
         shape.judge(shape.run(&pools[pool], items, traffic));
         let held = usize::from(shape.limit.is_some());
@@ -177,7 +177,7 @@ fn any_shape() {
     });
 }
 
-/// On one pool, from several threads.
+/// Several threads run pipelines on one pool.
 #[test]
 fn many_at_once() {
     watched(test_path!("many_at_once"), || {

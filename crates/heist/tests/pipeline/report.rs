@@ -24,7 +24,7 @@ for_every_strategy! {
     misuse,
 }
 
-/// Panics unless what the workers have done is what was done in all.
+/// Panics unless the counts of the workers add up to the totals.
 fn assert_sums(report: &Report, workers: usize) {
     assert_eq!(report.per_worker.len(), workers, "{report}");
     let sum = |count: fn(&heist::pipeline::WorkerReport) -> u64| {
@@ -64,7 +64,7 @@ fn counts_of_nothing<S: Kind>() {
     }
 }
 
-/// Where nobody steals, each has what was given to it.
+/// Without stealing, each worker processes the batches that it was given.
 fn each_in_its_turn<S: Kind>() {
     for workers in [1, 2, 4, 8] {
         let pool = S::pool(workers);
@@ -79,7 +79,7 @@ fn each_in_its_turn<S: Kind>() {
     }
 }
 
-/// What was given to a worker that is held up is done by the others.
+/// The other workers process the batches of a blocked worker.
 fn steals_what_is_held_up<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -115,7 +115,7 @@ fn no_steals<S: Kind>() {
     }
 }
 
-/// One worker alone is even; one that does everything is not.
+/// One worker alone is balanced; one of several that does everything is not.
 fn balance<S: Kind>() {
     let report = Pipeline::new(0..100).run(&S::pool(1), drop).expect("an end");
     assert_eq!(report.balance(), 1.0);
@@ -133,7 +133,7 @@ fn shown<S: Kind>() {
     assert!(format!("{report:?}").contains("largest_in_flight"));
 }
 
-/// What is not well built says what to do, whichever way it is run; and it costs nothing.
+/// An invalid pipeline returns an error that says what to do, however it is run, and consumes no item.
 fn misuse<S: Kind>() {
     let pool = S::pool(1);
     for way in ways() {
@@ -191,10 +191,10 @@ fn texts() {
     });
 }
 
-/// What may go to another thread, and what may be shared.
+/// What may be sent to another thread, and what may be shared.
 #[test]
 fn types() {
-    /// May be sent, but not shared.
+    /// `Send` but not `Sync`.
     type Sendable = std::cell::Cell<u8>;
     fn is_send<T: Send>() {}
     fn is_send_and_sync<T: Send + Sync>() {}

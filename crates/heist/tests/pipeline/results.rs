@@ -55,7 +55,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// On the pool that one is on; else on the one that is everybody's.
+/// `into_iter` uses the current pool, or else the global one.
 fn into_iter_inside<S: Kind>() {
     let group = Arc::new(ThreadGroup::new());
     let pool = S::builder_in(&group, 2).build().expect("a pool");
@@ -81,7 +81,7 @@ fn into_iter_outside() {
     });
 }
 
-/// Ahead of whoever pulls, by the bound and no more.
+/// The run is ahead of the caller by at most its bound.
 fn pulled_slowly<S: Kind>() {
     for workers in [1, 3] {
         let pool = S::pool(workers);
@@ -93,7 +93,7 @@ fn pulled_slowly<S: Kind>() {
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let mut pulled = Vec::new();
             for wanted in [0, 1, 2, 3, 7] {
-                // A pull may make room when it returns, but not before it is wanted.
+                // A pull makes room when it returns, not before it is called.
                 traffic.deliver(wanted);
                 let next = results.by_ref().take(wanted).map(|result| result.expect("no error"));
                 pulled.extend(next);
@@ -141,7 +141,7 @@ fn dropped_half_way<S: Kind>() {
     }
 }
 
-/// Nobody waits for a source that has no more to say; it goes when it notices.
+/// Dropping the results does not wait for a blocking source. The source is dropped when it returns.
 fn dropped_while_the_source_blocks<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -153,7 +153,7 @@ fn dropped_while_the_source_blocks<S: Kind>() {
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             (0..5).for_each(|_| _ = results.next());
             drop(results);
-            // Nobody may be there to hear it.
+            // The receiver may be gone.
             (10..20).for_each(|n| _ = send.send(ledger.item(n)));
             drop(send);
             eventually("everything is gone", || ledger.dropped() == 20);
@@ -163,7 +163,7 @@ fn dropped_while_the_source_blocks<S: Kind>() {
     }
 }
 
-/// What runs comes to its end on its own.
+/// Running batches finish without the caller.
 fn dropped_while_a_stage_runs<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -187,7 +187,7 @@ fn dropped_while_a_stage_runs<S: Kind>() {
     }
 }
 
-/// Its senders hear of it, wherever they are.
+/// The senders receive an error, wherever they wait.
 fn dropped_with_a_feed<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -209,7 +209,7 @@ fn dropped_with_a_feed<S: Kind>() {
     }
 }
 
-/// On a worker, a drop is no different.
+/// A worker drops the results.
 fn dropped_by_a_task<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -226,7 +226,7 @@ fn dropped_by_a_task<S: Kind>() {
     }
 }
 
-/// A leak, but no more than that: the pool lives on, and stops.
+/// Forgotten results leak, but the pool stays usable and stops.
 fn forget<S: Kind>() {
     for workers in WORKERS {
         for way in ways() {
@@ -242,7 +242,7 @@ fn forget<S: Kind>() {
     }
 }
 
-/// Results can go to another thread, and be pulled there.
+/// Results can be sent to another thread and pulled there.
 fn elsewhere<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -254,7 +254,7 @@ fn elsewhere<S: Kind>() {
     }
 }
 
-/// The worker that waits is the one that is waited for.
+/// A worker pulls results that it has to compute itself.
 fn pulled_by_a_task<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -315,7 +315,7 @@ fn cancelled<S: Kind>() {
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let mut delivered: Vec<_> = results.by_ref().take(20).map(Result::unwrap).collect();
             token.cancel();
-            // What was there may still come, and then the reason why there is no more.
+            // Finished results may still come, and then the reason of the end.
             let last = results.by_ref().find_map(|result| match result {
                 Ok(n) => {
                     delivered.push(n);
@@ -333,7 +333,7 @@ fn cancelled<S: Kind>() {
     }
 }
 
-/// It tells what was pulled so far, and in the end what a run would have told.
+/// The report counts what was pulled so far, and in the end equals that of a run.
 fn report<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -346,7 +346,7 @@ fn report<S: Kind>() {
         let mut results = way.of(pipeline).results(&pool).expect("a start");
         assert_eq!(results.report().results, 0, "{way:?}");
         assert_eq!(results.by_ref().take(25).count(), 25);
-        // Results may be there a moment before the source's items are counted.
+        // Results may be available a moment before the items of the source are counted.
         eventually("what was delivered is counted", || results.report().items >= 25);
         let early = results.report();
         assert!(early.results <= 25 && early.items <= 60, "{way:?}: {early}");
@@ -359,7 +359,7 @@ fn report<S: Kind>() {
     }
 }
 
-/// Merged by whoever pulls, one of each in turn.
+/// The caller pulls from several pipelines in turn.
 fn several_at_once<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);

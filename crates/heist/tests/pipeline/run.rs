@@ -27,7 +27,7 @@ for_every_strategy! {
     many_runs,
 }
 
-/// How many items there are, and how many of them in a batch.
+/// The number of items, and the number of items in a batch.
 const SHAPES: [(usize, usize); 9] =
     [(0, 1), (0, 64), (1, 1), (1, 64), (64, 64), (200, 1), (200, 7), (200, 64), (200, 1000)];
 
@@ -48,7 +48,7 @@ fn every_way<S: Kind>() {
     }
 }
 
-/// Nothing to store, but all of it to be counted.
+/// Items without a size.
 #[test]
 fn zero_sized() {
     struct Nothing;
@@ -86,7 +86,7 @@ fn strings<S: Kind>() {
     }
 }
 
-/// As items and as results, of which the one becomes the other.
+/// Boxed items become boxed results.
 fn boxes<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -100,7 +100,7 @@ fn boxes<S: Kind>() {
     }
 }
 
-/// The last of them has no end.
+/// The last line has no newline.
 fn lines<S: Kind>() {
     let text: String = (0..500).map(|n| format!("{n}\n")).collect::<String>() + "500";
     let pool = S::pool(2);
@@ -112,7 +112,7 @@ fn lines<S: Kind>() {
     }
 }
 
-/// Source, stages, results and sink may all refer to what the caller has.
+/// Source, stages, results and sink may all borrow from the caller.
 fn borrowing<S: Kind>() {
     let words: Vec<String> = (0..100).map(|n| format!("word {n:03}")).collect();
     let ranks: HashMap<&str, usize> = words.iter().map(String::as_str).zip(0..).collect();
@@ -138,7 +138,7 @@ fn borrowing<S: Kind>() {
     }
 }
 
-/// Who only lends an iterator finds it where the run has left it.
+/// A caller that lends an iterator can continue it after the run.
 fn rest_of_a_source<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -207,7 +207,7 @@ fn maps_that_may_fail<S: Kind>() {
     }
 }
 
-/// What a builder is told counts, before the maps and after them.
+/// Settings take effect before the maps and after them.
 fn maps_before_settings<S: Kind>() {
     let pool = S::pool(2);
     let mut results = Vec::new();
@@ -223,7 +223,7 @@ fn maps_before_settings<S: Kind>() {
     }
 }
 
-/// What a stage leaves in its batch, or takes with it.
+/// A stage leaves items in its batch, or takes the batch away.
 fn leftovers<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -269,7 +269,7 @@ fn large_items<S: Kind>() {
     }
 }
 
-/// Short ones, one after the other: each ends for good before the next begins.
+/// Many short runs, one after the other: each has ended completely before the next starts.
 fn many_runs<S: Kind>() {
     for workers in [1, 2, 8] {
         let pool = S::pool(workers);

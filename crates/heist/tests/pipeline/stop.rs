@@ -41,7 +41,7 @@ fn before_the_run<S: Kind>() {
     }
 }
 
-/// Stops the pool from another thread once something is so.
+/// Stops the pool from another thread once a condition holds.
 fn stopped_by_another(
     pool: &Pool,
     stop: fn(&Pool),
@@ -80,7 +80,7 @@ fn endless<S: Kind>() {
     }
 }
 
-/// Nobody is at work, and nobody could come.
+/// No worker is active, and the feed is empty.
 fn idle_feed<S: Kind>() {
     for workers in WORKERS {
         for way in ways() {
@@ -98,7 +98,7 @@ fn idle_feed<S: Kind>() {
     }
 }
 
-/// In the midst of it all.
+/// At a random moment.
 fn any_time<S: Kind>() {
     for (seed, way) in ways().cycle().take(120).enumerate() {
         let mut rng = Rng::new(seed as u64);
@@ -125,7 +125,7 @@ fn any_time<S: Kind>() {
     }
 }
 
-/// A sink is nobody of the pool's: it may stop it, and wait for that.
+/// The sink runs on the thread of the caller: it may stop the pool and wait for the stop.
 fn by_the_sink<S: Kind>() {
     for workers in WORKERS {
         for (way, stop) in
@@ -148,7 +148,7 @@ fn by_the_sink<S: Kind>() {
     }
 }
 
-/// The last word of results is the reason, and it comes once.
+/// Checks that the results end with the reason of the stop, once.
 fn last_word(way: Way, results: impl Iterator<Item = Result<usize, PipelineError>>) -> Vec<usize> {
     let (mut delivered, mut errors) = (Vec::new(), Vec::new());
     for result in results {
@@ -172,7 +172,7 @@ fn results_of_a_stopped_pool<S: Kind>() {
     }
 }
 
-/// A pool that is dropped does not wait for whoever does not pull.
+/// Dropping the pool does not wait for results that are not pulled.
 fn results_outlive_the_pool<S: Kind>() {
     for workers in WORKERS {
         for way in ways() {
@@ -186,7 +186,7 @@ fn results_outlive_the_pool<S: Kind>() {
             drop(pool);
             group.assert_gone();
             delivered.extend(last_word(way, results));
-            // What was in flight, and no more.
+            // At most the items that were in flight are delivered.
             assert!(delivered.len() <= 50 + 18, "{way:?}");
             way.assert_some(delivered, 300);
             eventually("everything is gone", || ledger.dropped() == 600);
@@ -195,7 +195,7 @@ fn results_outlive_the_pool<S: Kind>() {
     }
 }
 
-/// The pool takes the tasks of the pipeline in, and does not come to run them.
+/// The pool accepts the worker tasks of the pipeline, and is stopped before it runs them.
 fn before_any_worker_came<S: Kind>() {
     for way in ways() {
         let pool = S::pool(2);

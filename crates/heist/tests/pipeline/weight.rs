@@ -65,7 +65,7 @@ fn batches<S: Kind>() {
     }
 }
 
-/// What is too heavy waits until everything else is gone, and everything else waits for it.
+/// An item above the limit waits until nothing else is in flight, and everything else waits for it.
 fn too_heavy<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -90,7 +90,7 @@ fn too_heavy<S: Kind>() {
     }
 }
 
-/// There is no weight that a sum of weights could not bear.
+/// The sum of weights does not overflow.
 fn heaviest<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -106,7 +106,7 @@ fn heaviest<S: Kind>() {
     }
 }
 
-/// What weighs nothing is bounded by the number of batches alone.
+/// Items without weight are bounded by the number of batches alone.
 fn weightless<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
@@ -120,7 +120,7 @@ fn weightless<S: Kind>() {
     }
 }
 
-/// Of what is queued, without an order, what is heavy comes first.
+/// Without an order, the heaviest queued items come first.
 fn heavy_first<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer() && !way.ordered) {
@@ -128,7 +128,7 @@ fn heavy_first<S: Kind>() {
         let began = Mutex::new(Vec::new());
         let items = [1, 2, 3, 40, 4, 5].into_iter().inspect(|n| match n {
             2 => door.wait_for(1),
-            // All the others are queued.
+            // All other batches are queued.
             5 => end.pass(),
             _ => {}
         });

@@ -50,7 +50,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// The first closure is the last to end.
+/// The first closure ends last.
 fn order<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -111,7 +111,7 @@ fn large<S: Kind>() {
     }));
     let results = batch.join().expect("results");
     assert!(results.into_iter().eq((1..201).map(|n| [n; 200])));
-    // None at all.
+    // No values at all.
     assert_eq!(pool.spawn_batch([|| (); 100]).join().expect("results"), [(); 100]);
 }
 
@@ -191,7 +191,7 @@ fn detached<S: Kind>() {
     }
 }
 
-/// Only when the last of them has ended.
+/// A batch is finished when its last task has ended.
 fn is_finished<S: Kind>() {
     let pool = S::pool(1);
     let gate = Gate::close(&pool);
@@ -202,7 +202,7 @@ fn is_finished<S: Kind>() {
     assert_eq!(batch.join().expect("results"), [1, 2, 3]);
 }
 
-/// The first by index, not by time; and every other closure has run.
+/// The batch reports the first panic by index, not by time, and every other closure has run.
 fn panics<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -224,7 +224,7 @@ fn panics<S: Kind>() {
     }
 }
 
-/// Nobody is left to tell, except the hook.
+/// The handle is gone, so the panic goes to the hook.
 fn detached_panics<S: Kind>() {
     let (tell, told) = mpsc::channel();
     let builder = S::builder(2).on_panic(move |panic| {
@@ -256,7 +256,7 @@ fn cancelled<S: Kind>() {
     }
 }
 
-/// Results that are there already are dropped, once.
+/// Results of tasks that have completed are dropped once.
 fn partly_cancelled<S: Kind>() {
     let pool = S::pool(1);
     let ledger = Ledger::new(100);
@@ -266,7 +266,7 @@ fn partly_cancelled<S: Kind>() {
     let batch = pool.spawn_batch((0..100).map(|n| {
         let (captured, runs, opened) = (ledger.item(n), Arc::clone(&runs), Arc::clone(&opened));
         move || {
-            // The tenth to run holds the worker up.
+            // The tenth task blocks its worker.
             if runs.fetch_add(1, Ordering::Relaxed) == 9 {
                 let _ = opened.lock().expect("no panic").recv();
             }
@@ -293,8 +293,8 @@ fn stopped<S: Kind>() {
     assert_counts(&pool, 0, 0, 0);
 }
 
-/// Several of them, with nobody to take them: a failure makes them useless, or the handle is gone.
-/// In a process of its own, for it might not survive.
+/// Several results that no handle takes, because of a failure or because the handle was dropped. This
+/// runs in a child process, because it might abort.
 fn results_whose_drop_panics<S: Kind>() {
     in_child("drop", &[], || {
         for workers in WORKERS {
@@ -324,7 +324,7 @@ fn results_whose_drop_panics<S: Kind>() {
     });
 }
 
-/// The number of items is what comes, not what was announced.
+/// The number of tasks is that of the items that the iterator yields, not that of its size hint.
 fn iterators_with_wrong_size_hints<S: Kind>() {
     struct Sloppy(u32, (usize, Option<usize>));
     impl Iterator for Sloppy {
@@ -348,7 +348,7 @@ fn iterators_with_wrong_size_hints<S: Kind>() {
     assert_counts(&pool, 60, 0, 0);
 }
 
-/// The panic is the caller's. What had come before it was run or dropped, and counted.
+/// The panic reaches the caller. The closures before it were run or dropped, and counted.
 fn iterator_that_panics<S: Kind>() {
     let pool = S::pool(2);
     let ledger = Ledger::new(10);
@@ -365,7 +365,7 @@ fn iterator_that_panics<S: Kind>() {
     ledger.assert_each_once();
 }
 
-/// The pool is free for other things while a batch comes together.
+/// The pool can be used while the iterator of a batch runs.
 fn iterator_that_spawns<S: Kind>() {
     let pool = S::pool(1);
     let batch = pool.spawn_batch((0..50).map(|n| {

@@ -50,7 +50,7 @@ fn zero_workers<S: Kind>() {
     assert!(!error.to_string().is_empty());
 }
 
-/// Refused by their number, not by trying.
+/// The number is refused before any thread is started.
 fn too_many_workers<S: Kind>() {
     for workers in [1_000_000, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
         match S::builder(workers).build() {
@@ -64,7 +64,7 @@ fn too_many_workers<S: Kind>() {
     }
 }
 
-/// No system has the memory, so not one thread starts.
+/// No system has that much memory, so no thread starts.
 fn absurd_stacks<S: Kind>() {
     for bytes in [1 << 47, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
         let group = ThreadGroup::new();
@@ -85,13 +85,13 @@ fn absurd_stacks<S: Kind>() {
     }
 }
 
-/// The name that each worker's thread has, in any order.
+/// Returns the names of the workers' threads.
 fn names_of(pool: &Pool) -> BTreeSet<String> {
     let (tell, told) = mpsc::channel();
     let gate = Arc::new(Barrier::new(pool.workers()));
     for _ in 0..pool.workers() {
         let (tell, gate) = (tell.clone(), Arc::clone(&gate));
-        // Nobody gets two of them: each holds its worker until all are there.
+        // No worker runs two of these tasks: each blocks its worker until all have started.
         pool.spawn(move || {
             gate.wait();
             tell.send(thread::current().name().map(str::to_owned)).expect("a test that listens");
@@ -111,7 +111,7 @@ fn names<S: Kind>() {
     }
 }
 
-/// Those have no name, and the pool is there.
+/// The threads get no name, and the pool is built.
 fn name_that_panics<S: Kind>() {
     let group = ThreadGroup::new();
     let stops = Arc::new(AtomicUsize::new(0));
@@ -133,7 +133,7 @@ fn name_that_panics<S: Kind>() {
     assert_eq!(stops.load(Ordering::Relaxed), 0, "starts less stops");
 }
 
-/// Not a name that the system takes.
+/// The system rejects a name with a zero byte.
 fn name_with_zero<S: Kind>() {
     let group = ThreadGroup::new();
     let name = group.prefix().to_owned();
@@ -146,12 +146,12 @@ fn name_with_zero<S: Kind>() {
     group.assert_gone();
 }
 
-/// A thread gets its name when it first runs, and is not to be missed for that.
+/// Lets threads start: a thread gets its name when it first runs, and is not counted before.
 fn let_them_start() {
     thread::sleep(Duration::from_millis(20));
 }
 
-/// Once for each worker, on its own thread, with its own number.
+/// Each hook runs once for each worker, on the thread of the worker, with its index.
 fn hooks<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
@@ -166,7 +166,7 @@ fn hooks<S: Kind>() {
         let builder = S::builder_in(&group, workers);
         let pool = builder.on_thread_start(started).on_thread_stop(stopped).build();
         let pool = pool.expect("a pool");
-        // Every worker has been at work, none has waited for another.
+        // Makes sure that every worker has run.
         Gate::close(&pool).open();
         pool.stop();
         for seen in seen {
@@ -201,7 +201,7 @@ fn hooks_run_first_and_last<S: Kind>() {
     assert_eq!(ends.load(Ordering::Relaxed), 2);
 }
 
-/// Goes down until the stack has this many bytes more, and returns how many it has had.
+/// Recurses until the stack has grown by this many bytes, and returns by how many it has grown.
 fn dive(bytes: usize, top: usize) -> usize {
     let frame = black_box([0_u8; 1024]);
     let depth = top.abs_diff(frame.as_ptr().addr());
@@ -214,7 +214,7 @@ fn stack_size<S: Kind>() {
     let pool = S::builder(2).stack_size(8 * MIB).build().expect("a pool");
     let deepest = pool.spawn(|| dive(6 * MIB, here()));
     assert!(deepest.join().expect("a result") >= 6 * MIB);
-    // And what one gets without asking: most of 2 MiB.
+    // The default stack size is 2 MiB.
     let deepest = S::pool(1).spawn(|| dive(3 * MIB / 2, here()));
     assert!(deepest.join().expect("a result") >= 3 * MIB / 2);
 }
@@ -247,7 +247,7 @@ fn several_at_once<S: Kind>() {
     });
 }
 
-/// The table of the tests is that of the crate.
+/// The strategies that the tests cover are those of the crate.
 #[test]
 fn strategies() {
     let tested = [WorkStealing::STRATEGY, LockedDeques::STRATEGY, GlobalQueue::STRATEGY];

@@ -31,11 +31,11 @@ for_every_strategy! {
     any_order,
 }
 
-/// How many tasks a test has: each with one value captured and one as a result.
+/// The number of tasks of a test. Each captures one value and returns another.
 const TASKS: usize = 200;
 
-/// Submits all tasks. Of a task that never runs, the result is never made; so that it counts as
-/// dropped all the same, it comes along.
+/// Submits all tasks. Each captures its result as well, such that the result of a task that never runs
+/// is dropped once, too.
 fn submit(pool: &Pool, ledger: &Ledger) -> Vec<JoinHandle<Tracked>> {
     let task = |n| {
         let (captured, result) = (ledger.item(n), ledger.item(TASKS + n));
@@ -119,7 +119,7 @@ fn dropped_between_polls<S: Kind>() {
     }
 }
 
-/// What was captured goes with the panic; so does what the panic carries.
+/// A panic drops the captured values, and the payload is dropped once.
 fn panicked<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
@@ -149,7 +149,7 @@ fn cancelled<S: Kind>() {
         let gate = Gate::close(&pool);
         let handles = submit(&pool, &ledger);
         gate.stop_now(&pool);
-        // With the task, not with the handle.
+        // The result is dropped with the task, not with the handle.
         ledger.assert_each_once();
         assert!(handles.into_iter().all(|handle| handle.join().is_err()));
         ledger.assert_each_once();
@@ -175,7 +175,7 @@ fn refused<S: Kind>() {
     ledger.assert_each_once();
 }
 
-/// A result waits for its handle, though the pool is long gone.
+/// A handle yields its result after the pool was dropped.
 fn pool_first<S: Kind>() {
     for workers in WORKERS {
         let (pool, ledger) = (S::pool(workers), ledger());
@@ -189,7 +189,7 @@ fn pool_first<S: Kind>() {
     }
 }
 
-/// A result that is a handle: of a task that is done, or not.
+/// A result is itself a handle, of a task that has finished or not.
 fn handle_in_its_own_result<S: Kind>() {
     for workers in WORKERS {
         let (pool, ledger) = (S::pool(workers), Arc::new(ledger()));
@@ -210,7 +210,7 @@ fn handle_in_its_own_result<S: Kind>() {
     }
 }
 
-/// A task that never runs lets go of the handles that it has.
+/// A task that never runs drops the handles that it captured.
 fn handle_in_a_task<S: Kind>() {
     for workers in WORKERS {
         let (pool, ledger) = (S::pool(workers), ledger());
@@ -226,7 +226,7 @@ fn handle_in_a_task<S: Kind>() {
     }
 }
 
-/// Whoever has the result may rely on it that nothing of the task is left.
+/// When a result is available, the captured values of the task have been dropped.
 fn captured_before_result<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -244,7 +244,7 @@ fn captured_before_result<S: Kind>() {
     }
 }
 
-/// Values with memory of their own to go with them.
+/// Values that do not fit into a task slot.
 fn large<S: Kind>() {
     for workers in WORKERS {
         let (pool, ledger) = (S::pool(workers), ledger());
@@ -268,7 +268,7 @@ fn large<S: Kind>() {
     }
 }
 
-/// A thread that ends with handles in its hands.
+/// A thread exits with handles in a thread-local.
 fn on_exit<S: Kind>() {
     thread_local! {
         static KEPT: std::cell::RefCell<Vec<JoinHandle<Tracked>>> = const {
@@ -282,7 +282,7 @@ fn on_exit<S: Kind>() {
     ledger.assert_each_once();
 }
 
-/// Anything with any handle, while the pool stops in either way.
+/// Random operations on handles while the pool stops in either way.
 fn any_order<S: Kind>() {
     for seed in 0..60 {
         let mut rng = Rng::new(seed);

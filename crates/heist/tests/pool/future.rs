@@ -45,7 +45,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// After the result is there, not before.
+/// The waker is called after the result is available, not before.
 fn waker_is_used<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -70,7 +70,7 @@ fn waker_is_used<S: Kind>() {
     }
 }
 
-/// The last one counts.
+/// Only the waker of the last poll is called.
 fn waker_is_replaced<S: Kind>() {
     let pool = S::pool(2);
     let gate = Gate::close(&pool);
@@ -86,7 +86,7 @@ fn waker_is_replaced<S: Kind>() {
     eventually("no waker is kept", || alarms.iter().all(|counter| counter.wakers() == 0));
 }
 
-/// Whoever drops the handle wants to be left alone.
+/// Dropping the handle drops the waker.
 fn waker_is_let_go<S: Kind>() {
     let pool = S::pool(1);
     let gate = Gate::close(&pool);
@@ -121,7 +121,7 @@ fn waker_that_panics<S: Kind>() {
     }
 }
 
-/// Its waker may be woken in peace, but not dropped.
+/// A waker that can be called, but panics when it is dropped.
 #[derive(Default)]
 struct Bomb(AtomicUsize);
 
@@ -152,7 +152,7 @@ fn waker_whose_drop_panics<S: Kind>() {
     assert_counts(&pool, 30, 0, 0);
 }
 
-/// The task is the last to have the waker, and it is a worker that drops it.
+/// The task holds the last waker, and a worker drops it.
 fn waker_whose_drop_panics_behind_a_dropped_handle<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -161,7 +161,7 @@ fn waker_whose_drop_panics_behind_a_dropped_handle<S: Kind>() {
             let mut handle = pool.spawn(|| 1);
             let waker = Waker::from(Arc::<Bomb>::default());
             assert!(poll_once(&mut handle, &waker).is_pending());
-            // Whoever drops the last of them is the one to panic, and it may be us.
+            // The thread that drops the last waker panics, which may be this one.
             let _ = catch_unwind(AssertUnwindSafe(|| drop(handle)));
             let _ = catch_unwind(AssertUnwindSafe(|| drop(waker)));
             gate.open();
@@ -207,7 +207,7 @@ fn polled_on_several_threads<S: Kind>() {
     }
 }
 
-/// A task that blocks its thread in an executor of its own: another worker has to do the rest.
+/// A task blocks its thread in an executor. Another worker has to run the other tasks.
 fn polled_inside<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -231,7 +231,7 @@ fn polled_too_often<S: Kind>() {
     assert_eq!(pool.spawn(|| 2).join().expect("a result"), 2);
 }
 
-/// All are under way before the first is waited for, and one waker serves them all.
+/// All tasks are submitted before the first poll, and one waker serves them all.
 fn hundred_at_once<S: Kind>() {
     async fn all<T>(mut handles: Vec<JoinHandle<T>>) -> Vec<T> {
         let mut results: Vec<Option<T>> = handles.iter().map(|_| None).collect();

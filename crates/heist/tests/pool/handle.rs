@@ -30,7 +30,7 @@ for_every_strategy! {
 fn join<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
-        // The caller is there first, and the task is.
+        // Once the caller waits before the task has run, and once after.
         let gate = Gate::close(&pool);
         let handle = pool.spawn(|| 1);
         thread::scope(|scope| {
@@ -44,7 +44,7 @@ fn join<S: Kind>() {
     }
 }
 
-/// Says yes when a join would not wait.
+/// `is_finished` returns true when a join would not wait.
 fn is_finished<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -106,7 +106,7 @@ fn drop_detaches<S: Kind>() {
     }
 }
 
-/// Nobody waits for a handle that is never dropped.
+/// A stop does not wait for a handle that is leaked.
 fn forget<S: Kind>() {
     let pool = S::pool(2);
     (0..100).for_each(|n| std::mem::forget(pool.spawn(move || n)));
@@ -172,7 +172,7 @@ fn outlives_the_pool<S: Kind>() {
     }
 }
 
-/// Everything that can be done to a handle, at every moment of its task.
+/// Every operation on a handle, at every moment of its task.
 fn hasty<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
@@ -197,8 +197,8 @@ fn hasty<S: Kind>() {
     }
 }
 
-/// A thread that ends with handles in its hands, and waits for them on its way out. In a process of
-/// its own: a panic there would be the end of it.
+/// A thread that exits joins handles in a thread-local destructor. This runs in a child process, because
+/// a panic there aborts.
 fn joined_on_exit<S: Kind>() {
     #[derive(Default)]
     struct Exit(Vec<JoinHandle<usize>>, Option<Arc<Pool>>, Option<mpsc::Sender<usize>>);
@@ -223,7 +223,7 @@ fn joined_on_exit<S: Kind>() {
         let thread = thread::spawn(move || {
             let handles = (0..10).map(|n| inner.spawn(move || n)).collect();
             EXIT.set(Exit(handles, Some(Arc::clone(&inner)), Some(tell)));
-            // What the thread needs for waiting is made here, and so ends before.
+            // The thread-local that waiting uses is created here, and is therefore destroyed earlier.
             drop(gate);
             (0..10).for_each(|_| inner.install(|| thread::sleep(Duration::from_millis(1))));
         });
@@ -232,7 +232,8 @@ fn joined_on_exit<S: Kind>() {
     });
 }
 
-/// A thread that is on its way out, its own or a worker of another pool, and submits once more.
+/// A thread that exits, an ordinary one or a worker of another pool, submits a task in a thread-local
+/// destructor.
 fn spawned_on_exit<S: Kind>() {
     struct Exit(Arc<Pool>, mpsc::Sender<u32>);
     impl Drop for Exit {
@@ -253,7 +254,8 @@ fn spawned_on_exit<S: Kind>() {
         for workers in WORKERS {
             let pool = Arc::new(S::pool(workers));
             let (tell, told) = mpsc::channel();
-            // What the thread needs for waiting ends before the value, or after it, or never was.
+            // The thread-local that waiting uses is destroyed before the value, after it, or was never
+            // created.
             for wait in [&[true, false], &[false, true], &[false, false]] {
                 let [before, after] = *wait;
                 let (inner, tell) = (Arc::clone(&pool), tell.clone());

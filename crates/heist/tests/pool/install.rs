@@ -78,7 +78,7 @@ fn large<S: Kind>() {
     }
 }
 
-/// What neither comes in nor goes out need not be sent.
+/// A value that is created and dropped inside need not be `Send`.
 fn not_send_inside<S: Kind>() {
     let pool = S::pool(1);
     let count = pool.install(|| {
@@ -88,7 +88,7 @@ fn not_send_inside<S: Kind>() {
     assert_eq!(count, 6);
 }
 
-/// The same panic, on the caller's thread, with everything dropped.
+/// The panic is propagated to the caller, and all captured values are dropped.
 fn panics<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).on_panic(|_| unreachable!("it has been told")).build();
@@ -112,7 +112,7 @@ fn panics<S: Kind>() {
     }
 }
 
-/// On the same thread, not merely on the same pool.
+/// A nested `install` runs on the same thread.
 fn nested<S: Kind>() {
     fn dive(pool: &Pool, depth: u32) -> u32 {
         if depth == 0 {
@@ -127,7 +127,7 @@ fn nested<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         assert_eq!(pool.install(|| dive(&pool, 100)), 100);
-        // Its value need not be one that could be sent back.
+        // Its value need not be `Send`.
         let mut number = 1;
         pool.install(|| pool.install(|| number += 1));
         assert_eq!(number, 2);
@@ -155,7 +155,7 @@ fn within_a_task<S: Kind>() {
     }
 }
 
-/// To the worker of one pool, the other is somewhere else; back again is somewhere else, too.
+/// A worker of one pool installs on another pool, and back.
 fn other_pool<S: Kind>() {
     for workers in WORKERS {
         let groups = [ThreadGroup::new(), ThreadGroup::new()];
@@ -191,7 +191,7 @@ fn threads_of_no_pool<S: Kind>() {
     }
 }
 
-/// Inside, the pool is the current one.
+/// Inside, the pool is the current pool.
 fn spawns_inside<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -205,7 +205,7 @@ fn spawns_inside<S: Kind>() {
     }
 }
 
-/// It takes its turn.
+/// While the workers are busy, an `install` waits for its turn.
 fn while_busy<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -218,8 +218,8 @@ fn while_busy<S: Kind>() {
     }
 }
 
-/// A worker of another pool waits here, and nobody can step in for it: that thread has no name.
-/// Whatever else happens, what was lent to the closure is not taken back before it has run.
+/// A worker of another pool waits here, and no standby thread can take over, because its name panics.
+/// The `install` must not return before the closure has run, because the closure borrows.
 fn never_left_early<S: Kind>() {
     let named = S::builder(1).thread_name(|n| {
         assert!(n < 1, "planned: no name for {n}");
@@ -232,7 +232,8 @@ fn never_left_early<S: Kind>() {
     let waiter = ours.spawn(move || {
         let done = Arc::new(AtomicBool::new(false));
         start.send(()).expect("a test that listens");
-        // It owns what it could as well borrow, so that a failure is no more than one.
+        // The closure owns what it could borrow, such that a failure of this test is not undefined
+        // behaviour.
         let set = Arc::clone(&done);
         let install = || theirs.install(move || set.store(true, Ordering::Relaxed));
         let _ = catch_unwind(AssertUnwindSafe(install));
@@ -243,7 +244,7 @@ fn never_left_early<S: Kind>() {
     thread::sleep(Duration::from_millis(20));
     gate.open();
     if !told.recv().expect("a word") {
-        // Not worth waiting for.
+        // The test does not wait for this pool.
         std::mem::forget(ours);
         panic!("left before the closure has run");
     }

@@ -41,7 +41,7 @@ fn panicked<T>(result: Result<T, JoinError>) -> Panic {
     }
 }
 
-/// Tells of every panic that reaches the hook.
+/// Returns a builder whose panic hook sends the message of every panic.
 fn told<S: Kind>(workers: usize) -> (Builder, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
     let builder = S::builder(workers).on_panic(move |panic| {
@@ -76,7 +76,7 @@ fn resume<S: Kind>() {
     let panic = panicked(pool.spawn(|| panic!("planned: once")).join());
     let payload = catch_unwind(AssertUnwindSafe(|| panic.resume())).expect_err("a panic");
     assert_eq!(panic_message(&*payload), "planned: once");
-    // Through two tasks, it is the same panic.
+    // A panic that passes through two tasks stays the same.
     let outer = pool.spawn(|| {
         panicked(heist::spawn(|| panic!("planned: inner")).join()).resume();
     });
@@ -92,7 +92,7 @@ fn error_texts<S: Kind>() {
     let _: &(dyn std::error::Error + Send + Sync) = &error;
 }
 
-/// A pool of one is the same after a thousand panics.
+/// A pool of one worker still works after a thousand panics.
 fn survivors<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
@@ -137,7 +137,7 @@ fn detached_before<S: Kind>() {
     }
 }
 
-/// The one who could have asked did not.
+/// The handle is dropped after the panic, without a join.
 fn detached_after<S: Kind>() {
     for workers in WORKERS {
         let (builder, told) = told::<S>(workers);
@@ -147,7 +147,7 @@ fn detached_after<S: Kind>() {
         assert_eq!(told.try_recv(), Err(mpsc::TryRecvError::Empty));
         drop(handle);
         assert_counts(&pool, 0, 1, 0);
-        // After the pool itself, too.
+        // The same after the pool was dropped.
         let (builder, told_last) = self::told::<S>(workers);
         let last = builder.build().expect("a pool").spawn(|| panic!("planned: last"));
         drop((pool, last));
@@ -156,7 +156,7 @@ fn detached_after<S: Kind>() {
     }
 }
 
-/// Whoever has got the error has been told; what becomes of it is no business of the hook.
+/// A panic that a join has returned does not go to the hook, even if the error is dropped.
 fn waited_for<S: Kind>() {
     let (builder, told) = told::<S>(2);
     let pool = Arc::new(builder.build().expect("a pool"));
@@ -172,7 +172,7 @@ fn waited_for<S: Kind>() {
     assert_eq!(told.iter().count(), 0);
 }
 
-/// A line on stderr, and nothing worse.
+/// The default hook prints one line to stderr.
 fn default_hook<S: Kind>() {
     let pool = S::pool(1);
     drop(pool.spawn(|| panic!("planned")));
@@ -208,11 +208,11 @@ fn result_whose_drop_panics<S: Kind>() {
             let ledger = Arc::clone(&ledger);
             pool.spawn(move || ledger.bomb(n))
         };
-        // Dropped by the pool.
+        // The pool drops these results.
         let gate = Gate::close(&pool);
         (0..10).for_each(|n| drop(spawn(n)));
         gate.open();
-        // Dropped by whoever has it, in whichever way.
+        // The caller drops these results, in different ways.
         (10..20).for_each(|n| _ = spawn(n).join().expect("a result").defuse());
         for n in 20..30 {
             let handle = spawn(n);
@@ -254,7 +254,7 @@ fn payload_whose_drop_panics<S: Kind>() {
     }
 }
 
-/// The panic is that of the task.
+/// The drop of a captured value panics, which counts as a panic of the task.
 fn captured_value_whose_drop_panics<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -262,7 +262,7 @@ fn captured_value_whose_drop_panics<S: Kind>() {
         for n in 0..10 {
             let captured = ledger.bomb(n);
             panicked(pool.spawn(move || drop(captured)).join());
-            // Whether or not the task itself mentions it again.
+            // The closure does or does not use the captured value.
             let captured = ledger.bomb(10 + n);
             panicked(pool.spawn(move || _ = &captured).join());
         }
@@ -271,7 +271,7 @@ fn captured_value_whose_drop_panics<S: Kind>() {
     }
 }
 
-/// One of many that are never run; the others are dropped all the same.
+/// The drop of one of many cancelled tasks panics. The others are dropped all the same.
 fn cancelled_value_whose_drop_panics<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
@@ -294,7 +294,7 @@ fn cancelled_value_whose_drop_panics<S: Kind>() {
     }
 }
 
-/// Dropped where it was submitted, so the panic is the caller's if it is anybody's.
+/// A refused closure is dropped by the thread that submits it, so a panic may only reach the caller.
 fn refused_value_whose_drop_panics<S: Kind>() {
     let pool = S::pool(1);
     pool.stop();
@@ -329,7 +329,7 @@ fn thread_hooks_that_panic<S: Kind>() {
     }
 }
 
-/// A stop is not disturbed by what panics meanwhile, nor does it swallow anything.
+/// Panics during a stop do not disturb the stop, and none is lost.
 fn during_stop<S: Kind>() {
     fn grow(depth: u32) {
         if depth > 0 {

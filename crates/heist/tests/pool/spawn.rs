@@ -38,7 +38,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// Through the pool itself, and through the function that finds it.
+/// Tasks submit tasks through `Pool::spawn` and through `heist::spawn`.
 fn from_inside<S: Kind>() {
     for workers in WORKERS {
         let group = Arc::new(ThreadGroup::new());
@@ -51,7 +51,7 @@ fn from_inside<S: Kind>() {
             by_pool.join().expect("a result") && by_place.join().expect("a result")
         });
         assert!(outer.join().expect("a result"));
-        // The task may still be about to drop its share of the pool.
+        // The task may not have dropped its `Arc` of the pool yet.
         eventually("the pool is ours alone", || Arc::strong_count(&pool) == 1);
         assert_counts(&pool, 3, 0, 0);
     }
@@ -67,7 +67,7 @@ fn many<S: Kind>() {
     }
 }
 
-/// Around the largest closure that needs no memory of its own, and far beyond.
+/// Closures around the largest size that fits into a task slot, and far larger.
 fn sizes<S: Kind>() {
     fn check<const N: usize>(pool: &Pool) {
         let pattern: [u8; N] = std::array::from_fn(|n| (n * 7 + N) as u8);
@@ -104,7 +104,7 @@ fn sizes<S: Kind>() {
     }
 }
 
-/// A value at an address that its type asks for, on its way there and back.
+/// Captured values and results are aligned as their types require.
 fn alignments<S: Kind>() {
     macro_rules! check {
         ($pool:expr, $($align:literal)*) => { $({
@@ -119,7 +119,7 @@ fn alignments<S: Kind>() {
                 });
                 let result = result.join().expect("a result");
                 assert_eq!((place(&result), result.0), (0, number));
-                // With something else beside, before or after.
+                // Other captured values come before and after.
                 let (first, last) = (number, vec![number]);
                 let sum = $pool.spawn(move || {
                     assert_eq!(place(&result), 0);
@@ -145,7 +145,7 @@ fn results<S: Kind>() {
             pool.spawn(|| Err("mine".into())).join().expect("a result");
         assert_eq!(nested, Err("mine".into()));
         assert_eq!(pool.spawn(|| None::<Box<u8>>).join().expect("a result"), None);
-        // A result that is a task itself.
+        // A result that is itself a handle.
         let handle = pool.spawn(|| heist::spawn(|| 5)).join().expect("a result");
         assert_eq!(handle.join().expect("a result"), 5);
     }
@@ -165,11 +165,11 @@ fn no_size<S: Kind>() {
         pool.spawn(|| _ = RUNS.fetch_add(1, Ordering::Relaxed));
     }
     assert_counts(&pool, 2000, 0, 0);
-    // Tests of other strategies use the same number.
+    // The tests of the other strategies use the same counter.
     assert!(RUNS.load(Ordering::Relaxed) - before >= 1000);
 }
 
-/// Anything that can be called once.
+/// Every kind of callable can be spawned.
 fn functions<S: Kind>() {
     fn nine() -> i32 {
         9
@@ -200,7 +200,7 @@ fn overflow<S: Kind>() {
     }
 }
 
-/// A tree of tasks that nobody waits for.
+/// A tree of detached tasks.
 fn nested<S: Kind>() {
     fn grow(depth: u32, leaves: Arc<AtomicUsize>) {
         if depth == 0 {
@@ -242,7 +242,7 @@ fn threads_of_no_pool<S: Kind>() {
     }
 }
 
-/// A worker of one pool is an outsider to every other.
+/// To other pools, a worker is an external thread.
 fn other_pool<S: Kind>() {
     let group = Arc::new(ThreadGroup::new());
     let theirs = Arc::new(S::builder_in(&group, 2).build().expect("a pool"));
@@ -263,7 +263,7 @@ fn other_pool<S: Kind>() {
     assert_counts(&theirs, 500, 0, 0);
 }
 
-/// Work that renews itself forever does not keep a task from outside waiting forever.
+/// Tasks that keep spawning tasks do not starve a task from outside.
 fn fairness<S: Kind>() {
     fn renew(until: Arc<mpsc::Sender<()>>) {
         if until.send(()).is_ok() {

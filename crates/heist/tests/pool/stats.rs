@@ -71,7 +71,7 @@ fn mixed<S: Kind>() {
     }
 }
 
-/// A task is counted once, whoever runs it for whom.
+/// A task is counted once, whichever thread runs it.
 fn waits<S: Kind>() {
     fn grow(depth: u32) {
         if depth > 0 {
@@ -97,7 +97,7 @@ fn batches<S: Kind>() {
     }
 }
 
-/// A task is counted before its result can be seen, not some time after.
+/// A task is counted before its result is available.
 fn after_each_join<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -118,7 +118,7 @@ fn assert_later(earlier: &Counters, later: &Counters) {
     }
 }
 
-/// A snapshot may be old, but it is never one of a state that cannot be.
+/// A snapshot may be old, but it is consistent.
 fn while_running<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
@@ -157,7 +157,7 @@ fn while_running<S: Kind>() {
     }
 }
 
-/// Some real work, which the compiler cannot do beforehand.
+/// Work that the compiler cannot optimize away.
 fn toil() {
     (0..20_000_u64).for_each(|n| _ = black_box(n));
 }
@@ -165,7 +165,7 @@ fn toil() {
 fn steals<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
-        // Once is enough, but a busy machine may give the other workers no time at all.
+        // One steal is enough, but on a busy machine the other workers may not get to run.
         eventually("a steal", || {
             let source = pool.spawn(|| (0..200).for_each(|_| drop(heist::spawn(toil))));
             source.join().expect("a result");
@@ -215,7 +215,8 @@ fn sources<S: Kind>() {
 
 /// Panics unless every worker goes to sleep, and stays asleep.
 fn assert_idle(pool: &Pool, group: &ThreadGroup) {
-    // Still is what sleeps, and does not change from one look to a much later one. How soon is not the point.
+    // A pool is idle if its threads sleep and its counters do not change over a longer time. How soon it
+    // becomes idle does not matter.
     let mut last = pool.stats();
     eventually("nothing changes any more", || {
         thread::sleep(Duration::from_millis(100));
@@ -251,7 +252,7 @@ fn idle_again<S: Kind>() {
     }
 }
 
-/// The last word is the last word.
+/// The counters do not change after the stop.
 fn after_the_end<S: Kind>() {
     let pool = S::pool(2);
     (0..100).for_each(|_| drop(pool.spawn(|| ())));

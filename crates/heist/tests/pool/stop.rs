@@ -41,7 +41,7 @@ fn smoke<S: Kind>() {
         assert!(handle.is_finished());
         assert_eq!(handle.join().expect("a result"), 1);
         assert_counts(&pool, 1, 0, 0);
-        // A pool that has stopped still answers.
+        // The methods of a stopped pool still work.
         assert_eq!((pool.workers(), pool.strategy()), (workers, S::STRATEGY));
         assert!(format!("{pool:?}").starts_with("Pool"));
     }
@@ -77,14 +77,14 @@ fn everything_completes<S: Kind>() {
     }
 }
 
-/// What tasks submit while the pool stops, and what that submits, is run as well.
+/// Tasks submitted by tasks during a stop run as well, at any depth.
 fn trees_complete<S: Kind>() {
     fn grow(depth: u32, leaves: Arc<AtomicU64>) {
         if depth == 0 {
             leaves.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // Slow enough that the stop comes in the middle.
+        // This is slow enough that the stop begins in the middle.
         thread::yield_now();
         for _ in 0..2 {
             let leaves = Arc::clone(&leaves);
@@ -122,7 +122,7 @@ fn again<S: Kind>() {
     assert_counts(&pool, 1, 0, 0);
 }
 
-/// Each returns when all is done, not only the first.
+/// Every call returns when all tasks have ended, not only the first one.
 fn from_many_threads<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
@@ -148,7 +148,7 @@ fn from_many_threads<S: Kind>() {
     }
 }
 
-/// It would wait for itself, so it is told.
+/// A stop from inside a task would wait for itself, so it panics with a message.
 fn from_a_task<S: Kind>() {
     for workers in WORKERS {
         let pool = Arc::new(S::pool(workers));
@@ -180,8 +180,8 @@ fn from_a_task_of_another_pool<S: Kind>() {
     assert_counts(&theirs, 1, 0, 0);
 }
 
-/// A hook runs on a thread of the pool: the first waits for the pool to be there, the last for its
-/// own end, if it were not told.
+/// The hooks run on threads of the pool. A stop in the start hook would wait for the pool to be built,
+/// and one in the stop hook for its own thread, so both panic with a message.
 fn from_a_thread_hook<S: Kind>() {
     for workers in WORKERS {
         for stop in [Pool::stop, Pool::stop_now] {
@@ -224,7 +224,7 @@ fn drop_stops<S: Kind>() {
     }
 }
 
-/// The last owner is a task: it cannot wait for itself, and does not have to.
+/// A task drops the last reference to the pool. It cannot wait for itself, and does not.
 fn drop_in_own_task<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
@@ -300,7 +300,7 @@ fn install_afterwards<S: Kind>() {
     assert!(!runs.load(Ordering::Relaxed));
 }
 
-/// The threads that stepped in for others are gone as well.
+/// The standby threads are gone as well.
 fn threads_of_waiters<S: Kind>() {
     for stop in [Pool::stop, Pool::stop_now] {
         for workers in WORKERS {

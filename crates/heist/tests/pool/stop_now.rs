@@ -57,7 +57,7 @@ fn idle_workers<S: Kind>() {
     }
 }
 
-/// What runs is waited for, and its result is there.
+/// Running tasks are waited for, and their results are available.
 fn while_running<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -75,7 +75,7 @@ fn while_running<S: Kind>() {
     }
 }
 
-/// A running task may submit and wait: it gets a result or an error, but it gets one.
+/// A running task may submit and wait: it receives a result or an error.
 fn nested_spawns<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -99,7 +99,7 @@ fn nested_spawns<S: Kind>() {
     }
 }
 
-/// The impatient one wins, and the patient one returns as well.
+/// An immediate stop overtakes a graceful one, and both return.
 fn during_stop<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -107,7 +107,7 @@ fn during_stop<S: Kind>() {
         let all_held = Arc::new(Barrier::new(workers));
         for _ in 0..workers {
             let (start, all_held) = (start.clone(), Arc::clone(&all_held));
-            // Holds its worker up until nothing may start any more; from outside one cannot see it.
+            // Blocks its worker until no task may start any more, which cannot be observed from outside.
             pool.spawn(move || {
                 all_held.wait();
                 start.send(()).expect("a test that waits");
@@ -140,8 +140,8 @@ fn stop_after_now<S: Kind>() {
     assert!(matches!(handle.join(), Err(JoinError::Cancelled)));
 }
 
-/// Outside threads submit while another one stops the pool. Returns how many of their tasks were
-/// cancelled.
+/// External threads submit tasks while another thread stops the pool. Returns how many of these tasks
+/// were cancelled.
 fn race<S: Kind>(workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
     let pool = S::pool(workers);
     let start = Barrier::new(4);
@@ -181,7 +181,7 @@ fn race<S: Kind>(workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
     let stats = pool.stats();
     assert_balanced(&stats);
     assert_eq!((stats.total.tasks_completed, stats.total.panics), (results, 0));
-    // What comes in the very moment of the end may have been let in before it was refused.
+    // A task that is submitted at the moment of the stop may have been counted before it was refused.
     assert!(
         (cancelled..=cancelled + refused).contains(&stats.total.cancellations),
         "{:?}",
@@ -207,8 +207,8 @@ fn racing_spawns_now<S: Kind>() {
     }
 }
 
-/// What is dropped unrun, by a worker, by the stop or by whoever came too late, submits and waits in
-/// its turn: it gets a result or an error, and nothing is left over.
+/// The destructors of cancelled tasks submit and wait in turn, whether a worker, the stop or a late
+/// caller drops the task. They receive a result or an error, and nothing is left over.
 fn racing_drops<S: Kind>() {
     struct Last(Arc<Pool>, Arc<AtomicUsize>);
     impl Drop for Last {

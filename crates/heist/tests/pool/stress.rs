@@ -19,7 +19,7 @@ const SEEDS: u64 = 20;
 /// The most tasks that one seed submits.
 const BUDGET: u64 = 3000;
 
-/// What really happened, to be compared with what the pool has counted.
+/// Counts what happened, for comparison with the counters of the pool.
 #[derive(Default)]
 struct Tally {
     submitted: AtomicU64,
@@ -28,7 +28,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// A place for one more task, unless there have been enough.
+    /// Returns whether one more task may be submitted.
     fn admit(&self) -> bool {
         let admitted = self.submitted.fetch_add(1, Ordering::Relaxed) < BUDGET;
         if !admitted {
@@ -38,8 +38,8 @@ impl Tally {
     }
 }
 
-/// One task: some children, handled in some ways, and an end of some kind. Returns how many tasks
-/// it knows to be in its tree.
+/// Runs one task: it submits some children, handles them in random ways, and returns or panics. Returns
+/// how many tasks of its tree it knows of.
 fn node(pool: &Arc<Pool>, tally: &Arc<Tally>, seed: u64) -> u64 {
     let mut rng = Rng::new(seed);
     let mut size = 1;
@@ -157,7 +157,7 @@ fn four_workers<S: Kind>() {
     seeds::<S>(4);
 }
 
-/// Pools that hardly come to do anything.
+/// Pools that live only for a short time.
 fn short_lives<S: Kind>() {
     let group = ThreadGroup::new();
     let runs = Arc::new(AtomicU64::new(0));

@@ -31,7 +31,7 @@ fn count(trace: &Trace, is_it: impl Fn(EventKind) -> bool) -> u64 {
     kinds.filter(|&kind| is_it(kind)).count() as u64
 }
 
-/// Times rise; tasks and sleep nest; who parks wakes.
+/// Panics unless times increase, tasks and sleep are nested, and every park has a wake-up.
 fn is_sound(thread: &ThreadTrace) {
     assert!(thread.events.is_sorted_by_key(|event| event.nanoseconds), "{thread:?}");
     if thread.lost > 0 {
@@ -136,7 +136,7 @@ fn too_many<S: Kind>() {
     assert!(error.to_string().ends_with("ask for fewer"), "{error}");
 }
 
-/// Checks it against the "Trace Event Format". Returns how many events of each kind ("phase") there are.
+/// Checks a file against the "Trace Event Format". Returns the number of events of each phase.
 fn validate(file: &[u8]) -> BTreeMap<String, usize> {
     let file: Value = serde_json::from_slice(file).expect("it is JSON");
     assert_eq!(file["displayTimeUnit"], "ns");
@@ -169,12 +169,12 @@ fn validate(file: &[u8]) -> BTreeMap<String, usize> {
     kinds
 }
 
-/// Bars of one track lie beside each other or within each other, or a viewer drops some.
+/// Panics unless the bars of one track are disjoint or nested: a viewer drops others.
 fn nest(bars: &mut [(f64, f64)]) {
     bars.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let mut open: Vec<f64> = Vec::new();
     for &(start, end) in &*bars {
-        // Times are in thousandths, and their sums are rounded.
+        // Times have three decimals, and their sums are rounded.
         open.retain(|&outer| outer > start + 0.0005);
         assert!(open.last().is_none_or(|&outer| end <= outer + 0.0005), "{start} to {end}");
         open.push(end);
@@ -188,7 +188,7 @@ fn a_file_for_viewers<S: Kind>() {
     split(100).into_iter().for_each(|task| assert!(task.join().is_ok()));
     pool.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| ())));
     let mut file = Vec::new();
-    // While it runs: what goes on ends with the file.
+    // A snapshot of a running pool: open bars end with the file.
     pool.trace_snapshot().expect("it was asked for").write_chrome(&mut file).unwrap();
     validate(&file);
     pool.stop();

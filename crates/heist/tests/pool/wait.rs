@@ -42,7 +42,7 @@ fn smoke<S: Kind>() {
     }
 }
 
-/// A task that has lost its place to another while it waited, waits again and again.
+/// A task whose core was handed off while it waited waits again, several times.
 fn several_times<S: Kind>() {
     for workers in WORKERS {
         let (here, there) = (S::pool(workers), S::pool(1));
@@ -61,7 +61,7 @@ fn several_times<S: Kind>() {
             });
             for open in open {
                 ticks.recv().expect("a task that is about to wait");
-                // While it waits, others take turns in its place.
+                // While it waits, other tasks run on its core.
                 let others = (0..workers).map(|_| here.spawn(|| ())).collect::<Vec<_>>();
                 others.into_iter().for_each(|other| other.join().expect("a result"));
                 drop(open);
@@ -95,8 +95,8 @@ fn newest_first<S: Kind>() {
     all_in_order::<S>(true);
 }
 
-/// What is waited for runs on another pool, and needs a task that is queued here: every worker here
-/// waits, and the queued task must run nevertheless.
+/// Every worker here waits for a task on another pool, which needs a task that is queued here. The
+/// queued task must run nevertheless.
 fn elsewhere<S: Kind>() {
     for workers in WORKERS {
         let (here, there) = (S::pool(workers), S::pool(workers));
@@ -124,8 +124,8 @@ fn elsewhere<S: Kind>() {
     }
 }
 
-/// While a task waits, another one takes its place that ends only after the first has gone on: had
-/// it been put on top of the waiting task, neither would ever end.
+/// While a task waits, another task runs that ends only after the first one has continued. If it ran on
+/// the stack of the waiting task, neither would ever end.
 fn not_buried<S: Kind>() {
     for workers in WORKERS {
         let (here, there) = (S::pool(workers), S::pool(1));
@@ -169,7 +169,7 @@ fn lock_is_held<S: Kind>() {
     }
 }
 
-/// A result that several tasks wait for: the first to come fetches it, under a lock.
+/// A result that several tasks wait for: the first one joins the handle under a lock.
 #[derive(Clone)]
 struct Shared(Arc<Mutex<Result<u64, JoinHandle<u64>>>>);
 
@@ -194,7 +194,7 @@ impl Shared {
     }
 }
 
-/// Layers of tasks, each of which needs two of the layer before: paths part and meet again.
+/// Layers of tasks, each of which waits for two tasks of the layer before.
 fn diamonds<S: Kind>() {
     const WIDTH: usize = 8;
     const DEPTH: u32 = 30;
@@ -216,7 +216,7 @@ fn diamonds<S: Kind>() {
     }
 }
 
-/// Into the other pool and back, on and on, each of them with one worker or a few.
+/// Tasks wait for the other pool in turn, to a great depth, with one worker or a few in each pool.
 fn pools_in_turn<S: Kind>() {
     fn bounce(here: &Pool, there: &Pool, times: u32) -> u32 {
         if times == 0 {
@@ -276,7 +276,7 @@ fn fib<S: Kind>() {
     }
 }
 
-/// Two hundred wait at the same time, and the pool still has all its workers.
+/// Two hundred tasks wait at the same time, and the pool still has all its workers.
 fn many_waiters<S: Kind>() {
     const WAITERS: usize = 200;
     for workers in WORKERS {
@@ -295,7 +295,7 @@ fn many_waiters<S: Kind>() {
             })
             .collect();
         eventually("all of them wait", || waiting.load(Ordering::Relaxed) == WAITERS);
-        // As many as there are workers run side by side.
+        // As many tasks as there are workers can run at the same time.
         Gate::close(&here).open();
         gate.open();
         for (n, waiter) in waiters.into_iter().enumerate() {
@@ -306,7 +306,7 @@ fn many_waiters<S: Kind>() {
     }
 }
 
-/// Threads that step in are let go or used again: waiting often does not mean many threads.
+/// Standby threads exit or are reused: many waits do not lead to many threads.
 fn waiters_come_and_go<S: Kind>() {
     let group = ThreadGroup::new();
     let (here, there) = (S::builder_in(&group, 2).build().expect("a pool"), S::pool(1));
@@ -324,8 +324,7 @@ fn waiters_come_and_go<S: Kind>() {
     group.assert_gone();
 }
 
-/// The name of a thread that is to step in cannot be had. The wait itself must not suffer: not from
-/// the panic, and not by an end before its time.
+/// The function that names a standby thread panics. The wait must neither panic nor return early.
 fn no_thread_to_take_over<S: Kind>() {
     for workers in WORKERS {
         let named = S::builder(workers).thread_name(move |n| {
@@ -341,7 +340,7 @@ fn no_thread_to_take_over<S: Kind>() {
             })
             .collect();
         let others: Vec<_> = (0..100).map(|n| here.spawn(move || n)).collect();
-        // Some time for all of them to get stuck.
+        // Leaves time for all of them to block.
         thread::sleep(Duration::from_millis(20));
         gate.open();
         for (n, waiter) in waiters.into_iter().enumerate() {

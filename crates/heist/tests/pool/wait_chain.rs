@@ -17,7 +17,7 @@ for_every_strategy! {
     held_across_a_wait,
 }
 
-/// The length of the long chains: on one stack they would not fit.
+/// The length of the long chains, which would not fit on one stack.
 const LENGTH: u64 = 10_000;
 
 /// Each task submits the next and waits for it.
@@ -54,7 +54,7 @@ fn large_frames<S: Kind>() {
     }
 }
 
-/// One after the other, each with the handle of the one before it.
+/// Submits a chain of tasks, each with the handle of the one before it.
 fn chain(mut spawn: impl FnMut(Option<JoinHandle<u64>>) -> JoinHandle<u64>) -> JoinHandle<u64> {
     let mut last = spawn(None);
     for _ in 0..LENGTH {
@@ -76,7 +76,7 @@ fn from_outside<S: Kind>() {
     }
 }
 
-/// All of it is there before the first one runs.
+/// The whole chain is submitted before the first task runs.
 fn behind_a_gate<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
@@ -87,20 +87,20 @@ fn behind_a_gate<S: Kind>() {
     }
 }
 
-/// A worker takes its newest task first: the one that has to wait for all others.
+/// A worker takes its newest task first, which waits for all others.
 fn from_inside<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))));
         assert_eq!(last.join().expect("a handle").join().expect("a result"), LENGTH);
-        // And by a task that waits itself.
+        // The same by a task that waits itself.
         let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))).join());
         assert_eq!(last.join().expect("a result").expect("a result"), LENGTH);
     }
 }
 
-/// Every task waits for another pool, and the one that sets it free is the last in the queue: there
-/// must be a thread for each of them, or all would wait for ever.
+/// Every task waits for another pool, and the task that releases them is the last one in the queue.
+/// Unless each task gets a thread, all of them wait forever.
 fn behind_each_other<S: Kind>() {
     const WAITERS: u64 = 600;
     for workers in WORKERS {
@@ -123,8 +123,9 @@ fn behind_each_other<S: Kind>() {
     }
 }
 
-/// A lock is held across a wait, on a stack too deep to run anything on top: whoever gets the seat must
-/// begin with what is waited for, because everything else waits for the lock.
+/// A task holds a lock while it waits, on a stack too deep to run other tasks on top. The thread that
+/// takes over the core must first run the task that is waited for, because every other task waits for
+/// the lock.
 fn held_across_a_wait<S: Kind>() {
     #[inline(never)]
     fn with_a_large_frame(lock: &Mutex<u64>) {

@@ -44,7 +44,7 @@ fn good_numbers() {
 const BAD: [&str; 8] =
     ["three", "0", "-1", "1.5", "2x", "0x10", "18446744073709551615", "99999999999999999999999"];
 
-/// Nobody guesses what was meant; and who asks for a number gets it all the same.
+/// An invalid value is an error, not a guess. An explicit number of workers works all the same.
 #[test]
 fn bad_numbers() {
     watched(test_path!("bad_numbers"), || {
@@ -68,21 +68,21 @@ fn bad_numbers() {
     });
 }
 
-/// There is no error to return, so it is a panic that says what to do.
+/// `Pool::global` cannot return an error, so it panics with a message that says what to do.
 #[test]
 fn bad_number_for_global() {
     watched(test_path!("bad_number_for_global"), || {
         in_child("three", &[(VARIABLE, Some("three"))], || {
             let payload = catch_unwind(|| Pool::global().workers()).expect_err("a panic");
             assert!(panic_message(&*payload).contains(VARIABLE), "{}", panic_message(&*payload));
-            // Once more: a failure is not remembered as something half made.
+            // The second attempt fails in the same way.
             assert!(catch_unwind(|| Pool::global().workers()).is_err());
             assert!(catch_unwind(|| heist::spawn(|| 1)).is_err());
         });
     });
 }
 
-/// Outside of any pool, `spawn` goes to the global one; inside of one, to that.
+/// Outside of any pool, `heist::spawn` uses the global pool; inside a pool, it uses that pool.
 #[test]
 fn global() {
     watched(test_path!("global"), || {
@@ -97,7 +97,7 @@ fn global() {
             let inner = pool.spawn(move || heist::spawn(place).join().expect("a result"));
             assert_eq!(inner.join().expect("a result"), "other-0");
             assert_eq!(Pool::global().stats().total.tasks_submitted, 1);
-            // The same one from every thread.
+            // Every thread gets the same pool.
             let pools = thread::scope(|scope| {
                 let threads = [(); 4].map(|()| scope.spawn(Pool::global));
                 threads.map(|thread| thread.join().expect("no panic"))
@@ -117,7 +117,7 @@ fn global_stopped() {
             assert_eq!(handle.join().expect("a result"), 1);
             let late = heist::spawn(|| 2).join();
             assert!(matches!(late, Err(heist::JoinError::Stopped)), "{late:?}");
-            // Loops from outside do without it.
+            // Loops on external threads work without the pool.
             let numbers: Vec<u64> = (0..4_000).collect();
             for _ in 0..200 {
                 let sum = heist::parallel::reduce_pieces(
@@ -131,7 +131,7 @@ fn global_stopped() {
     });
 }
 
-/// With room for a few stacks the system grants some threads and refuses the next.
+/// With address space for a few stacks, the system starts some threads and refuses the next one.
 #[cfg(target_os = "linux")]
 mod refused {
     use std::sync::Arc;
@@ -148,7 +148,7 @@ mod refused {
     }
 
     const STACK: usize = 256 << 20;
-    /// Of at least one thread and at most seven.
+    /// Room for at least one thread and at most seven.
     const ROOM: usize = 8 * STACK;
     const WORKERS: usize = 20;
 
@@ -173,14 +173,14 @@ mod refused {
             group.assert_gone();
             let [starts, stops] = counts.map(|count| count.load(Ordering::Relaxed));
             assert_eq!(starts, stops);
-            // There is room again for fewer.
+            // There is room again for a smaller pool.
             let pool = S::builder_in(&group, 1).stack_size(STACK).build().expect("a pool");
             assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
         });
     }
 
-    /// The pool is up, but nobody can be found for the place of a task that waits: it goes on with
-    /// the threads that it has.
+    /// The pool is running, but no standby thread can be started for a task that waits. The pool
+    /// continues with the threads that it has.
     fn no_standby_thread_can_start<S: Kind>() {
         fn fib(n: u32) -> u64 {
             if n < 2 {
@@ -209,8 +209,8 @@ mod refused {
         });
     }
 
-    /// Nobody can run all that a task waits for in its place, and nobody can be found for its place:
-    /// the last worker that is up does so all the same.
+    /// A task waits for a batch that its own thread may not run, and no standby thread can be started.
+    /// The last worker that is awake runs the batch all the same.
     fn waits_for_many<S: Kind>() {
         in_child("refused", &[], || {
             for workers in [1, 2, 4] {

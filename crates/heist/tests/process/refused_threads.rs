@@ -38,7 +38,7 @@ fn scope() -> usize {
     count.into_inner()
 }
 
-/// Calls something when a third of the stack is used.
+/// Calls `f` when a third of the stack is used.
 #[inline(never)]
 fn on_top(beginning: usize, f: fn() -> usize) -> usize {
     let ballast = black_box([0_u8; 1024]);

@@ -8,7 +8,7 @@ use heist::Pool;
 use heist_testkit::{process, temp_dir, test_path};
 use serde_json::Value;
 
-/// What the programs do; not a test of its own.
+/// The programs that the other tests start. This is not a test of its own.
 #[test]
 #[ignore = "started by the others"]
 fn program() {
@@ -32,7 +32,7 @@ fn program() {
         Some("none") => {}
         other => panic!("{other:?} is no program"),
     }
-    // Some tasks are still running, as in a program that does not wait for what it has spawned.
+    // Some tasks may still run, as in a program that does not wait for the tasks that it has spawned.
     std::process::exit(0);
 }
 
@@ -44,7 +44,7 @@ fn run(part: &str, trace: &Path) -> Output {
     output
 }
 
-/// The names of the processes in a file.
+/// Returns the names of the processes in a trace file. Each pool is a process there.
 fn pools(file: &Path) -> Vec<String> {
     let text = fs::read(file).expect("a file");
     let file: Value = serde_json::from_slice(&text).expect("it is JSON");

@@ -43,7 +43,8 @@ scenarios! {
     tasks_from_a_thread_of_no_engine
 }
 
-/// On a thread of an engine; the second is told whether it is on another.
+/// Calls `engine::join` on a thread of an engine. The second closure receives whether it runs on another
+/// thread.
 fn join<RA: Send, RB: Send>(
     a: impl FnOnce() -> RA + Send,
     b: impl FnOnce(bool) -> RB + Send,
@@ -55,7 +56,7 @@ fn serve(worker: Worker) -> JoinHandle<()> {
     thread::spawn(move || worker.run(|| (), || ()))
 }
 
-/// An engine with threads, which are gone when this returns. `f` may have closed it.
+/// Calls `f` with an engine. Its threads have ended when this returns. `f` may close the engine.
 fn with_engine<R>(threads: usize, f: impl FnOnce(&Engine) -> R) -> R {
     let (engine, workers) = Engine::new(threads, false);
     let workers: Vec<_> = workers.into_iter().map(serve).collect();
@@ -70,7 +71,7 @@ fn spawn(engine: &Engine, f: impl FnOnce() + Send + 'static) {
     unsafe { engine.spawn(f) };
 }
 
-/// To each thread, and nobody waits.
+/// Runs `f` once on each thread, without waiting.
 fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     let f = Arc::new(f);
     let each = (0..engine.threads()).map(|_| {
@@ -81,7 +82,7 @@ fn broadcast_detached(engine: &Engine, f: impl Fn() + Send + Sync + 'static) {
     unsafe { engine.broadcast(each) };
 }
 
-/// To each thread, and waits.
+/// Runs `f` once on each thread, and waits for all of them.
 fn broadcast(engine: &Engine, f: impl Fn(usize) + Sync) {
     let latch = Latch::new();
     let (latch, f) = (&latch, &f);
@@ -98,7 +99,7 @@ fn broadcast(engine: &Engine, f: impl Fn(usize) + Sync) {
     latch.wait();
 }
 
-/// Both halves of a join are run at once.
+/// Checks that two threads run the halves of a join at the same time.
 fn meet() {
     let barrier = Barrier::new(2);
     let ((), elsewhere) = join(
@@ -132,7 +133,8 @@ mod scenarios {
         });
     }
 
-    /// The inner half is private when the other thread has taken the outer one, and must be raided.
+    /// The inner half is still private when the other thread has taken the outer one, and must be
+    /// raided.
     pub(crate) fn both_halves_of_a_nested_join_run_at_once() {
         with_engine(2, |engine| {
             engine.run(|_| {
@@ -141,7 +143,7 @@ mod scenarios {
         });
     }
 
-    /// The one who is to take the second half has something else to do first.
+    /// The thread that takes the second half has another task to run first.
     pub(crate) fn both_halves_run_at_once_in_a_busy_engine() {
         with_engine(2, |engine| {
             spawn(engine, thread::yield_now);
@@ -243,7 +245,7 @@ mod scenarios {
         assert_eq!(count.load(SeqCst), 2);
     }
 
-    /// Two at once, each of which is at its end when every thread is in it.
+    /// Two broadcasts at the same time. Each of them ends when every thread has entered it.
     pub(crate) fn concurrent_broadcasts() {
         with_engine(2, |engine| {
             let call = || {
@@ -270,7 +272,8 @@ mod scenarios {
         });
     }
 
-    /// For something else than the engine, which is closed meanwhile: the other thread ends all the same.
+    /// The attached thread waits for an unrelated latch while the engine is closed. The other thread
+    /// ends all the same.
     pub(crate) fn an_attached_thread_that_waits_during_shutdown() {
         let (engine, mut workers) = Engine::new(2, true);
         let other = serve(workers.pop().unwrap());
@@ -301,7 +304,7 @@ mod scenarios {
             let count = AtomicUsize::new(0);
             broadcast(&engine, |_| _ = count.fetch_add(1, SeqCst));
             assert_eq!(count.load(SeqCst), 2);
-            // For this thread nobody waits any more.
+            // The shutdown does not wait for this thread.
             broadcast_detached(&engine, || ());
             engine.close();
         });
@@ -326,7 +329,7 @@ mod scenarios {
         assert_eq!(ran.load(SeqCst), 1);
     }
 
-    /// The others do not wait for it, and it does not wait.
+    /// The other threads do not wait for the late one, and the late one does not wait.
     pub(crate) fn a_worker_that_starts_late() {
         let (engine, mut workers) = Engine::new(2, false);
         let late = workers.pop().unwrap();
@@ -347,7 +350,7 @@ mod scenarios {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     }
 
-    /// What a thread of no engine spawns for somebody who waits in a closed one.
+    /// A thread of no engine spawns a task for a thread that waits in a closed engine.
     pub(crate) fn tasks_from_a_thread_of_no_engine() {
         let (engine, workers) = Engine::new(2, false);
         let threads: Vec<_> = workers.into_iter().map(serve).collect();

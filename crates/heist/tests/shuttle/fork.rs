@@ -9,7 +9,7 @@ use crate::scenarios::{exact, pool, scenarios};
 
 scenarios! { meetings meetings_beside_a_task }
 
-/// Whoever keeps forking is heard: it returns when another thread has taken the second half.
+/// Keeps forking, and returns when another thread has taken the second half.
 fn meet() {
     let met = AtomicBool::new(false);
     let fork = || {
@@ -20,7 +20,7 @@ fn meet() {
     heist::join(fork, || met.store(true, SeqCst));
 }
 
-/// The other worker has nothing to do: whatever became of earlier forks, it takes part in the next.
+/// The other worker is idle. Whatever happened to earlier forks, it takes part in the next one.
 fn meetings(strategy: Strategy) {
     let pool = pool(strategy, 2);
     pool.install(|| {
@@ -33,7 +33,7 @@ fn meetings(strategy: Strategy) {
     exact(&pool);
 }
 
-/// Likewise, while one of the others has something else to do.
+/// Like `meetings`, while one of the other workers runs a task.
 fn meetings_beside_a_task(strategy: Strategy) {
     let pool = pool(strategy, 3);
     let (end, ended) = mpsc::channel();

@@ -66,7 +66,7 @@ fn pool(workers: usize) -> Arc<Pool> {
     Arc::new(Pool::builder().workers(workers).build().expect("a small pool"))
 }
 
-/// Nothing of the pipeline is left in the pool: it works, and it stops.
+/// Checks that nothing of the pipeline is left in the pool: the pool works, and it stops.
 fn end(pool: &Pool) {
     assert_eq!(pool.spawn(|| 7).join().unwrap(), 7);
     stopped(pool);
@@ -77,16 +77,16 @@ fn stopped(pool: &Pool) {
     assert_eq!(unsettled(pool), 0, "{:?}", pool.stats());
 }
 
-/// Tasks that have come in and have not gone out.
+/// Returns the number of tasks that were submitted and have not ended.
 fn unsettled(pool: &Pool) -> u64 {
     let stats = pool.stats();
     stats.total.tasks_submitted
         - (stats.total.tasks_completed + stats.total.panics + stats.total.cancellations)
 }
 
-/// As [`end`], when the thread of the source may still be in the middle of a submission, which it then
-/// sees refused: nobody waits for it. A task that is lost keeps this waiting, which shuttle takes for a
-/// failure.
+/// Like [`end`], where the thread of the source may still be submitting a task. The pool refuses that
+/// task, and nothing waits for the thread. If a task is lost, this waits forever, which shuttle reports
+/// as a failure.
 fn end_after_drop(pool: &Pool) {
     assert_eq!(pool.spawn(|| 7).join().unwrap(), 7);
     pool.stop();
@@ -145,7 +145,7 @@ fn in_order_one_by_one(distribution: Distribution) {
     end(&pool);
 }
 
-/// The last one is too heavy for any other to be there.
+/// The last item is so heavy that no other may be in flight.
 fn by_weight(distribution: Distribution) {
     let pool = pool(2);
     let mut sum = 0;
@@ -232,7 +232,7 @@ fn fed_by_two_blocking_senders_and_the_sink_fails(distribution: Distribution) {
     let (sender, pipeline) = Pipeline::fed(ONE);
     let feed = || {
         let sender = sender.clone();
-        // Until nobody takes them.
+        // Sends until the feed is closed.
         thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err())
     };
     let feeders = [feed(), feed()];
@@ -324,7 +324,7 @@ fn a_stage_that_cancels(distribution: Distribution) {
     end(&pool);
 }
 
-/// From outside, through a parent of the token.
+/// An external thread cancels the parent of the token.
 fn cancelled(distribution: Distribution) {
     let pool = pool(2);
     let parent = CancelToken::new();
@@ -339,8 +339,8 @@ fn cancelled(distribution: Distribution) {
     end(&pool);
 }
 
-/// Half-way. Each item holds a clone of an `Arc`: none is left when the pool has stopped, and the source's
-/// thread ended.
+/// The results are dropped half-way. Each item holds a clone of an `Arc`; none is left when the pool has
+/// stopped and the thread of the source has ended.
 fn results_dropped(distribution: Distribution) {
     let pool = pool(2);
     let alive = Arc::new(());
@@ -362,7 +362,7 @@ fn results_dropped_at_once(distribution: Distribution) {
     end_after_drop(&pool);
 }
 
-/// It waits for what runs; the pipeline may have come to its end, or not.
+/// The stop waits for running tasks. The pipeline may have finished or not.
 fn a_pool_that_stops(distribution: Distribution) {
     while_it_stops(distribution, |pool| pool.stop());
 }
@@ -387,7 +387,7 @@ fn while_it_stops(distribution: Distribution, stop: fn(&Pool)) {
     stopped(&pool);
 }
 
-/// It waits for its own pipeline, which has no other worker.
+/// A task waits for a pipeline on its own pool, which has no other worker.
 fn in_a_task_of_a_single_worker(distribution: Distribution) {
     let pool = pool(1);
     let inner = Arc::clone(&pool);

@@ -13,7 +13,7 @@ use crate::scenarios::{exact, pool, scenarios};
 
 scenarios! { joins bursts tree overflow chain_of_spawns chain_of_handles stop_race stop_now_race future batch refused_threads }
 
-/// Two threads outside spawn and wait.
+/// Two external threads spawn and wait.
 fn joins(strategy: Strategy) {
     let pool = pool(strategy, 2);
     let other = Arc::clone(&pool);
@@ -84,8 +84,8 @@ fn chain_of_spawns(strategy: Strategy) {
     exact(&pool);
 }
 
-/// Each task waits for the one that was spawned before it: a worker that ran others while it waits
-/// would bury what those wait for.
+/// Each task waits for the one that was spawned before it. A worker that ran other tasks on top while it
+/// waits would block what those wait for.
 fn chain_of_handles(strategy: Strategy) {
     let pool = pool(strategy, 2);
     let mut last: JoinHandle<usize> = pool.spawn(|| 0);
@@ -117,7 +117,7 @@ fn stop_race(strategy: Strategy) {
     exact(&pool);
 }
 
-/// What has not started when the pool is stopped at once is cancelled.
+/// An immediate stop cancels the tasks that have not started.
 fn stop_now_race(strategy: Strategy) {
     let pool = pool(strategy, 2);
     let inner = Arc::clone(&pool);
@@ -167,8 +167,8 @@ fn batch(strategy: Strategy) {
     exact(&pool);
 }
 
-/// Nobody can be found for the place of a task that waits for many, on a system that refuses threads: the
-/// last worker that is up runs them.
+/// The system refuses threads, so no standby thread can take over from a task that waits for a batch.
+/// The last worker that is awake runs the batch.
 fn refused_threads(strategy: Strategy) {
     let name = |index| if index < 2 { "worker".to_owned() } else { "refused".to_owned() };
     let pool = Pool::builder().workers(2).strategy(strategy).thread_name(name).build();

@@ -11,7 +11,7 @@ pub(crate) fn pool(strategy: Strategy, workers: usize) -> Arc<Pool> {
     Arc::new(Pool::builder().workers(workers).strategy(strategy).build().expect("a small pool"))
 }
 
-/// Everything that went in has come out, as the counters have it.
+/// Checks that every submitted task has ended, according to the counters.
 pub(crate) fn exact(pool: &Pool) {
     let stats = pool.stats();
     let out = stats.total.tasks_completed + stats.total.panics + stats.total.cancellations;

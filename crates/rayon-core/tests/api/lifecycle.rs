@@ -11,7 +11,7 @@ use heist_testkit::test_path;
 use heist_testkit::watchdog::watched;
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
 
-/// Each under the eyes of the watch.
+/// Makes a test for each function of `contract`, under the watchdog.
 macro_rules! tests {
     ($($name:ident)*) => {$(
         #[test]
