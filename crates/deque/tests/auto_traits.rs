@@ -29,7 +29,7 @@ for_every_flavour! {
     stealer,
 }
 
-/// May be sent, but not shared: what the deques ask for is `Send` alone.
+/// `Send` but not `Sync`: items need not be `Sync`.
 type Sendable = Cell<u8>;
 
 fn is_send<T: Send>() {}
@@ -52,7 +52,7 @@ fn injector() {
     is_ref_unwind_safe::<Injector<Sendable>>();
 }
 
-/// What carries items is as good as they are.
+/// The types that carry items are `Send` and `Sync` if the items are.
 #[test]
 fn outcomes() {
     is_send::<Steal<Sendable>>();

@@ -25,7 +25,7 @@ for_every_flavour! {
     thieves_allocate_nothing,
 }
 
-/// The system's allocator, which counts for each thread and can be told to misbehave.
+/// The system's allocator, which counts for each thread and can fail or pause on request.
 struct Meter;
 
 #[global_allocator]
@@ -49,7 +49,7 @@ thread_local! {
     static REFUSED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The event, if it is due now.
+/// Returns the event if it is due now.
 fn due() -> Option<Event> {
     EVENT.get()?;
     AHEAD.set(AHEAD.get() - 1);
@@ -90,7 +90,7 @@ fn with_event<R>(event: Event, n: usize, job: impl FnOnce() -> R) -> R {
     result
 }
 
-/// What a job has done to the memory, as far as it ran on this thread.
+/// The memory that a job has allocated on this thread.
 #[derive(Debug, PartialEq, Eq)]
 struct Bill {
     bytes: isize,
@@ -106,7 +106,7 @@ fn metered<R>(job: impl FnOnce() -> R) -> (R, Bill) {
     (result, bill)
 }
 
-/// Holds one thread up until another lets it through.
+/// Blocks one thread until another opens the gate.
 struct Gate {
     reached: AtomicBool,
     open: AtomicBool,
@@ -117,15 +117,15 @@ impl Gate {
         Self { reached: AtomicBool::new(false), open: AtomicBool::new(false) }
     }
 
-    /// The one who is held up.
+    /// Called by the thread that is blocked.
     fn pass(&self) {
         self.reached.store(true, Ordering::Release);
         wait_for(&self.open);
     }
 
-    /// Runs `job` while the other is at the gate, and lets it through.
+    /// Runs `job` while the other thread is blocked, and then opens the gate.
     fn meanwhile<R>(&self, job: impl FnOnce() -> R) -> R {
-        /// Also if the job panics.
+        /// Opens the gate even if the job panics.
         struct Open<'a>(&'a Gate);
         impl Drop for Open<'_> {
             fn drop(&mut self) {
@@ -144,7 +144,7 @@ fn wait_for(flag: &AtomicBool) {
     }
 }
 
-/// Every allocation of `bounded::new` fails once: it says so, and keeps nothing.
+/// Every allocation of `bounded::new` fails once: it returns an error and leaks nothing.
 #[test]
 fn refused_allocations() {
     for n in 1..10 {
@@ -188,18 +188,18 @@ const SLOT: usize = 64;
 /// More than the header of a deque and those of all its rings.
 const HEADERS: usize = 1024;
 
-/// The bytes that a growable deque may have, as its documentation says.
+/// Returns the number of bytes that a growable deque may have according to its documentation.
 fn growable_bound(largest_ring: usize) -> isize {
     (2 * largest_ring * SLOT + HEADERS) as isize
 }
 
-/// Twice the largest ring; and that is at most twice as large as there were ever items.
+/// The bound is twice the largest ring, which has at most twice as many slots as there were ever items.
 #[test]
 fn growable_bounds() {
     let ((worker, stealer), mut bill) = metered(|| Growable::with_room(1));
     let mut most = 0;
     for round in 1..=10 {
-        // Each round has half as many items again as the one before, and then none.
+        // Each round pushes half as many items again as the one before, and then pops all of them.
         let items = 100 * 3_usize.pow(round) / 2_usize.pow(round);
         for n in 0..items {
             bill.bytes += metered(|| worker.push(Item::default())).1.bytes;
@@ -217,7 +217,7 @@ fn growable_bounds() {
     assert_eq!(bill.bytes, 0);
 }
 
-/// As above, with thieves inside while the rings change.
+/// The same bound while thieves steal as the rings change.
 #[test]
 fn growable_bounds_with_thieves() {
     let ((worker, stealer), mut bill) = metered(|| Growable::with_room(1));
@@ -246,20 +246,20 @@ const SEGMENT: isize = 63 * 16 + 64;
 /// The segments that an injector keeps to use them again, as the documentation says.
 const KEPT: isize = 1024;
 
-/// A burst of a million items comes and goes: an empty injector has one segment and those that it
-/// keeps, which are no more than it ever needed.
+/// After a burst of a million items, an empty injector has one segment and those that it keeps, which
+/// are no more than it ever needed.
 #[test]
 fn injector_after_a_burst() {
     let (injector, mut bill) = metered(Injector::new);
     assert!(bill.bytes <= SEGMENT);
-    // Up to a border, over it, and to somewhere within a segment.
+    // Up to the border of a segment, beyond it, and to the middle of a segment.
     for items in [63, 1, 62, 6300, 63_000, 1_000_000] {
         let push = || (0..items).for_each(|n: u64| injector.push(n));
         bill.bytes += metered(push).1.bytes;
         let drain = || while injector.steal().is_success() {};
         bill.bytes += metered(drain).1.bytes;
         assert!(injector.is_empty());
-        // One more for the place where the burst began, and one that is always there.
+        // One more because the burst began within a segment, and one that is always there.
         let needed = items.div_ceil(63) as isize + 2;
         assert!(bill.bytes <= needed.min(1 + KEPT) * SEGMENT, "{bill:?} after {items}");
     }
@@ -268,7 +268,7 @@ fn injector_after_a_burst() {
     assert_eq!(bill.bytes, 0);
 }
 
-/// As above, the segments made by some threads and freed or kept by others.
+/// The same where some threads allocate the segments and others free or keep them.
 #[test]
 fn injector_after_a_burst_of_threads() {
     const ITEMS: u64 = 300_000;
@@ -324,7 +324,7 @@ fn injector_in_a_steady_state() {
         }
         items
     };
-    // A segment more, for a wave may begin anywhere within one.
+    // One more segment, because a wave may begin anywhere within one.
     (0..OUTSTANDING + 63).for_each(|n| injector.push(n));
     while injector.steal().is_success() {}
     let life = || {
@@ -336,7 +336,7 @@ fn injector_in_a_steady_state() {
     assert_eq!(metered(life).1, NOTHING);
 }
 
-/// What is kept goes with the injector, also if an item panics then.
+/// Kept segments are freed with the injector, even if the drop of an item panics.
 #[test]
 fn injector_with_kept_segments_and_a_panic() {
     let (_, bill) = metered(|| {
@@ -349,8 +349,8 @@ fn injector_with_kept_segments_and_a_panic() {
     assert_eq!(bill.bytes, 0);
 }
 
-/// An item with memory of its own, whose drop can panic. The payload has no size and the hook is
-/// not called, so that the panic itself leaves nothing on the bill.
+/// An item that owns memory and whose drop can panic. The payload has no size and the hook is not
+/// called, such that the panic itself allocates nothing.
 struct Boxed {
     _own: Box<usize>,
     panics: bool,
@@ -370,7 +370,7 @@ impl Drop for Boxed {
     }
 }
 
-/// A deque and an injector live, and die with items in them.
+/// Uses a deque and an injector, and drops them with items in them.
 fn live_and_die<F: Flavour>(panics: impl Fn(usize) -> bool) {
     let item = |n| Boxed::new(n, panics(n));
     let (worker, stealer) = F::with_room(512);
@@ -407,14 +407,14 @@ fn thieves_allocate_nothing<F: Flavour>() {
     assert_eq!(metered(steal).1, NOTHING);
 }
 
-/// While the owner of a locked deque has the lock, thieves are told to come back.
+/// While the owner of a locked deque holds the lock, steals return `Retry`.
 #[test]
 fn locked_retry() {
     static GATE: Gate = Gate::new();
     let (worker, stealer) = Locked::with_room(1);
     let (mine, _) = Locked::with_room(1);
     let answers = thread::scope(|scope| {
-        // The first push needs memory, and gets it under the lock.
+        // The first push allocates while it holds the lock.
         scope.spawn(move || with_event(Event::Pause(&GATE), 1, || worker.push(1)));
         GATE.meanwhile(|| {
             (stealer.steal(), stealer.steal_batch(&mine), stealer.steal_batch_and_pop(&mine))
@@ -427,7 +427,7 @@ fn locked_retry() {
 /// The owner of a locked deque counts how often it waits, and counts nothing else.
 #[test]
 fn locked_lock_waits() {
-    /// Far more than it takes: in each round the owner is about to ask for a lock that is taken.
+    /// Far more rounds than needed: in each round the owner is about to acquire a lock that is held.
     static GATES: [Gate; 1000] = [const { Gate::new() }; 1000];
     let (mut worker, stealer) = Locked::with_room(1);
     for (round, gate) in GATES.iter().enumerate() {
@@ -435,7 +435,7 @@ fn locked_lock_waits() {
         worker.push(round);
         let before = worker.lock_waits();
         worker = thread::scope(|scope| {
-            // The thief's deque needs memory for the first batch, and gets it under both locks.
+            // The thief's deque allocates for the first batch while both locks are held.
             scope.spawn(|| {
                 let (mine, _) = Locked::with_room(1);
                 let batch = || stealer.steal_batch(&mine);
@@ -463,8 +463,8 @@ fn locked_lock_waits() {
     panic!("the owner never waited");
 }
 
-/// An owner that waits for a larger ring is in no thief's way: all memory is there before the first
-/// item moves.
+/// An owner that allocates a larger ring blocks no thief: the memory is allocated before the first item
+/// moves.
 #[test]
 fn growable_goes_on() {
     static GATES: [Gate; 2] = [const { Gate::new() }; 2];
@@ -491,12 +491,12 @@ fn growable_goes_on() {
     }
 }
 
-/// A pusher that waits for memory is in nobody's way.
+/// A pusher that allocates blocks no other thread.
 #[test]
 fn injector_goes_on() {
     static GATE: Gate = Gate::new();
     let injector = Injector::new();
-    // The next one takes the last place of a segment, so it needs another segment.
+    // The next push takes the last cell of a segment, so it allocates another segment.
     (0..62).for_each(|n| injector.push(n));
     let stolen: Vec<_> = thread::scope(|scope| {
         scope.spawn(|| with_event(Event::Pause(&GATE), 1, || injector.push(1000)));

@@ -26,26 +26,26 @@ for_every_flavour! {
 const ROUNDS: usize = 1_000_000;
 /// The rounds of its variations.
 const FEWER_ROUNDS: usize = 300_000;
-/// Each side wins at least so many, or it was no race.
+/// Each side must win at least this many items, or it was not a race.
 const FLOOR: usize = 1000;
-/// The race goes on until then if a side has not had its wins.
+/// The race continues up to this number of rounds if a side has not won enough.
 const MOST_ROUNDS: usize = 20 * ROUNDS;
 
-/// A race needs both cores: one at a time.
+/// Allows one race at a time, because a race needs both processors.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How long the owner waits before it pops, so that the thief comes at the same moment: longer
-/// after each item that the owner has won, shorter after each that it has lost.
+/// How long the owner waits before it pops, such that it meets the thief: longer after each item that
+/// the owner has won, shorter after each that it has lost.
 #[derive(Default)]
 struct Aim {
     pause: usize,
 }
 
 impl Aim {
-    /// A guess: longer than an item takes to be seen on the other core.
+    /// A guess: longer than a push takes to become visible on the other processor.
     const LONGEST: usize = 20;
 
     fn pause(&self) {
@@ -57,16 +57,16 @@ impl Aim {
     }
 }
 
-/// What the owner has to say of a race.
+/// The owner's part of the outcome of a race.
 #[derive(Default)]
 struct Outcome {
     pushed: usize,
     won: Vec<usize>,
-    /// How many items a pop has found after one that found nothing.
+    /// How often a pop found an item after one that returned `None`.
     revenants: usize,
 }
 
-/// The owner's side: pushes `items` items a round and pops until there is nothing.
+/// The owner's side: pushes `items` items per round and pops until the deque is empty.
 fn own(worker: &impl Owner<usize>, rounds: usize, items: usize) -> Outcome {
     let mut aim = Aim::default();
     let mut outcome = Outcome::default();
@@ -74,7 +74,7 @@ fn own(worker: &impl Owner<usize>, rounds: usize, items: usize) -> Outcome {
         let next = outcome.pushed + items;
         (outcome.pushed..next).for_each(|item| worker.push_patiently(item));
         outcome.pushed = next;
-        // On a single core the thief comes only if it is let.
+        // On a single processor the thief only runs if the owner yields.
         if round > rounds {
             thread::yield_now();
         }
@@ -132,17 +132,17 @@ fn one_item<F: Flavour>() {
     race::<F>(ROUNDS, 1, 1, F::at(4, 0));
 }
 
-/// Every ticket in the same slot, and the numbers wrap around on the way.
+/// Every item uses the same slot, and the item numbers wrap around during the race.
 fn one_slot<F: Flavour>() {
     race::<F>(FEWER_ROUNDS, 1, 1, F::at(1, LAST_NUMBER - FLOOR));
 }
 
-/// A thief that takes one and comes back for the other.
+/// A thief steals one item and comes back for the other.
 fn two_items<F: Flavour>() {
     race::<F>(FEWER_ROUNDS, 2, 1, F::at(2, 0));
 }
 
-/// The owner meets one thief at the last item while another has the one before it.
+/// The owner races with one thief for the last item while another thief holds the one before it.
 fn two_thieves<F: Flavour>() {
     race::<F>(FEWER_ROUNDS, 2, 2, F::at(4, 0));
 }

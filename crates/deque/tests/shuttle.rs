@@ -19,13 +19,13 @@ fn check(scenario: fn()) {
     heist_testkit::schedules::check(SCHEDULES, scenario);
 }
 
-/// All of `0..items` came out, each once.
+/// Checks that each of `0..items` came out once.
 fn complete(items: usize, mut out: Vec<usize>) {
     out.sort_unstable();
     assert!(out.iter().copied().eq(0..items), "lost or doubled: {out:?}");
 }
 
-/// Steals by turns one by one and in batches until the owner is done and nothing is left.
+/// Steals single items and batches in turn until the owner is done and nothing is left.
 fn rob(
     done: &AtomicBool,
     one: impl Fn() -> Steal<usize>,
@@ -104,8 +104,8 @@ owner_and_thieves!(locked_owner_and_thieves, locked, locked::new(), {
     }
 });
 
-/// A deque that grows and is never empty never looks empty, not even to a thief that comes late to
-/// the ring that was left.
+/// A deque that grows and is never empty never looks empty, not even to a late thief that still uses the
+/// old ring.
 #[test]
 fn growable_never_looks_empty() {
     check(|| {
@@ -119,7 +119,7 @@ fn growable_never_looks_empty() {
         });
         let seen = Arc::clone(&pushed);
         let thief = thread::spawn(move || {
-            // Two of the three that others have left, and only when there are more.
+            // Steals two of the three remaining items, after more were pushed.
             while !seen.load(Ordering::SeqCst) {
                 thread::yield_now();
             }
@@ -169,7 +169,7 @@ fn injector_pushers_and_thieves() {
     });
 }
 
-/// The harness sees a deque that loses an item under some schedule: a check of the check.
+/// Checks the check: the harness notices a deque that loses an item under some schedule.
 #[test]
 #[should_panic(expected = "lost or doubled")]
 fn a_broken_deque_is_noticed() {

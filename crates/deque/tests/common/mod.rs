@@ -21,22 +21,22 @@ pub(crate) use heist_testkit::random::Rng;
 /// The last number before the tickets of a deque wrap around.
 pub(crate) const LAST_NUMBER: usize = usize::MAX >> 2;
 
-/// A kind of deque: how to make one.
+/// A flavour of deque, with its constructors.
 pub(crate) trait Flavour: 'static {
     type Worker<T: Send>: Owner<T, Stealer = Self::Stealer<T>> + Destination<T> + Send + Debug;
     type Stealer<T: Send>: Thief<T, Self::Worker<T>> + Clone + Send + Sync + Debug;
 
-    /// A deque that takes `items`, by being large or by growing.
+    /// Creates a deque with room for `items`, which is large enough or grows.
     fn with_room<T: Send>(items: usize) -> (Self::Worker<T>, Self::Stealer<T>);
 
-    /// A deque of this (first) capacity, a power of two, whose first item has this number.
+    /// Creates a deque of this (first) capacity, a power of two, whose first item has this number.
     fn at<T: Send>(capacity: usize, number: usize) -> (Self::Worker<T>, Self::Stealer<T>);
 
-    /// The most items that a deque made with this capacity takes.
+    /// Returns the largest number of items for a deque created with this capacity.
     fn most_items(capacity: usize) -> usize;
 }
 
-/// The owner's verbs.
+/// The operations of an owner.
 pub(crate) trait Owner<T> {
     type Stealer;
 
@@ -47,14 +47,14 @@ pub(crate) trait Owner<T> {
     fn capacity(&self) -> usize;
     fn stealer(&self) -> Self::Stealer;
 
-    /// Pushes where the test has made room.
+    /// Pushes into a deque that has room.
     fn push(&self, item: T) {
         self.offer(item).expect("the test made room");
     }
 
-    /// Pushes as soon as there is room.
+    /// Pushes, and waits while the deque is full.
     fn push_patiently(&self, mut item: T) {
-        /// Far more than a thief needs to come back to what it was reading.
+        /// Far longer than a thief needs to finish a read.
         const PATIENCE: Duration = Duration::from_secs(60);
         let mut full_since = None;
         loop {
@@ -69,7 +69,7 @@ pub(crate) trait Owner<T> {
     }
 }
 
-/// The thieves' verbs.
+/// The operations of a thief.
 pub(crate) trait Thief<T, W> {
     fn steal(&self) -> Steal<T>;
     fn steal_batch(&self, dest: &W) -> Steal<()>;
@@ -78,7 +78,7 @@ pub(crate) trait Thief<T, W> {
     fn is_empty(&self) -> bool;
 }
 
-/// Repeats an attempt until it says something else than `Retry`.
+/// Repeats a steal until it returns something else than `Retry`.
 pub(crate) fn persist<R>(attempt: impl Fn() -> Steal<R>) -> Option<R> {
     loop {
         match attempt() {
@@ -202,7 +202,7 @@ flavour! {
     }
 }
 
-/// Says that a thread is done: with its work, or with a panic. So nobody waits for it forever.
+/// Tells other threads that a thread has finished or panicked, such that they do not wait forever.
 #[derive(Default)]
 pub(crate) struct Flag(AtomicBool);
 
@@ -211,7 +211,7 @@ impl Flag {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Goes up when the returned value is dropped.
+    /// Raises the flag when the returned value is dropped.
     pub(crate) fn up_after(&self) -> impl Drop {
         struct Up<'a>(&'a Flag);
         impl Drop for Up<'_> {

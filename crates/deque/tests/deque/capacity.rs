@@ -17,7 +17,7 @@ for_every_flavour! {
     wrap_around_with_threads,
 }
 
-/// Why no bounded deque of this capacity can be made.
+/// Returns why there is no bounded deque of this capacity.
 fn refusal(capacity: usize) -> CapacityError {
     heist_deque::bounded::new::<u8>(capacity).expect_err("not to be had")
 }
@@ -51,7 +51,7 @@ fn not_a_power_of_two() {
     );
 }
 
-/// The first has no slots that could be counted in bytes; the second none for items this large.
+/// The size of the first in bytes overflows for any item, that of the second for items this large.
 #[test]
 fn too_large() {
     let requested = 1 << 63;
@@ -67,7 +67,7 @@ fn too_large() {
     assert_eq!(error, CapacityError::TooLarge { requested });
 }
 
-/// The message only: `memory.rs` has the allocator that refuses.
+/// Checks the message only: `memory.rs` has the allocator that fails.
 #[test]
 fn out_of_memory() {
     let error = CapacityError::OutOfMemory { requested: 8, bytes: 128 };
@@ -84,7 +84,7 @@ fn errors_implement_error() {
     check(&Full(1));
 }
 
-/// The very item, whatever its type; and the deque is as it was.
+/// A full deque returns the item itself, whatever its type, and is unchanged.
 #[test]
 fn full_hands_back() {
     struct Opaque(Box<u8>);
@@ -105,7 +105,8 @@ fn full_hands_back() {
     assert_eq!(worker.pop().map(|item| *item.0), Some(1));
 }
 
-/// As many as it says, no more; and each that leaves, at either end, makes room for one.
+/// A deque takes as many items as its capacity. Each item that leaves, at either end, makes room for
+/// one.
 #[test]
 fn as_many_fit_as_the_capacity_says() {
     for capacity in (0..=10).map(|log| 1 << log) {
@@ -124,7 +125,7 @@ fn as_many_fit_as_the_capacity_says() {
     }
 }
 
-/// The smallest rings, where every slot is everyone's.
+/// The smallest rings, where all sides use the same slots.
 #[test]
 fn many_laps() {
     for capacity in [1, 2] {
@@ -145,7 +146,7 @@ fn many_laps() {
     }
 }
 
-/// Doubles when it must, and not before: a lap with room to spare is no reason.
+/// The capacity doubles when the ring is full, and not when positions merely wrap around.
 #[test]
 fn growth() {
     let first = FIRST_CAPACITY;
@@ -163,7 +164,7 @@ fn growth() {
     assert_eq!(worker.capacity(), 4 * first, "it does not shrink");
 }
 
-/// From every place of a growable deque's smallest rings, with thieves at every stage.
+/// Growth from every position of the smallest rings, with steals at every stage.
 #[test]
 fn growth_across_the_wrap_around() {
     for before in 0..40 {
@@ -184,7 +185,7 @@ fn growth_across_the_wrap_around() {
     }
 }
 
-/// The capacities, and how far before the wrap-around to begin.
+/// Returns capacities, and how far before the wrap-around to begin.
 fn starts() -> impl Iterator<Item = (usize, usize)> {
     let capacities = [1, 2, 4, 32];
     capacities
@@ -192,7 +193,7 @@ fn starts() -> impl Iterator<Item = (usize, usize)> {
         .flat_map(|capacity| (0..=2 * capacity + 1).map(move |before| (capacity, before)))
 }
 
-/// Up and down and around: fills the deque, takes from both ends, and so on.
+/// Repeatedly fills the deque and takes from both ends, across the wrap-around.
 fn wrap_around<F: Flavour>() {
     for (capacity, before) in starts() {
         let (worker, stealer) = F::at(capacity, LAST_NUMBER - before);
@@ -242,7 +243,7 @@ fn wrap_around_batches<F: Flavour>() {
     }
 }
 
-/// The owner and two thieves, one of whom takes batches, pass the wrap-around together.
+/// The owner and two thieves, one of which steals batches, cross the wrap-around together.
 fn wrap_around_with_threads<F: Flavour>() {
     const ITEMS: usize = 4000;
     for capacity in [1, 2, 4, 32].repeat(8) {
@@ -273,8 +274,8 @@ fn wrap_around_with_threads<F: Flavour>() {
     }
 }
 
-/// The owner's part above: returns what it has kept for itself. Where there is no room it makes
-/// some at the thieves' end, so that the numbers go on whether the thieves come or not.
+/// The owner's part of the test above. Returns the items that it has kept. When the deque is full, it
+/// steals for itself, such that the numbers advance whether or not the thieves run.
 fn push_and_pop<F: Flavour>(
     worker: &F::Worker<usize>,
     stealer: &F::Stealer<usize>,
@@ -295,7 +296,7 @@ fn push_and_pop<F: Flavour>(
     kept
 }
 
-/// An injector takes what comes, on either side of the wrap-around. `injector.rs` has the rest.
+/// An injector accepts any number of items on either side of the wrap-around. More is in `injector.rs`.
 #[test]
 fn injector_has_no_bound() {
     for laps in [0, 1, 20] {

@@ -9,11 +9,11 @@ use heist_deque::Injector;
 
 use crate::common::{Flavour, Ledger, Owner, Thief, Tracked, for_every_flavour, tests_for};
 
-/// Something that has items when it dies: a deque of any flavour, or an injector.
+/// A queue that is dropped with items in it: a deque of any flavour, or an injector.
 trait Keeper {
     type Kept<T: Send>: Send;
 
-    /// One that has `items`, and has had others before.
+    /// Creates a queue with `items`, which has had other items before.
     fn keep<T: Send>(items: impl ExactSizeIterator<Item = T>) -> Self::Kept<T>;
 }
 
@@ -23,7 +23,7 @@ impl<F: Flavour> Keeper for F {
     fn keep<T: Send>(items: impl ExactSizeIterator<Item = T>) -> Self::Kept<T> {
         let grows = F::most_items(2) > 2;
         let capacity = if grows { 2 } else { items.len() };
-        // An odd start, so that the items lie across the end of a ring.
+        // An odd start, such that the items wrap around the end of the ring.
         let (worker, stealer) = F::at(capacity.next_power_of_two(), 3);
         items.for_each(|item| worker.push(item));
         (worker, stealer)
@@ -91,7 +91,7 @@ fn on_another_thread<K: Keeper>() {
     ledger.assert_each_once();
 }
 
-/// Larger than a page, each with its own number throughout.
+/// Items larger than a page, filled with their numbers.
 fn large<K: Keeper>() {
     struct Large {
         number: usize,
@@ -117,7 +117,7 @@ thread_local! {
     static NOTHINGS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// No size, but a destructor.
+/// A type without a size, with a destructor.
 struct Nothing;
 
 impl Drop for Nothing {
@@ -136,13 +136,13 @@ fn zero_sized<K: Keeper>() {
     }
 }
 
-/// The number that a bomb among the items has panicked with, if one has.
+/// Runs a job, and returns the number of the item whose drop panicked, if any.
 fn blast(job: impl FnOnce()) -> Option<usize> {
     let payload = catch_unwind(AssertUnwindSafe(job)).err()?;
     Some(*payload.downcast().expect("the number of a bomb"))
 }
 
-/// Every item below `size`; those that `explodes` says are bombs.
+/// Creates the items below `size`. The drops of those that `explodes` selects panic.
 fn mined<K: Keeper>(
     ledger: &Ledger,
     size: usize,
@@ -151,7 +151,7 @@ fn mined<K: Keeper>(
     K::keep((0..size).map(|n| if explodes(n) { ledger.bomb(n) } else { ledger.item(n) }))
 }
 
-/// The panic reaches whoever drops the last handle; the other items are dropped all the same.
+/// The panic reaches the thread that drops the last handle. The other items are dropped all the same.
 fn one_panic<K: Keeper>() {
     const SIZE: usize = 130;
     for bomb in [0, 1, 62, 63, 64, 100, SIZE - 1] {
@@ -162,7 +162,7 @@ fn one_panic<K: Keeper>() {
     }
 }
 
-/// One of the panics goes on, and all items are dropped.
+/// One of the panics is propagated, and all items are dropped.
 fn several_panics<K: Keeper>() {
     const SIZE: usize = 130;
     for every in [1, 2, 50] {
@@ -183,7 +183,7 @@ fn panic_on_another_thread<K: Keeper>() {
     ledger.assert_each_once();
 }
 
-/// A handle that dies in an unwinding drops what is left.
+/// A handle that is dropped during unwinding drops the remaining items.
 fn while_panicking<K: Keeper>() {
     let ledger = Ledger::new(130);
     let kept = mined::<K>(&ledger, 130, |_| false);
@@ -195,7 +195,7 @@ fn while_panicking<K: Keeper>() {
     ledger.assert_each_once();
 }
 
-/// Neither the first panic nor the program ends when items panic as well.
+/// If items panic during unwinding, the first panic continues and the program does not abort.
 fn panics_while_panicking<K: Keeper>() {
     let ledger = Ledger::new(130);
     let kept = mined::<K>(&ledger, 130, |n| n % 50 == 7);
@@ -207,7 +207,7 @@ fn panics_while_panicking<K: Keeper>() {
     ledger.assert_each_once();
 }
 
-/// An iterator that panics at `end`; the items that it gives before are bombs where `explodes` says.
+/// An iterator that panics at `end`. The drops of the items that `explodes` selects panic.
 fn cut_short<'a>(
     ledger: &'a Ledger,
     end: usize,
@@ -220,7 +220,7 @@ fn cut_short<'a>(
     })
 }
 
-/// What the iterator has given is pushed or dropped, and the injector is none the worse.
+/// The items that the iterator yielded are pushed or dropped, and the injector stays usable.
 #[test]
 fn push_batch_cut_short() {
     for end in SIZES {
@@ -238,13 +238,14 @@ fn push_batch_cut_short() {
     }
 }
 
-/// Neither the iterator's panic nor the program ends when items that were not pushed panic as well.
+/// If items that were not pushed panic as well, the panic of the iterator continues and the program does
+/// not abort.
 #[test]
 fn push_batch_cut_short_with_bombs() {
     const END: usize = 100;
     let ledger = Ledger::new(END);
     let injector = Injector::new();
-    // Those that are pushed are no bombs.
+    // The drops of pushed items do not panic.
     let number = blast(|| injector.push_batch(cut_short(&ledger, END, |n| n > 63)));
     assert_eq!(number, Some(1000));
     assert_eq!((injector.len(), ledger.dropped()), (63, END - 63));
@@ -252,7 +253,7 @@ fn push_batch_cut_short_with_bombs() {
     ledger.assert_each_once();
 }
 
-/// What the owner leaves behind is the thieves', and dropped by the last of them.
+/// Items that the owner leaves behind can be stolen, and the last thief drops the rest.
 fn worker_first<F: Flavour>() {
     let ledger = Ledger::new(100);
     let (worker, stealer) = F::keep((0..100).map(|n| ledger.item(n)));
@@ -278,7 +279,7 @@ fn stealer_first<F: Flavour>() {
     ledger.assert_each_once();
 }
 
-/// A slot that was used before is not mistaken for one that holds an item, nor the reverse.
+/// A slot that was used before is not mistaken for one that holds an item, and vice versa.
 fn taken_and_left<F: Flavour>() {
     for left in 0..=16 {
         let ledger = Ledger::new(400 + left);
@@ -295,7 +296,7 @@ fn taken_and_left<F: Flavour>() {
     }
 }
 
-/// The owner dies while thieves are at work; whoever of them is last drops the rest.
+/// The owner is dropped while thieves steal. The last thief drops the rest.
 fn thieves_inside<F: Flavour>() {
     const SIZE: usize = 300;
     for round in 0..200 {
@@ -316,7 +317,7 @@ fn thieves_inside<F: Flavour>() {
     }
 }
 
-/// Items that went through the hands of a thief belong to the thief's deque.
+/// Items that a thief has stolen belong to the thief's deque.
 fn batches<F: Flavour>() {
     let ledger = Ledger::new(200);
     let injector = Injected::keep((0..100).map(|n| ledger.item(n)));

@@ -10,7 +10,7 @@ use crate::common::{
     Bounded, Flag, Flavour, Ledger, Owner, Rng, Thief, assert_each_once, for_every_flavour, persist,
 };
 
-/// The items of a segment, as the documentation says.
+/// The number of items of a segment, according to the documentation.
 const SEGMENT: usize = 63;
 
 for_every_flavour! {
@@ -50,7 +50,7 @@ fn smoke() {
     assert_eq!(injector.steal(), Steal::Empty);
 }
 
-/// With every number of items in the queue, over every place in a segment.
+/// With every number of items in the queue, at every position in a segment.
 #[test]
 fn fifo() {
     for items in 0..=2 * SEGMENT + 2 {
@@ -72,7 +72,7 @@ fn many_segments() {
     assert_eq!(injector.steal(), Steal::Empty);
 }
 
-/// Batches of every length, from every place in a segment.
+/// Batches of every length, from every position in a segment.
 #[test]
 fn push_batch_fifo() {
     for before in 0..=SEGMENT {
@@ -87,7 +87,7 @@ fn push_batch_fifo() {
     }
 }
 
-/// The iterator pushes to the injector and steals from it: nothing is claimed while it runs.
+/// The iterator pushes to the injector and steals from it: no cell is claimed while the iterator runs.
 #[test]
 fn push_batch_of_a_user_of_the_injector() {
     const ITEMS: usize = 5 * SEGMENT;
@@ -103,7 +103,7 @@ fn push_batch_of_a_user_of_the_injector() {
     assert!(others.into_iter().eq(ITEMS..2 * ITEMS));
 }
 
-/// An iterator that has ended is not asked again: it might begin anew.
+/// `next` is not called again after an iterator has ended, because it might start again.
 #[test]
 fn push_batch_ends_once() {
     for items in 0..=2 * SEGMENT {
@@ -172,7 +172,7 @@ fn spsc() {
     assert_eq!(injector.steal(), Steal::Empty);
 }
 
-/// Steals one by one until all thieves together have taken what was `remaining`.
+/// Steals single items until all thieves together have taken the `remaining` items.
 fn steal_until_none<T>(injector: &Injector<T>, remaining: &AtomicUsize) -> Vec<T> {
     let mut stolen = Vec::new();
     while remaining.load(Ordering::Relaxed) > 0 {
@@ -244,7 +244,7 @@ fn stampede() {
     const THIEVES: usize = 8;
     const ITEMS: usize = 50_000;
     let injector = Injector::new();
-    // On the heap, so that an item taken twice is freed twice.
+    // Boxed, such that an item that is taken twice is freed twice.
     (0..ITEMS).for_each(|n| injector.push(Box::new(n)));
     let stolen: Vec<Vec<usize>> = thread::scope(|scope| {
         let rob = || {
@@ -262,7 +262,7 @@ fn stampede() {
     assert!(injector.is_empty());
 }
 
-/// The worker pops the oldest first; its thieves meet the newest of the batch first.
+/// The worker pops the oldest item first; its thieves steal the newest of the batch first.
 fn batch_order<F: Flavour>() {
     let injector = filled(8);
     let (mine, my_stealer) = F::with_room(8);
@@ -282,7 +282,8 @@ fn batch_and_pop_order<F: Flavour>() {
     assert_eq!(injector.len(), 3);
 }
 
-/// Half, rounded up, up to the limit: exactly, where nobody else is at work.
+/// Returns the size of a batch without concurrent operations: half of the items, rounded up, at most the
+/// limit.
 fn half(items: usize) -> usize {
     items.div_ceil(2).min(BATCH_LIMIT)
 }
@@ -330,7 +331,7 @@ fn batch_into_one_with_items<F: Flavour>() {
     assert_eq!(drain(&mine), [1, 2, 101]);
 }
 
-/// As much as fits; `Empty` if nothing does, and the rest stays where it was.
+/// A batch has as many items as fit, and the rest stays. If nothing fits, the steal returns `Empty`.
 #[test]
 fn batch_into_nearly_full() {
     for free in 0..=3 {
@@ -348,7 +349,7 @@ fn batch_into_nearly_full() {
     }
 }
 
-/// One more than fits, for one does not go there.
+/// One more item than fits, because one is returned instead of stored.
 #[test]
 fn batch_and_pop_into_nearly_full() {
     for free in 0..=3 {
@@ -364,7 +365,7 @@ fn batch_and_pop_into_nearly_full() {
     }
 }
 
-/// Steals once, in a way that the generator chooses, and hands all that the thief has now to `take`.
+/// Steals once, in a random way, and passes all items that the thief has now to `take`.
 fn rob<T: Send>(
     injector: &Injector<T>,
     own: &(impl Owner<T> + heist_deque::Destination<T>),
@@ -416,10 +417,10 @@ fn stress<F: Flavour>() {
     assert!(injector.is_empty());
 }
 
-/// Nobody goes away empty-handed: items come until everyone has had something.
+/// No thread starves: items are pushed until every thief has stolen one.
 fn no_starvation<F: Flavour>() {
     const THIEVES: usize = 6;
-    /// Far more than it takes; a thief that has nothing after so many has starved.
+    /// Far more items than needed: a thief without an item after this many has starved.
     const MOST: usize = 20_000_000;
     let injector = Injector::new();
     let done = Flag::default();
@@ -452,7 +453,7 @@ fn no_starvation<F: Flavour>() {
     assert!(!hits.contains(&0), "a thief starved: {hits:?}");
 }
 
-/// What was taken is dropped by its taker, the rest with the injector.
+/// Taken items are dropped by the thread that took them, the rest with the injector.
 fn destructors<F: Flavour>() {
     const THIEVES: usize = 4;
     const ITEMS: usize = 50_000;
@@ -482,18 +483,18 @@ fn destructors<F: Flavour>() {
     ledger.assert_each_once();
 }
 
-/// So large that a segment of them, or the ring of a growable deque, is twice the stack below.
+/// So large that a segment, or the ring of a growable deque, is twice as large as the stack below.
 struct Large([u8; 16 << 10]);
 
 const SMALL_STACK: usize = 512 << 10;
 
-/// Takes a large item in a frame of its own, and says whether it is `n` throughout.
+/// Takes a large item in a stack frame of its own, and returns whether it is filled with `n`.
 #[inline(never)]
 fn is_whole(take: impl FnOnce() -> Option<Large>, n: u8) -> bool {
     take().is_some_and(|item| item.0.iter().all(|&byte| byte == n))
 }
 
-/// Nothing but single items is ever on the stack.
+/// Only single items are ever on the stack.
 fn large_items<F: Flavour>() {
     let job = || {
         let injector = Injector::new();
@@ -550,7 +551,7 @@ fn wrap_around_push_batch() {
     }
 }
 
-/// As `stress`, across the wrap-around, many times.
+/// Like `stress`, across the wrap-around, many times.
 #[test]
 fn wrap_around_with_threads() {
     const ITEMS: usize = 6 * SEGMENT;

@@ -102,7 +102,7 @@ fn len<F: Flavour>() {
     }
 }
 
-/// For any `T`, one without `Debug` included.
+/// `Debug` is implemented for every `T`, even without `Debug`.
 fn debug<F: Flavour>() {
     struct Opaque;
     let (worker, stealer) = F::with_room(4);
@@ -112,7 +112,7 @@ fn debug<F: Flavour>() {
     assert_eq!(worker.len(), 1);
 }
 
-/// One thief and an owner who only pushes: the thief sees the order of the pushes.
+/// One thief and an owner that only pushes: the thief sees the order of the pushes.
 fn spsc<F: Flavour>() {
     const ITEMS: usize = 100_000;
     let (worker, stealer) = F::with_room(512);
@@ -139,12 +139,12 @@ fn spsc<F: Flavour>() {
     assert_eq!(worker.pop(), None);
 }
 
-/// Many thieves fall upon a full deque: the numbers rise for each of them and fall for the owner.
+/// Many thieves empty a full deque: the item numbers increase for each thief and decrease for the owner.
 fn stampede<F: Flavour>() {
     const THIEVES: usize = 8;
     const ITEMS: usize = 50_000;
     let (worker, stealer) = F::with_room(ITEMS);
-    // On the heap, so that an item taken twice is freed twice.
+    // Boxed, such that an item that is taken twice is freed twice.
     (0..ITEMS).for_each(|n| worker.push(Box::new(n)));
     let (popped, stolen) = thread::scope(|scope| {
         let rob = || {
@@ -175,7 +175,7 @@ enum Way {
 
 const WAYS: [Way; 3] = [Way::One, Way::Batch, Way::BatchAndPop];
 
-/// Steals once, and hands all that the thief has now to `take`.
+/// Steals once, and passes all items that the thief has now to `take`.
 fn rob<F: Flavour, T: Send>(
     way: Way,
     stealer: &F::Stealer<T>,
@@ -192,10 +192,10 @@ fn rob<F: Flavour, T: Send>(
     }
 }
 
-/// The owner pushes and pops at random while thieves come in every way there is.
+/// The owner pushes and pops at random while thieves steal in every way.
 fn stress<F: Flavour>() {
     const ITEMS: usize = 2_000_000;
-    /// Fewer steals than this are no stress.
+    /// The least number of steals for a meaningful test.
     const FLOOR: usize = 1000;
     let (worker, stealer) = F::with_room(1024);
     let done = Flag::default();
@@ -223,7 +223,7 @@ fn stress<F: Flavour>() {
     assert_each_once(popped.into_iter().chain(stolen), ITEMS);
 }
 
-/// The owner's part in `stress`: returns what it has kept for itself.
+/// The owner's part of `stress`. Returns the items that it has kept.
 fn push_and_pop(worker: &impl Owner<usize>, items: usize) -> Vec<usize> {
     let mut kept = Vec::new();
     let mut rng = Rng::new(1);
@@ -242,10 +242,10 @@ fn push_and_pop(worker: &impl Owner<usize>, items: usize) -> Vec<usize> {
     kept
 }
 
-/// Nobody goes away empty-handed: the owner pushes until everyone has had something.
+/// No thread starves: the owner pushes until every thief has stolen an item.
 fn no_starvation<F: Flavour>() {
     const THIEVES: usize = 6;
-    /// Far more than it takes; a thief that has nothing after so many has starved.
+    /// Far more items than needed: a thief without an item after this many has starved.
     const MOST: usize = 20_000_000;
     let (worker, stealer) = F::with_room(1024);
     let done = Flag::default();
@@ -283,7 +283,7 @@ fn no_starvation<F: Flavour>() {
     assert!(!hits.contains(&0), "a thief starved: {hits:?}");
 }
 
-/// What was taken is dropped by its taker, the rest by the last handle.
+/// Taken items are dropped by the thread that took them, the rest by the last handle.
 fn destructors<F: Flavour>() {
     const ITEMS: usize = 50_000;
     const STEPS: usize = 1000;

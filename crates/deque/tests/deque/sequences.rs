@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestCaseError, TestRunner};
 
 use crate::common::{Flavour, LAST_NUMBER, Owner, Thief, for_every_flavour};
 
-/// Sequences per test, and operations in each. A second or two for all of them.
+/// The number of sequences per test; all of them together take a second or two.
 const CASES: u32 = 300;
 const STEPS: usize = 120;
 
@@ -19,7 +19,7 @@ for_every_flavour! {
     injector,
 }
 
-/// Runs `test` on many sequences; the panic has the shortest that fails.
+/// Runs `test` on many sequences. The panic message has the shortest sequence that fails.
 fn check<S: Strategy>(inputs: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>)
 where
     S::Value: Debug,
@@ -30,7 +30,7 @@ where
     }
 }
 
-/// The number of a deque's first item: the usual one, or one just below the wrap-around.
+/// The number of the first item of a deque: the default, or one just below the wrap-around.
 fn number() -> impl Strategy<Value = usize> {
     prop_oneof![Just(0), LAST_NUMBER - 200..=LAST_NUMBER]
 }
@@ -39,13 +39,13 @@ fn capacity() -> impl Strategy<Value = usize> {
     (0..=6_u32).prop_map(|log| 1 << log)
 }
 
-/// Something that one of two workers does, or a thief with its handle.
+/// An operation of one of two workers, or of a thief.
 #[derive(Debug, Clone, Copy)]
 enum Act {
     Push(usize),
     Pop,
     Steal,
-    /// From this worker's deque into the other's, or into its own.
+    /// Steals a batch from the deque of this worker into that of the other, or into its own.
     Batch {
         batch_into_the_same_deque: bool,
     },
@@ -69,12 +69,12 @@ fn batch_into_the_same_deque() -> impl Strategy<Value = bool> {
     prop_oneof![5 => Just(false), 1 => Just(true)]
 }
 
-/// What a queue says to a pop or a steal.
+/// Returns the expected answer to a pop or a steal.
 fn answer<T>(item: Option<T>) -> Steal<T> {
     item.map_or(Steal::Empty, Steal::Success)
 }
 
-/// The oldest at the front.
+/// The expected content of a deque, the oldest item at the front.
 struct Model {
     items: VecDeque<usize>,
     most: usize,
@@ -85,14 +85,14 @@ impl Model {
         self.most - self.items.len()
     }
 
-    /// The oldest half of the items, at most `most`.
+    /// Takes the oldest half of the items, at most `most`.
     fn batch(&mut self, most: usize) -> VecDeque<usize> {
         let half = self.items.len().div_ceil(2).min(BATCH_LIMIT);
         self.items.drain(..half.min(most)).collect()
     }
 }
 
-/// A deque and what should be in it.
+/// A deque and its expected content.
 struct Twin<F: Flavour> {
     worker: F::Worker<usize>,
     stealer: F::Stealer<usize>,
@@ -106,7 +106,7 @@ impl<F: Flavour> Twin<F> {
         Self { worker, stealer, model }
     }
 
-    /// Does the same to the deque and to the model, and compares the answers.
+    /// Applies an operation to the deque and to the model, and compares the answers.
     fn act(&mut self, other: &mut Self, act: Act, next: &mut usize) -> Result<(), TestCaseError> {
         let (items, stealer) = (&mut self.model.items, &self.stealer);
         match act {
@@ -153,7 +153,7 @@ impl<F: Flavour> Twin<F> {
         Ok(())
     }
 
-    /// Empties the deque, to see what is in it.
+    /// Empties the deque and compares its items with the model.
     fn compare_items(&self) -> Result<(), TestCaseError> {
         let popped: Vec<_> = std::iter::from_fn(|| self.worker.pop()).collect();
         let expected: Vec<_> = self.model.items.iter().rev().copied().collect();
@@ -163,7 +163,7 @@ impl<F: Flavour> Twin<F> {
     }
 }
 
-/// Two workers, each with a thief that robs it for the other.
+/// Two workers, each with a thief that steals from it for the other.
 fn deques<F: Flavour>() {
     let places = ((capacity(), number()), (capacity(), number()));
     let acts = vec((any::<bool>(), act()), 0..STEPS);
@@ -185,10 +185,10 @@ fn deques<F: Flavour>() {
     });
 }
 
-/// The items of a segment, as the documentation says.
+/// The number of items of a segment, according to the documentation.
 const SEGMENT: usize = 63;
 
-/// Something that is done to an injector, or to the worker that it feeds.
+/// An operation on an injector, or on the worker that takes batches from it.
 #[derive(Debug, Clone, Copy)]
 enum Deed {
     Push(usize),
@@ -209,7 +209,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// An injector, the worker that takes batches from it, and what should be in the injector.
+/// An injector, the worker that takes batches from it, and the expected content of the injector.
 struct Feed<F: Flavour> {
     injector: Injector<usize>,
     twin: Twin<F>,
@@ -218,7 +218,7 @@ struct Feed<F: Flavour> {
 }
 
 impl<F: Flavour> Feed<F> {
-    /// The oldest half of the items, at most `most`, and none beyond the border of a segment.
+    /// Takes the oldest half of the items, at most `most`, and none beyond the border of a segment.
     fn batch(&mut self, most: usize) -> VecDeque<usize> {
         let stolen = self.pushed - self.queue.len();
         let most = most.min(BATCH_LIMIT).min(SEGMENT - stolen % SEGMENT);
@@ -226,7 +226,7 @@ impl<F: Flavour> Feed<F> {
         self.queue.drain(..half.min(most)).collect()
     }
 
-    /// Does the same to the injector and to the model, and compares the answers.
+    /// Applies an operation to the injector and to the model, and compares the answers.
     fn act(&mut self, deed: Deed) -> Result<(), TestCaseError> {
         let free = self.twin.model.free();
         match deed {

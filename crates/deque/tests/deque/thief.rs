@@ -51,7 +51,7 @@ fn batch_order<F: Flavour>() {
     let (worker, stealer) = filled::<F>(6);
     let (mine, my_stealer) = F::with_room(8);
     assert_eq!(stealer.steal_batch(&mine), Steal::Success(()));
-    // The thieves of the thief meet the oldest first, as those of the victim would have.
+    // Steals from the thief's deque yield the oldest item first, as those from the victim would have.
     assert_eq!(my_stealer.steal(), Steal::Success(1));
     assert_eq!(drain(&mine), [3, 2]);
     assert_eq!(stealer.steal(), Steal::Success(4));
@@ -67,7 +67,8 @@ fn batch_and_pop_order<F: Flavour>() {
     assert_eq!(drain(&worker), [6, 5, 4]);
 }
 
-/// Half, rounded up, up to the limit: exactly, where nobody else is at work.
+/// Returns the size of a batch without concurrent operations: half of the items, rounded up, at most the
+/// limit.
 fn half(items: usize) -> usize {
     items.div_ceil(2).min(BATCH_LIMIT)
 }
@@ -98,7 +99,7 @@ fn batch_and_pop_is_half<F: Flavour>() {
     }
 }
 
-/// What the thief had before comes out after the loot.
+/// The items that the thief had before are popped after the stolen ones.
 fn batch_into_one_with_items<F: Flavour>() {
     let (_worker, stealer) = filled::<F>(8);
     let (mine, my_stealer) = F::with_room(8);
@@ -117,13 +118,13 @@ fn batch_from_nothing<F: Flavour>() {
         assert_eq!(stealer.steal_batch(&mine), Steal::Empty);
         assert_eq!(stealer.steal_batch_and_pop(&mine), Steal::Empty);
         assert_eq!(mine.len(), 1);
-        // The second time the deque has held something.
+        // The second time, the deque has held an item before.
         worker.push(2);
         assert_eq!(worker.pop(), Some(2));
     }
 }
 
-/// Whoever robs himself has what he had before.
+/// A worker that steals a batch from itself keeps its items.
 fn batch_into_the_same_deque<F: Flavour>() {
     let (worker, stealer) = F::with_room(8);
     assert_eq!(stealer.steal_batch(&worker), Steal::Empty);
@@ -144,7 +145,7 @@ fn all_stealers_are_equal<F: Flavour>() {
     drop(first);
     assert_eq!(second.steal(), Steal::Success(1));
     assert_eq!(third.steal(), Steal::Success(2));
-    // The owner is gone: what it left behind can still be had.
+    // The owner is gone; the items that it left can still be stolen.
     drop(worker);
     assert_eq!(second.len(), 2);
     assert_eq!(third.steal(), Steal::Success(3));
@@ -153,7 +154,7 @@ fn all_stealers_are_equal<F: Flavour>() {
     assert_eq!(second.steal(), Steal::Empty);
 }
 
-/// Two workers rob each other at the same time: no deadlock, nothing lost.
+/// Two workers steal from each other at the same time: no deadlock, nothing lost.
 fn mutual_steals<F: Flavour>() {
     const ITEMS: usize = 60_000;
     let (left, left_stealer) = F::with_room(ITEMS);
@@ -182,7 +183,7 @@ fn mutual_steals<F: Flavour>() {
     assert_each_once(taken, ITEMS);
 }
 
-/// A thief who knows of a push, and is alone, is never told `Empty`; and `Retry` ends.
+/// A lone thief that knows of a push never gets `Empty`, and `Retry` ends eventually.
 fn empty_means_empty<F: Flavour>() {
     const ITEMS: usize = 50_000;
     let (worker, stealer) = F::with_room(ITEMS);
@@ -209,8 +210,8 @@ fn empty_means_empty<F: Flavour>() {
     assert_eq!(stolen, ITEMS, "the thief was told that the next is not there");
 }
 
-/// Thieves who together never take all that is there are never told `Empty`, whoever else is in
-/// the middle of a steal, and while the owner pushes more.
+/// Thieves that together never take all items never get `Empty`, whichever other steals are in progress,
+/// and while the owner pushes more.
 fn empty_means_empty_with_many_threads<F: Flavour>() {
     const THIEVES: usize = 4;
     const EACH: usize = 40;
@@ -246,7 +247,7 @@ fn empty_means_empty_with_many_threads<F: Flavour>() {
     assert_eq!(told_empty, 0);
 }
 
-/// A bounded deque with `free` slots left of eight, all of its laps begun.
+/// Creates a bounded deque of eight slots, `free` of which are free. All slots have been used before.
 fn nearly_full(free: usize) -> <Bounded as Flavour>::Worker<usize> {
     let (worker, stealer) = Bounded::at(8, 0);
     for n in 0..5 {
@@ -257,7 +258,7 @@ fn nearly_full(free: usize) -> <Bounded as Flavour>::Worker<usize> {
     worker
 }
 
-/// As much as fits, and the rest stays where it was.
+/// A batch has as many items as fit, and the rest stays.
 #[test]
 fn batch_into_nearly_full() {
     for free in 0..=3 {
@@ -276,7 +277,7 @@ fn batch_into_nearly_full() {
     }
 }
 
-/// One more than fits, for one does not go there.
+/// One more item than fits, because one is returned instead of stored.
 #[test]
 fn batch_and_pop_into_nearly_full() {
     for free in 0..=3 {
@@ -326,7 +327,7 @@ mod combinators {
         assert_eq!(Retry.map(|n: u8| n + 1), Retry);
     }
 
-    /// `Empty` only if both sides were; `Retry` if either side said so and none had anything.
+    /// `Empty` only if both sides were empty; `Retry` if one side returned it and none had an item.
     #[test]
     fn or_else() {
         let table = [
@@ -352,7 +353,7 @@ mod combinators {
         assert_eq!(first(&[Retry, Success(1), Success(2)]), Success(1));
     }
 
-    /// No victim is asked after one has given something.
+    /// No further victim is tried after a success.
     #[test]
     fn collect_stops() {
         let mut asked = 0;

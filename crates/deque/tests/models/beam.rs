@@ -15,7 +15,7 @@ use crate::deques::{
     Owner, Thief, empty_pop, last_item, pop_and_reuse, push_and_steal, worker_goes_first,
 };
 
-/// One way to get it wrong.
+/// A classic mistake.
 pub(crate) trait Mistake: Send + Sync + 'static {
     /// `pop` stores the new bottom with release and reads top with acquire, with nothing between.
     const NO_FENCE: bool = false;
@@ -23,9 +23,9 @@ pub(crate) trait Mistake: Send + Sync + 'static {
     const UNSIGNED: bool = false;
     /// The thief reads the slot and then claims it.
     const READ_FIRST: bool = false;
-    /// `pop` believes that a failed weak compare-exchange means that a thief won.
+    /// `pop` takes a failed weak compare-exchange for the win of a thief.
     const WEAK: bool = false;
-    /// The worker frees the slots when it goes, whoever is inside.
+    /// The worker frees the slots when it is dropped, even if a thief uses them.
     const EARLY_FREE: bool = false;
     /// Release on push's store of bottom, but not on pop's.
     const RELAXED_BOTTOM: bool = false;
@@ -62,7 +62,7 @@ struct Ring {
     slots: Vec<Slot>,
     /// Stands for the slots' memory: written when it is freed.
     memory: UnsafeCell<()>,
-    /// The first weak compare-exchange fails for no reason.
+    /// The first weak compare-exchange fails spuriously.
     spurious: AtomicBool,
 }
 
@@ -186,7 +186,7 @@ impl<M: Mistake> Thief<usize> for Stealer<M> {
 
 macro_rules! twins {
     ($($name:ident: $mistake:ident, $model:ident;)*) => {
-        /// Each mistake in the model that shows it, and the correct form in the same models.
+        /// Each mistake in the model that shows it, and the correct form in the same model.
         pub(crate) const TWINS: &[(Model, Model)] = &[$((
             Model {
                 name: stringify!($name),

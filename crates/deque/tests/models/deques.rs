@@ -7,11 +7,11 @@ use heist_deque::{Steal, bounded, growable, locked};
 use heist_testkit::explore::{Model, models};
 use loom::thread;
 
-/// The verbs that the models need of an owner's end.
+/// The operations of an owner that the models need.
 pub(crate) trait Owner<T>: Send + 'static {
     type Thief: Thief<T>;
 
-    /// A deque whose first ring has `capacity` slots, where that can be chosen.
+    /// Creates a deque whose first ring has `capacity` slots, where that can be chosen.
     fn pair(capacity: usize) -> (Self, Self::Thief)
     where
         Self: Sized;
@@ -19,7 +19,7 @@ pub(crate) trait Owner<T>: Send + 'static {
     fn pop(&self) -> Option<T>;
 }
 
-/// The verbs that the models need of a thief's end.
+/// The operations of a thief that the models need.
 pub(crate) trait Thief<T>: Clone + Send + 'static {
     fn steal(&self) -> Steal<T>;
 }
@@ -50,7 +50,7 @@ macro_rules! flavour {
     };
 }
 
-// Two items before the wrap-around, so that the models cross it.
+// Two items before the wrap-around, such that the models cross it.
 const FIRST: usize = (usize::MAX >> 2) - 1;
 
 flavour!(bounded, capacity => bounded::new_at(capacity, FIRST).unwrap(), |w: &bounded::Worker<T>, item| {
@@ -65,22 +65,22 @@ flavour!(locked, _capacity => locked::new(), |w: &locked::Worker<T>, item| {
     Ok(())
 });
 
-/// Steals `attempts` times and returns what came of it. Oldest first: what one thief gets must be
-/// in the order in which it was pushed.
+/// Steals `attempts` times and returns the items. Checks that one thief gets items in the order in which
+/// they were pushed.
 fn rob(stealer: &impl Thief<usize>, attempts: usize) -> Vec<usize> {
     let loot: Vec<_> = (0..attempts).filter_map(|_| stealer.steal().success()).collect();
     assert!(loot.is_sorted(), "a thief got {loot:?}");
     loot
 }
 
-/// Pops until there is nothing, and holds the owner's promise: a `None` is final.
+/// Pops until the deque is empty. Checks that a `None` is final.
 fn empty<W: Owner<usize>>(worker: &W) -> Vec<usize> {
     let popped: Vec<_> = std::iter::from_fn(|| worker.pop()).collect();
     assert_eq!(worker.pop(), None, "a pop that says None is final");
     popped
 }
 
-/// All of `0..pushed` came out, each once.
+/// Checks that each of `0..pushed` came out once.
 fn complete(pushed: usize, mut out: Vec<usize>) {
     out.sort_unstable();
     assert_eq!(out, (0..pushed).collect::<Vec<_>>(), "lost or doubled");
@@ -93,7 +93,7 @@ pub(crate) fn last_item<W: Owner<usize>>() {
     worker.push(1).unwrap();
     let thief = thread::spawn(move || rob(&stealer, 2));
     let mut out = empty(&worker);
-    // Nothing is left for anyone: whatever the owner did not get, the thief has.
+    // Nothing is left: the thief has every item that the owner did not get.
     out.extend(thief.join().unwrap());
     complete(2, out);
 }
@@ -135,7 +135,7 @@ fn slot_reuse<W: Owner<usize>>() {
     complete(2, out);
 }
 
-/// One slot, popped and pushed again: the owner's swap may have met a thief's mark.
+/// One slot, popped and pushed again: the owner's swap may have found a thief's mark.
 pub(crate) fn pop_and_reuse<W: Owner<usize>>() {
     let (worker, stealer) = W::pair(1);
     worker.push(0).unwrap();
@@ -147,7 +147,7 @@ pub(crate) fn pop_and_reuse<W: Owner<usize>>() {
     complete(2, out);
 }
 
-/// Items pushed while a thief is at it: what the thief sees full, it sees written.
+/// Items are pushed while a thief steals: a thief that sees a full slot sees its item.
 pub(crate) fn push_and_steal<W: Owner<usize>>() {
     let (worker, stealer) = W::pair(2);
     let thief = thread::spawn(move || rob(&stealer, 2));
@@ -158,7 +158,7 @@ pub(crate) fn push_and_steal<W: Owner<usize>>() {
     complete(2, out);
 }
 
-/// A pop before the first push, while a thief looks as well.
+/// A pop before the first push, while a thief steals as well.
 pub(crate) fn empty_pop<W: Owner<usize>>() {
     let (worker, stealer) = W::pair(2);
     let thief = thread::spawn(move || rob(&stealer, 1));
@@ -169,7 +169,7 @@ pub(crate) fn empty_pop<W: Owner<usize>>() {
     complete(1, out);
 }
 
-/// The worker goes while a thief is inside.
+/// The worker is dropped while a thief steals.
 pub(crate) fn worker_goes_first<W: Owner<usize>>() {
     let (worker, stealer) = W::pair(2);
     worker.push(0).unwrap();
@@ -181,7 +181,7 @@ pub(crate) fn worker_goes_first<W: Owner<usize>>() {
     assert!(popped.is_none() || loot != [1], "taken twice");
 }
 
-/// The ring is full and doubles while a thief is in it.
+/// The ring is full and doubles while a thief uses it.
 fn grow_and_steal() {
     let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(1);
     worker.push(0);
@@ -193,7 +193,7 @@ fn grow_and_steal() {
     complete(2, out);
 }
 
-/// A thief that follows into the larger ring reads what the owner moved there.
+/// A thief that follows into the larger ring reads the items that the owner moved there.
 fn grow_twice_and_steal() {
     let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(1);
     worker.push(0);
@@ -206,8 +206,8 @@ fn grow_twice_and_steal() {
     complete(3, out);
 }
 
-/// The ring doubles while one thief holds a claim and another one's hint is behind: a thief that comes
-/// later still finds everything.
+/// The ring doubles while one thief holds a claim and the hint of another is behind. A later thief still
+/// finds everything.
 fn grow_and_find() {
     let (worker, stealer) = <growable::Worker<usize> as Owner<usize>>::pair(2);
     worker.push(0);
@@ -223,8 +223,8 @@ fn grow_and_find() {
 
 macro_rules! batch {
     ($name:ident, $flavour:ident, $items:literal) => {
-        /// A thief takes half in a batch while the owner pops; nothing is taken twice, and the
-        /// batch is never more than half of what was there.
+        /// A thief steals half in a batch while the owner pops. Nothing is taken twice, and the batch is
+        /// never more than half of the items.
         fn $name() {
             let (worker, stealer) = <$flavour::Worker<usize> as Owner<usize>>::pair(4);
             (0..$items).for_each(|n| Owner::push(&worker, n).unwrap());
@@ -258,7 +258,7 @@ impl Drop for Counted {
     }
 }
 
-/// The worker goes while two thieves are inside, and any of the three may be the last.
+/// The worker is dropped while two thieves steal. Any of the three may be the last.
 fn drop_and_steal<W: Owner<Counted>>() {
     let drops = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let (worker, stealer) = W::pair(2);

@@ -7,7 +7,7 @@ use heist_deque::{Injector, Steal, growable};
 use heist_testkit::explore::{Model, models};
 use loom::thread;
 
-/// An injector with two of the first segment's three cells used up.
+/// Creates an injector with two of the three cells of the first segment used up.
 fn near_the_border() -> loom::sync::Arc<Injector<usize>> {
     let injector = Injector::new_at(1);
     for n in 0..2 {
@@ -108,7 +108,7 @@ fn batch() {
     complete(&[0, 1, 2], out);
 }
 
-/// A thief puts a segment away while a pusher needs one, and follows the pusher into it.
+/// A thief puts a segment into the stash while a pusher needs one, and follows the pusher into it.
 fn reuse() {
     let injector = loom::sync::Arc::new(Injector::new_at(2));
     (0..5).for_each(|n| injector.push(n));
@@ -122,11 +122,11 @@ fn reuse() {
     assert_eq!(out, [2, 3, 4, 5, 6], "first in, first out");
 }
 
-/// A pusher crosses the border of a segment that is used again, and a thief follows it: nothing of the
-/// segment's first life is seen, nor of its time in the stash, and it ends as the first time.
+/// A pusher crosses the border of a reused segment, and a thief follows it. Nothing of the segment's
+/// first use is seen, nor of its time in the stash, and it is given up as the first time.
 fn second_life() {
     let injector = loom::sync::Arc::new(Injector::new_at(2));
-    // Puts two segments away, one on the other; then uses one of them up to its last cell.
+    // Puts two segments into the stash; then uses one of them up to its last cell.
     for part in [0..8, 8..11] {
         part.clone().for_each(|n| injector.push(n));
         part.for_each(|n| assert_eq!(injector.steal(), Steal::Success(n)));
@@ -141,7 +141,7 @@ fn second_life() {
     assert_eq!(out, [11, 12], "first in, first out");
 }
 
-/// Two thieves put two segments away, and there is room for one.
+/// Two thieves put two segments into the stash, which has room for one.
 fn stash_is_full() {
     let injector = loom::sync::Arc::new(Injector::new_at(2));
     (0..9).for_each(|n| injector.push(n));
@@ -193,7 +193,7 @@ impl Drop for Counted {
     }
 }
 
-/// What is left when the injector goes is dropped once.
+/// Items that are left when the injector is dropped are dropped once.
 fn teardown() {
     let drops = Arc::new(AtomicUsize::new(0));
     let injector = loom::sync::Arc::new(Injector::new_at(1));

@@ -14,7 +14,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     deques::MODELS.iter().chain(injector::MODELS).chain(beams)
 }
 
-/// Not a test of its own: what a child process runs.
+/// Not a test of its own: the child processes run it.
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {
@@ -26,8 +26,8 @@ fn fails(model: &Model, site: &str) -> bool {
     explore::fails(CHILD, model, site)
 }
 
-/// Saves the time to explore what cannot fail: the injector's sites in the deques' models, and the
-/// other way round.
+/// Returns whether a model can notice a site. This saves exploring the injector's sites in the models of
+/// the deques, and vice versa.
 fn concerns(model: &Model, site: &str) -> bool {
     let injectors = ["tail_", "head_", "next_", "cell_", "segment_", "stash_"];
     let of_injector = injectors.iter().any(|prefix| site.starts_with(prefix));

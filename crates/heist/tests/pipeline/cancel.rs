@@ -134,7 +134,7 @@ fn queued_is_dropped<S: Kind>() {
     }
 }
 
-/// Runs a pipeline and cancels it from another thread, which then calls `after`.
+/// Runs a pipeline and cancels it from another thread, which then calls `then`.
 fn cancelled_by_another(
     token: &CancelToken,
     wait: impl FnOnce() + Send,

@@ -80,7 +80,7 @@ fn endless<S: Kind>() {
     }
 }
 
-/// No worker is active, and the feed is empty.
+/// The pool stops while the feed is empty and no worker is active.
 fn idle_feed<S: Kind>() {
     for workers in WORKERS {
         for way in ways() {

@@ -12,7 +12,7 @@ fn is_send_and_sync<T: Send + Sync>() {}
 fn is_send<T: Send>() {}
 fn is_debug<T: Debug>() {}
 
-/// Fails to compile, for more than one meaning, if the type has the trait.
+/// Fails to compile, because of an ambiguity, if the type has the trait.
 macro_rules! is_not {
     ($type:ty: $trait:path) => {
         const _: fn() = || {
@@ -66,7 +66,7 @@ fn error() {
     is_error::<ThreadPoolBuildError>();
 }
 
-/// Closures that borrow, that return what is only `Send`, and whose types are found by themselves.
+/// Closures that borrow, that return a value that is only `Send`, and whose types are inferred.
 #[test]
 fn inference() {
     let pool = ThreadPoolBuilder::new().num_threads(2).build().expect("a pool");

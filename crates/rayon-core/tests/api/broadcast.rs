@@ -118,7 +118,7 @@ fn results_are_dropped_once() {
     });
 }
 
-/// After what the thread has spawned itself.
+/// A broadcast runs after the tasks that the thread has spawned itself.
 #[test]
 fn after_what_is_at_hand() {
     with_pool(1, |pool| {
@@ -143,7 +143,7 @@ fn spawned_in_order() {
         }
         drop(tell);
         let mut seen: Vec<_> = told.iter().collect();
-        // Stable: what each thread has seen, in its order.
+        // A stable sort: the events of each thread stay in order.
         seen.sort_by_key(|&(index, _)| index);
         let expected: Vec<_> = (0..2).flat_map(|index| (0..10).map(move |n| (index, n))).collect();
         assert_eq!(seen, expected);

@@ -36,7 +36,7 @@ fn names() {
 
 #[test]
 fn stack_size() {
-    /// Takes a kilobyte of stack or more for each level.
+    /// Uses a kilobyte of stack or more for each level.
     fn dive(depth: usize) -> u8 {
         let room = std::hint::black_box([depth as u8; 1024]);
         if depth == 0 { room[0] } else { dive(depth - 1).wrapping_add(room[depth % 1024]) }
@@ -61,7 +61,7 @@ fn too_many_threads_are_fewer() {
     assert_eq!(asked, rayon_core::max_num_threads());
 }
 
-/// Each thread calls both handlers, with its number, and is inside the pool then.
+/// Each thread calls both handlers with its index, inside the pool.
 #[test]
 fn handlers() {
     let (tell, told) = mpsc::channel();
@@ -97,7 +97,7 @@ fn handlers_that_panic() {
     assert_eq!(told.iter().collect::<Vec<_>>(), ["start", "exit"]);
 }
 
-/// As many threads are asked for as the pool is to have, and the first that is refused is the last.
+/// The spawn handler is called once for each thread, and not again after an error.
 #[test]
 fn refused() {
     for refused in 0..3 {
@@ -157,7 +157,7 @@ fn a_spawn_handler_that_panics() {
     threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
 }
 
-/// A pool whose threads never come is there all the same, and goes.
+/// A pool whose threads never start can be built and dropped.
 #[test]
 fn dropped_thread_builders() {
     let pool =
@@ -166,7 +166,7 @@ fn dropped_thread_builders() {
     drop(pool);
 }
 
-/// With some of its threads it works.
+/// A pool with some of its threads works.
 #[test]
 fn some_thread_builders_dropped() {
     thread::scope(|scope| {
@@ -183,7 +183,7 @@ fn some_thread_builders_dropped() {
     });
 }
 
-/// What comes before the threads waits for them.
+/// Tasks that are spawned before the threads start wait for them.
 #[test]
 fn late_threads() {
     let mut late = Vec::new();
@@ -274,7 +274,7 @@ fn a_thread_of_two_pools() {
     });
 }
 
-/// When a thread has left its pool, it belongs to none.
+/// A thread that has left its pool belongs to no pool.
 #[test]
 fn after_the_end() {
     let mut kept = None;

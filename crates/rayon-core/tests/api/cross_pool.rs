@@ -25,7 +25,8 @@ fn install() {
     });
 }
 
-/// To and fro, with one thread each: a thread that waits for the other pool runs what comes from there.
+/// Two pools with one thread each call each other: a thread that waits for the other pool runs the tasks
+/// that come from there.
 #[test]
 fn ping_pong() {
     fn bounce(depth: usize, here: &ThreadPool, there: &ThreadPool) -> usize {
@@ -51,7 +52,7 @@ fn joins_across() {
     }
 }
 
-/// A thread that waits for another pool runs what its own has to do.
+/// A thread that waits for another pool runs tasks of its own pool.
 #[test]
 fn runs_tasks_while_it_waits() {
     with_pool(1, |ours| {
@@ -59,7 +60,7 @@ fn runs_tasks_while_it_waits() {
             let (tell, told) = mpsc::channel();
             ours.install(|| {
                 spawn(move || tell.send(rayon_core::current_thread_index()).unwrap());
-                // Ends when the only thread of ours has run it.
+                // This ends when the only thread of our pool has run the task.
                 assert_eq!(theirs.install(move || told.recv()), Ok(Some(0)));
             });
         });

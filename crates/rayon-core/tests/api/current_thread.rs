@@ -12,7 +12,7 @@ fn with_this_thread(threads: usize) -> ThreadPool {
     ThreadPoolBuilder::new().num_threads(threads).use_current_thread().build().expect("a pool")
 }
 
-/// On a thread that belongs to nobody. A panic is passed on.
+/// Runs `f` on a thread of no pool. A panic is propagated.
 fn on_a_fresh_thread(f: impl FnOnce() + Send) {
     thread::scope(|scope| {
         scope.spawn(f).join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -58,7 +58,7 @@ fn a_pool_of_one_thread_works() {
     });
 }
 
-/// Others take what it spawns, though it never waits.
+/// Other threads run the tasks that it spawns, although it never waits.
 #[test]
 fn others_take_part() {
     on_a_fresh_thread(|| {
@@ -114,7 +114,7 @@ fn once_only() {
     });
 }
 
-/// Nor is a thread of a pool of heist's free.
+/// A thread of a pool of heist cannot join another pool either.
 #[test]
 fn not_on_a_thread_of_heist() {
     let pool = heist::Pool::builder().workers(1).build().expect("a pool");
@@ -124,7 +124,7 @@ fn not_on_a_thread_of_heist() {
     pool.stop();
 }
 
-/// A build that fails leaves it free.
+/// After a failed build, the thread belongs to no pool.
 #[test]
 fn a_build_that_fails() {
     on_a_fresh_thread(|| {
@@ -136,7 +136,7 @@ fn a_build_that_fails() {
     });
 }
 
-/// The pool is gone, but the thread can still fork, by itself.
+/// After the pool is gone, the thread can still fork, and runs both halves itself.
 #[test]
 fn after_the_drop() {
     on_a_fresh_thread(|| {
@@ -149,7 +149,7 @@ fn after_the_drop() {
     });
 }
 
-/// From a thread of another pool.
+/// A thread of another pool installs on the pool.
 #[test]
 fn installs_elsewhere() {
     on_a_fresh_thread(|| {
@@ -158,7 +158,7 @@ fn installs_elsewhere() {
             let back = theirs
                 .install(|| (rayon_core::current_num_threads(), theirs.current_thread_index()));
             assert_eq!(back, (1, Some(0)));
-            // While this thread waits, it runs what the other asks of it.
+            // While this thread waits, it runs the tasks that the other pool sends.
             assert_eq!(theirs.install(|| ours.install(rayon_core::current_thread_index)), Some(0));
         });
     });

@@ -29,11 +29,11 @@ fn everything_can_be_called() {
     });
 }
 
-/// And the other way round.
+/// Pools of heist, used from a thread of a pool of this crate.
 #[test]
 fn from_a_pool_of_ours() {
     let theirs = heist::Pool::builder().workers(1).build().expect("a pool");
-    // Two threads: the one that waits for a pool of heist's does nothing else.
+    // Two threads: the one that waits for a pool of heist runs nothing else.
     with_pool(2, |ours| {
         let result = ours.install(|| theirs.install(|| heist::join(|| 1, || ours.install(|| 2))));
         assert_eq!(result, (1, 2));

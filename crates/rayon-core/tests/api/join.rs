@@ -44,7 +44,8 @@ fn not_migrated_on_one_thread() {
 #[test]
 fn migrated_from_outside() {
     with_pool(1, |pool| {
-        // `install` has brought the closure here: the join knows nothing of that.
+        // `install` has moved the closure to this thread, which does not count as a migration of the
+        // join.
         assert_eq!(
             pool.install(|| join_context(|a| a.migrated(), |b| b.migrated())),
             (false, false)
@@ -52,7 +53,7 @@ fn migrated_from_outside() {
     });
 }
 
-/// Two halves that wait for each other need two threads, so the second one has moved.
+/// Two halves that wait for each other need two threads, so the second half has migrated.
 #[test]
 fn migrated_if_stolen() {
     with_pool(2, |pool| {
@@ -103,7 +104,7 @@ fn panic_of_both() {
     }
 }
 
-/// The second has panicked, on another thread, long before the first does.
+/// The second half has panicked on another thread, long before the first one does.
 #[test]
 fn panic_of_both_the_second_before() {
     with_pool(2, |pool| {
@@ -143,7 +144,7 @@ fn panic_deep_down() {
     }
 }
 
-/// What a half returns is dropped if the other panics.
+/// The result of a half is dropped if the other half panics.
 #[test]
 fn results_are_dropped() {
     struct Counted<'a>(&'a AtomicUsize);

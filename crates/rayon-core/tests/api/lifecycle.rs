@@ -35,7 +35,7 @@ tests! {
     pools_of_both_kinds_wait_for_each_other
 }
 
-/// A pool whose threads have ended when this returns.
+/// Calls `f` with a pool. Its threads have ended when this returns.
 fn with_pool<R>(builder: ThreadPoolBuilder, f: impl FnOnce(ThreadPool) -> R) -> R {
     thread::scope(|scope| {
         let spawn = |thread: ThreadBuilder| {
@@ -226,7 +226,7 @@ mod contract {
         });
     }
 
-    /// Each forks, and waits, on the threads of the other.
+    /// Each kind of pool forks and waits on the threads of the other kind.
     pub(crate) fn pools_of_both_kinds_wait_for_each_other() {
         for (ours, heists) in [(1, 1), (2, 1), (1, 2), (3, 2)] {
             let heist = heist::Pool::builder().workers(heists).build().unwrap();
@@ -249,7 +249,7 @@ mod contract {
     }
 
     impl Pools<'_> {
-        /// By another way at each step.
+        /// Computes a Fibonacci number, with another kind of call at each step.
         fn fib(self, n: u32, way: u32) -> u32 {
             if n < 2 {
                 return n;

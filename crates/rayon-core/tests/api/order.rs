@@ -6,7 +6,7 @@ use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use crate::common::{Order, with_built, with_pool};
 
-/// More than fit in any queue at first.
+/// More tasks than fit into any queue at first.
 const MANY: usize = 5000;
 
 fn forwards(count: usize) -> Vec<usize> {
@@ -17,7 +17,7 @@ fn backwards(count: usize) -> Vec<usize> {
     (0..count).rev().collect()
 }
 
-/// What is spawned in `body`, which is given a way to say its number, in the order in which it has run.
+/// Returns the numbers of the tasks that `body` spawns, in the order in which they ran.
 fn spawned(
     pool: impl FnOnce(Box<dyn FnOnce(&ThreadPool) + '_>),
     body: impl Fn(&ThreadPool, &Arc<Order>),
@@ -91,7 +91,7 @@ fn scope_fifo_is_oldest_first() {
     }
 }
 
-/// A stand-in for the oldest of the fifo's stands wherever a closure was spawned.
+/// Each `spawn_fifo` pushes a placeholder, which runs the oldest closure of the fifo queue.
 #[test]
 fn spawn_and_spawn_fifo() {
     let order = one_thread(|order| {
@@ -184,11 +184,12 @@ fn joins_among_spawns() {
             rayon_core::spawn(say(order, 7));
         };
         rayon_core::join(first, || order.push(1));
-        // The scope's end runs what was spawned last, and not all of it.
+        // The end of the scope runs the newest task only, not all of them.
         rayon_core::scope(|scope| scope.spawn(|_| order.push(2)));
         order.push(3);
     });
-    // When the spawn of a first half comes is open, but it is newer than the one before the join.
+    // When a task of the first half runs is unspecified, but it runs before the one from before the
+    // join.
     let place = |number| order.iter().position(|&other| other == number).expect("all have run");
     assert!(place(0) < place(1) && place(1) < place(2) && place(2) < place(3), "{order:?}");
     assert!(place(0) < place(7) && place(7) < place(9) && place(3) < place(9), "{order:?}");
@@ -208,7 +209,7 @@ fn joins_within_joins() {
     assert_eq!(one_thread(|order| walk(order, 0, 1000)), forwards(1000));
 }
 
-/// All that a thread spawns, in one queue.
+/// All tasks of a thread are in one queue.
 #[test]
 fn breadth_first() {
     #[expect(deprecated, reason = "it can still be asked for")]

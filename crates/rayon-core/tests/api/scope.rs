@@ -198,7 +198,7 @@ fn panic_of_a_spawn() {
     }
 }
 
-/// The first in time, on one thread.
+/// On one thread, the first panic in time is propagated.
 #[test]
 fn panic_of_many() {
     with_pool(1, |pool| {

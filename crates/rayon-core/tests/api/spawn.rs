@@ -10,7 +10,7 @@ use rayon_core::{ThreadPoolBuilder, spawn, spawn_broadcast, spawn_fifo};
 
 use crate::common::{add, child, is_child, with_built, with_pool};
 
-/// A pool that tells of its panics.
+/// Returns a builder whose panic handler sends the messages of panics.
 fn telling(threads: usize) -> (ThreadPoolBuilder, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
     let builder = ThreadPoolBuilder::new().num_threads(threads);
@@ -40,7 +40,7 @@ fn all_of_many() {
     }
 }
 
-/// Long after the pool is gone, what it has been given goes on to give.
+/// Tasks of a dropped pool may spawn further tasks.
 #[test]
 fn a_dropped_pool() {
     let (tell, told) = mpsc::channel();
@@ -62,8 +62,7 @@ fn a_dropped_pool() {
     assert_eq!(sums, [3, 20, 20]);
 }
 
-/// In a dropped pool, something still comes from elsewhere: from a thread that one of its scopes was
-/// handed to.
+/// A thread that holds a scope of a dropped pool still spawns tasks.
 #[test]
 fn a_dropped_pool_and_a_scope() {
     let (tell, told) = mpsc::channel();
@@ -85,7 +84,7 @@ fn a_dropped_pool_and_a_scope() {
     assert_eq!(told.iter().collect::<Vec<_>>(), [2]);
 }
 
-/// The last owner is a closure in the pool itself.
+/// A task of the pool drops the last reference to it.
 #[test]
 fn a_pool_that_drops_itself() {
     let (tell, ended) = mpsc::channel::<usize>();
@@ -122,7 +121,7 @@ fn panics_are_told() {
     }
 }
 
-/// Also those of what a closure has captured, when it is dropped.
+/// Panics of captured values reach the handler, too.
 #[test]
 fn panics_of_drops() {
     struct Bomb;

@@ -33,7 +33,7 @@ fn one_by_one() {
     });
 }
 
-/// What comes from elsewhere is not at hand.
+/// Tasks from other threads are not local.
 #[test]
 fn from_elsewhere() {
     with_pool(1, |pool| {
@@ -67,7 +67,7 @@ fn of_another_pool() {
     });
 }
 
-/// A first half that waits for the second by yielding gets there, on one thread too.
+/// A first half that waits for the second by yielding succeeds, even on one thread.
 #[test]
 fn to_the_second_half_of_a_join() {
     for threads in [1, 2] {

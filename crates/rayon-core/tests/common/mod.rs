@@ -17,12 +17,12 @@ pub(crate) fn with_pool<R>(threads: usize, f: impl FnOnce(&ThreadPool) -> R) -> 
     with_built(ThreadPoolBuilder::new().num_threads(threads), f)
 }
 
-/// Likewise, with a pool that is something special.
+/// Like [`with_pool`], with a pool of this builder.
 pub(crate) fn with_built<R>(builder: ThreadPoolBuilder, f: impl FnOnce(&ThreadPool) -> R) -> R {
     builder.build_scoped(ThreadBuilder::run, f).expect("a pool")
 }
 
-/// Who came when.
+/// A list that records an order.
 #[derive(Default)]
 pub(crate) struct Order(Mutex<Vec<usize>>);
 
@@ -36,12 +36,12 @@ impl Order {
     }
 }
 
-/// So many more.
+/// Adds to a count.
 pub(crate) fn add(count: &AtomicUsize, more: usize) {
     count.fetch_add(more, Ordering::Relaxed);
 }
 
-/// The panic that `f` ends with, which is a text.
+/// Returns the message of the panic of `f`.
 pub(crate) fn panic_of<R>(f: impl FnOnce() -> R) -> String {
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(_) => panic!("there should have been a panic"),

@@ -121,7 +121,7 @@ fn used_before() {
     });
 }
 
-/// A build that fails is the only one.
+/// After a failed build there is no second attempt.
 #[test]
 fn failed_build() {
     alone(test_path!("failed_build"), &[], || {
@@ -135,7 +135,7 @@ fn failed_build() {
     });
 }
 
-/// `build_global` waits for the threads to come, but not for those that never will.
+/// `build_global` waits for the threads to start, but not for those whose builders were dropped.
 #[test]
 fn dropped_thread_builders() {
     alone(test_path!("dropped_thread_builders"), &[], || {
@@ -168,11 +168,11 @@ fn with_the_current_thread() {
     });
 }
 
-/// A line for each pool, and nothing if nobody asks.
+/// The log has one line for each pool.
 #[test]
 fn log() {
     if is_child() {
-        // The line comes with the first thread, which need not be the one that serves an `install`.
+        // The first thread writes the line, and it need not be the one that runs an `install`.
         let two = ThreadPoolBuilder::new().num_threads(2);
         two.build().expect("a pool").broadcast(|_| ());
         let one = ThreadPoolBuilder::new().num_threads(3).use_current_thread();

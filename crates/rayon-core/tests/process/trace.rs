@@ -4,7 +4,7 @@ use std::fs;
 
 use heist_testkit::{process, temp_dir, test_path};
 
-/// What the program does; not a test of its own.
+/// The program that the test below starts. This is not a test of its own.
 #[test]
 #[ignore = "started by the other"]
 fn program() {
