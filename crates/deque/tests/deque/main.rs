@@ -9,6 +9,7 @@ mod common;
 mod owner;
 mod thief;
 mod injector;
+mod injector_batches;
 mod capacity;
 mod drops;
 mod sequences;

@@ -171,7 +171,8 @@ fn hammer(pools: &[Pool], cases: u32) {
 fn any_shape() {
     watched(test_path!("any_shape"), || {
         let of = |workers| {
-            [WorkStealing::pool(workers), LockedDeques::pool(workers), GlobalQueue::pool(workers)]
+            let builder = move |strategy| Pool::builder().workers(workers).strategy(strategy);
+            heist::Strategy::ALL.map(|strategy| builder(strategy).build().expect("a pool"))
         };
         hammer(&[1, 2, 4].into_iter().flat_map(of).collect::<Vec<_>>(), 400);
     });

@@ -13,6 +13,9 @@ use shuttle::thread;
 /// Schedules of each kind; a pipeline takes many steps, and each scenario is run with five distributions.
 const SCHEDULES: usize = 1_000;
 
+// The list of distributions below is complete.
+const _: () = assert!(Distribution::ALL.len() == 5);
+
 /// A test for each distribution.
 macro_rules! scenarios {
     ($($name:ident)*) => {$(

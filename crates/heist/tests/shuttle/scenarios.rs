@@ -22,6 +22,9 @@ pub(crate) fn explore(scenario: fn()) {
     heist_testkit::schedules::check(SCHEDULES, scenario);
 }
 
+// The list of strategies below is complete.
+const _: () = assert!(Strategy::ALL.len() == 3);
+
 /// A test for each strategy.
 macro_rules! scenarios {
     ($($name:ident)*) => {$(
