@@ -35,7 +35,7 @@ fn rob(
     let mut loot = Vec::new();
     for turn in 0_usize.. {
         let last_look = done.load(Ordering::SeqCst);
-        match if turn % 2 == 0 { one() } else { batch() } {
+        match if turn % 2 == 1 { batch() } else { one() } {
             Steal::Success(item) => loot.push(item),
             Steal::Empty if last_look => break,
             Steal::Empty | Steal::Retry => thread::yield_now(),

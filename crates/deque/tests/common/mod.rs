@@ -63,7 +63,7 @@ pub(crate) trait Owner<T> {
                 Err(Full(back)) => item = back,
             }
             let since = full_since.get_or_insert_with(Instant::now);
-            assert!(since.elapsed() < PATIENCE, "nobody made room");
+            assert!(since.elapsed() < PATIENCE, "the deque stayed full");
             thread::yield_now();
         }
     }

@@ -207,7 +207,7 @@ fn empty_means_empty<F: Flavour>() {
         }
         thief.join().expect("the thief")
     });
-    assert_eq!(stolen, ITEMS, "the thief was told that the next is not there");
+    assert_eq!(stolen, ITEMS, "a steal returned Empty although there was an item");
 }
 
 /// Thieves that together never take all items never get `Empty`, whichever other steals are in progress,

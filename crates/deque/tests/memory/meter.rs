@@ -57,7 +57,7 @@ unsafe impl GlobalAlloc for Meter {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         LIVE.set(LIVE.get() - layout.size() as isize);
-        // SAFETY: as above.
+        // SAFETY: the caller's promise is the same as ours.
         unsafe { System.dealloc(place, layout) }
     }
 }

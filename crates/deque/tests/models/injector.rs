@@ -19,7 +19,7 @@ fn near_the_border() -> loom::sync::Arc<Injector<usize>> {
 
 fn drain(injector: &Injector<usize>) -> Vec<usize> {
     let rest = std::iter::from_fn(|| injector.steal().success()).collect();
-    assert_eq!(injector.steal(), Steal::Empty, "nobody is in the way any more");
+    assert_eq!(injector.steal(), Steal::Empty, "no other operation is in progress");
     rest
 }
 

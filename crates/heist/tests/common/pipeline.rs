@@ -87,8 +87,10 @@ impl Door {
     }
 
     /// Waits until this many calls of `pass` have started.
-    pub(crate) fn wait_for(&self, visitors: usize) {
-        eventually("somebody comes to the door", || self.came.load(Ordering::Acquire) >= visitors);
+    pub(crate) fn wait_for(&self, threads: usize) {
+        eventually("enough threads reach the door", || {
+            self.came.load(Ordering::Acquire) >= threads
+        });
     }
 }
 

@@ -73,7 +73,7 @@ fn tasks_of_the_first_half_run_before_the_second_half() {
         let say = |number| say(number);
         // Neither closure leaves this thread: there is no other.
         struct Here<T>(T);
-        // SAFETY: as above.
+        // SAFETY: the engine has one thread, so the value never leaves it.
         unsafe impl<T> Send for Here<T> {}
         let first = Here(&say);
         join(

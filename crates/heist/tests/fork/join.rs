@@ -162,11 +162,11 @@ fn nothing_in_and_nothing_out<S: Kind>() {
         static BOTTOM: AtomicUsize = AtomicUsize::new(0);
         if depth == 0 {
             BOTTOM.fetch_add(1, Ordering::Relaxed);
-        } else if depth % 2 == 0 {
-            heist::join(|| tree(0), || tree(0));
+        } else if depth % 2 == 1 {
+            heist::join(|| (), || ());
             tree(depth - 1);
         } else {
-            heist::join(|| (), || ());
+            heist::join(|| tree(0), || tree(0));
             tree(depth - 1);
         }
     }

@@ -73,7 +73,7 @@ fn others_do_not_unwind<S: Kind>() {
     let panicking = other.join().expect("a result");
     let_go.send(()).expect("a part that waits");
     assert!(panics.join().is_err());
-    assert!(!panicking, "an innocent job is told that it panics");
+    assert!(!panicking, "an unrelated job sees that the thread is panicking");
 }
 
 /// Keeps forking until another thread has set the flag.

@@ -129,7 +129,7 @@ fn random<S: Kind>() {
         if runs < 25 {
             v.chunks_mut(count / runs + 1).for_each(|run| run.sort());
         }
-        pools[pool].install(|| check("as above", &v));
+        pools[pool].install(|| check("random", &v));
         Ok(())
     });
     tried.unwrap();

@@ -274,7 +274,7 @@ fn where_stages_run<S: Kind>() {
         };
         way.of(pipeline).run(&pool, sink).expect("an end");
         assert_eq!(here, 50, "{way:?}");
-        eventually("nobody is there but the workers", || group.count() <= 2);
+        eventually("only the workers are left", || group.count() <= 2);
         drop(pool);
         group.assert_gone();
     }

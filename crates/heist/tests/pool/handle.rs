@@ -81,7 +81,7 @@ fn drop_detaches<S: Kind>() {
         let gate = Gate::close(&pool);
         drop(pool.spawn(task(0)));
         gate.open();
-        eventually("the result is dropped with nobody to take it", || ledger.dropped() == 1);
+        eventually("the result is dropped without a handle", || ledger.dropped() == 1);
 
         let (start, started) = mpsc::channel();
         let (go, gone) = mpsc::channel::<()>();
@@ -94,7 +94,7 @@ fn drop_detaches<S: Kind>() {
         started.recv().expect("a start");
         drop(handle);
         go.send(()).expect("a task that waits");
-        eventually("the result is dropped with nobody to take it", || ledger.dropped() == 2);
+        eventually("the result is dropped without a handle", || ledger.dropped() == 2);
 
         let handle = pool.spawn(task(2));
         eventually("the task has ended", || handle.is_finished());

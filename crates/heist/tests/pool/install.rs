@@ -91,7 +91,8 @@ fn not_send_inside<S: Kind>() {
 /// The panic is propagated to the caller, and all captured values are dropped.
 fn panics<S: Kind>() {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(|_| unreachable!("it has been told")).build();
+        let pool =
+            S::builder(workers).on_panic(|_| unreachable!("the caller receives the panic")).build();
         let pool = pool.expect("a pool");
         let ledger = Ledger::new(100);
         for n in 0..100 {
