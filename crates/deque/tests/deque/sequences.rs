@@ -47,10 +47,10 @@ enum Act {
     Steal,
     /// Steals a batch from the deque of this worker into that of the other, or into its own.
     Batch {
-        batch_into_the_same_deque: bool,
+        same_deque: bool,
     },
     BatchAndPop {
-        batch_into_the_same_deque: bool,
+        same_deque: bool,
     },
 }
 
@@ -60,12 +60,12 @@ fn act() -> impl Strategy<Value = Act> {
         1 => (1..=100_usize).prop_map(Act::Push),
         3 => Just(Act::Pop),
         3 => Just(Act::Steal),
-        2 => batch_into_the_same_deque().prop_map(|batch_into_the_same_deque| Act::Batch { batch_into_the_same_deque }),
-        2 => batch_into_the_same_deque().prop_map(|batch_into_the_same_deque| Act::BatchAndPop { batch_into_the_same_deque }),
+        2 => same_deque().prop_map(|same_deque| Act::Batch { same_deque }),
+        2 => same_deque().prop_map(|same_deque| Act::BatchAndPop { same_deque }),
     ]
 }
 
-fn batch_into_the_same_deque() -> impl Strategy<Value = bool> {
+fn same_deque() -> impl Strategy<Value = bool> {
     prop_oneof![5 => Just(false), 1 => Just(true)]
 }
 
@@ -120,11 +120,11 @@ impl<F: Flavour> Twin<F> {
             }
             Act::Pop => prop_assert_eq!(self.worker.pop(), items.pop_back()),
             Act::Steal => prop_assert_eq!(stealer.steal(), answer(items.pop_front())),
-            Act::Batch { batch_into_the_same_deque: true } => {
+            Act::Batch { same_deque: true } => {
                 let expected = answer((!items.is_empty()).then_some(()));
                 prop_assert_eq!(stealer.steal_batch(&self.worker), expected);
             }
-            Act::BatchAndPop { batch_into_the_same_deque: true } => {
+            Act::BatchAndPop { same_deque: true } => {
                 let expected = answer(items.pop_back());
                 prop_assert_eq!(stealer.steal_batch_and_pop(&self.worker), expected);
             }

@@ -11,7 +11,19 @@ use shuttle::thread;
 
 use crate::scenarios::{exact, pool, scenarios};
 
-scenarios! { joins bursts tree overflow chain_of_spawns chain_of_handles stop_race stop_now_race future batch refused_threads }
+scenarios! {
+    joins
+    bursts
+    tree
+    overflow
+    chain_of_spawns
+    chain_of_handles
+    stop_race
+    stop_now_race
+    future
+    batch
+    refused_threads
+}
 
 /// Two external threads spawn and wait.
 fn joins(strategy: Strategy) {
