@@ -45,7 +45,7 @@ run test -p heist --test pool -- drops:: install::
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 # Without the stack overflow, which the sanitizer reports in its own way. Of the pipelines only the tests that drop
 # values at unusual moments: the example below has every shape.
-run test -p heist --test pool --test fork --test parallel --test engine --test process --test allocations -- \
+run test -p heist --test pool --test fork --test demand --test parallel --test engine --test process --test allocations -- \
     --skip ::forget --skip stack_overflow::
 run test -p heist --test pipeline -- --skip ::forget drop_panics:: results::
 run run -p heist-stress -- pools pipelines --quick

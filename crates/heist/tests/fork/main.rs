@@ -11,7 +11,6 @@ mod join_panic;
 mod scope;
 mod isolate;
 mod isolate_scope;
-mod demand;
 mod thread_hooks;
 mod with_handles;
 mod stop;

@@ -1,4 +1,10 @@
 //! The contract of demand: while a worker is idle, the next fork is published and can be stolen.
+//!
+//! These tests have a binary of their own, because they need both processors.
+
+#![cfg(not(any(loom, shuttle)))]
+
+mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -7,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use heist::Pool;
 
-use crate::common::{Kind, eventually, for_every_strategy};
+use common::{Kind, eventually, for_every_strategy};
 
 for_every_strategy! {
     a_demand_outlives_every_chain,
