@@ -16,7 +16,7 @@ use heist::Pool;
 use common::{Kind, eventually, for_every_strategy};
 
 for_every_strategy! {
-    a_demand_outlives_every_chain,
+    demand_stays_raised_after_a_chain,
     a_long_fork_after_short_ones,
 }
 
@@ -68,7 +68,7 @@ impl Chain<'_> {
 
 /// However many jobs were requested and published, a worker that falls asleep afterwards still has its
 /// demand raised.
-fn a_demand_outlives_every_chain<S: Kind>() {
+fn demand_stays_raised_after_a_chain<S: Kind>() {
     for depth in 1..=48 {
         let pool = S::pool(2);
         pool.install(|| {

@@ -13,7 +13,7 @@ use crate::common::{Kind, Rng, WORKERS, assert_balanced, for_every_strategy, pan
 for_every_strategy! {
     lock_across_a_join,
     nothing_else_runs_inside,
-    halves_elsewhere_inherit,
+    stolen_halves_inherit_isolation,
     results_and_panics,
     panics_restore,
     outside_of_any_pool,
@@ -150,7 +150,7 @@ fn fork_until(happened: &AtomicBool) {
 
 /// The isolated half of a fork moves to another thread and waits there, while an unrelated half of the
 /// same task could be run.
-fn halves_elsewhere_inherit<S: Kind>() {
+fn stolen_halves_inherit_isolation<S: Kind>() {
     for workers in [2, 3, 4] {
         let pool = S::pool(workers);
         for _ in 0..ROUNDS {

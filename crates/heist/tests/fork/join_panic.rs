@@ -10,8 +10,8 @@ use crate::common::{Kind, Ledger, WORKERS, assert_balanced, for_every_strategy, 
 
 for_every_strategy! {
     both,
-    poisoned_all_the_same,
-    others_do_not_unwind,
+    lock_is_poisoned,
+    unrelated_jobs_see_no_panic,
     second,
     values_are_dropped,
 }
@@ -30,7 +30,7 @@ fn both<S: Kind>() {
 }
 
 /// A panic under a lock poisons the lock, even if the join was about to panic anyway.
-fn poisoned_all_the_same<S: Kind>() {
+fn lock_is_poisoned<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         let mutex = Mutex::new(());
@@ -47,7 +47,7 @@ fn poisoned_all_the_same<S: Kind>() {
 
 /// A thread whose first closure has panicked waits for the second and may run an unrelated job
 /// meanwhile. To that job, the thread is not panicking.
-fn others_do_not_unwind<S: Kind>() {
+fn unrelated_jobs_see_no_panic<S: Kind>() {
     let pool = S::pool(3);
     let (start, started) = mpsc::channel();
     let (let_go, held) = mpsc::channel::<()>();

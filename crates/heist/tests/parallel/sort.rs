@@ -19,7 +19,7 @@ tests_for!(work_stealing: WorkStealing, {
     random,
     outside,
     stable,
-    stable_when_falling,
+    stable_when_descending,
     orders,
     keys,
     strings,
@@ -156,7 +156,7 @@ fn stable<S: Kind>() {
 }
 
 /// A strictly descending run may be reversed; one with equal elements may not.
-fn stable_when_falling<S: Kind>() {
+fn stable_when_descending<S: Kind>() {
     S::pool(2).install(|| {
         let mut v = numbered((0..MANY).rev().collect());
         v[MANY - 1].0 = v[MANY - 2].0;

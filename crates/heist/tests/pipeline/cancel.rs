@@ -20,7 +20,7 @@ for_every_strategy! {
     from_the_sink,
     from_a_stage,
     from_the_source,
-    queued_is_dropped,
+    queued_batches_are_dropped,
     while_a_feed_is_idle,
     while_a_source_blocks,
     while_the_bound_is_reached,
@@ -114,7 +114,7 @@ fn from_the_source<S: Kind>() {
 }
 
 /// A running batch finishes, and no other starts. With one worker this is deterministic.
-fn queued_is_dropped<S: Kind>() {
+fn queued_batches_are_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
         let (ledger, items) = tracked_items(60);

@@ -18,15 +18,15 @@ for_every_strategy! {
     everywhere,
     at_the_first_and_the_last,
     lowest_of_many,
-    lowest_though_later,
+    lowest_fault_even_if_later,
     lowest_by_source_or_sink,
     map_panics,
     map_batch_panics,
     weigh_panics,
     reader_fails,
     empty_batch_of_a_failed_source,
-    queued_is_dropped,
-    running_comes_to_an_end,
+    queued_batches_are_dropped,
+    running_batches_finish,
     endless_source,
     payloads,
     again_and_again,
@@ -126,7 +126,7 @@ fn lowest_of_many<S: Kind>() {
 }
 
 /// The second batch does not fail before the fourth has.
-fn lowest_though_later<S: Kind>() {
+fn lowest_fault_even_if_later<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
         for way in ordered_ways() {
@@ -290,7 +290,7 @@ fn empty_batch_of_a_failed_source<S: Kind>() {
 
 /// Batches that have not started when a fault happens never start. With one worker this is
 /// deterministic.
-fn queued_is_dropped<S: Kind>() {
+fn queued_batches_are_dropped<S: Kind>() {
     let pool = S::pool(1);
     for way in ways().filter(|way| way.has_producer()) {
         let (ledger, items) = tracked_items(ITEMS);
@@ -309,7 +309,7 @@ fn queued_is_dropped<S: Kind>() {
 }
 
 /// Batches that have started when a fault happens are not interrupted: the run waits for them.
-fn running_comes_to_an_end<S: Kind>() {
+fn running_batches_finish<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
         for way in ways().filter(|way| way.steals) {

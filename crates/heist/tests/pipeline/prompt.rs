@@ -12,14 +12,14 @@ use crate::common::pipeline::{Door, Way, stealing_ways, ways};
 use crate::common::{Kind, WORKERS, eventually, for_every_strategy};
 
 for_every_strategy! {
-    done_is_delivered,
-    taken_is_done,
-    taken_is_done_though_nobody_steals,
-    queued_is_done,
+    finished_results_are_delivered,
+    taken_batches_are_processed,
+    taken_batches_are_processed_without_stealing,
+    queued_batches_are_processed,
 }
 
 /// A slow batch does not delay the results of the batches before it.
-fn done_is_delivered<S: Kind>() {
+fn finished_results_are_delivered<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for way in ways().filter(|way| !way.ordered) {
@@ -61,18 +61,18 @@ fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
 }
 
 /// A blocking source does not delay the items that it has already yielded.
-fn taken_is_done<S: Kind>() {
+fn taken_batches_are_processed<S: Kind>() {
     WORKERS.into_iter().for_each(|workers| now_and_then::<S>(workers, stealing_ways()));
 }
 
-fn taken_is_done_though_nobody_steals<S: Kind>() {
+fn taken_batches_are_processed_without_stealing<S: Kind>() {
     for workers in WORKERS {
         now_and_then::<S>(workers, ways().filter(|way| !way.steals));
     }
 }
 
 /// A slow batch does not delay batches that other workers could process.
-fn queued_is_done<S: Kind>() {
+fn queued_batches_are_processed<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
         for (way, slow) in stealing_ways()

@@ -16,8 +16,8 @@ use crate::common::{Kind, WORKERS, WorkStealing, for_every_strategy, watched};
 for_every_strategy! {
     counts,
     counts_of_nothing,
-    each_in_its_turn,
-    steals_what_is_held_up,
+    round_robin_without_stealing,
+    batches_of_a_blocked_worker_are_stolen,
     no_steals,
     balance,
     shown,
@@ -65,7 +65,7 @@ fn counts_of_nothing<S: Kind>() {
 }
 
 /// Without stealing, each worker processes the batches that it was given.
-fn each_in_its_turn<S: Kind>() {
+fn round_robin_without_stealing<S: Kind>() {
     for workers in [1, 2, 4, 8] {
         let pool = S::pool(workers);
         for batches in [0, 1, 5, 8, 100] {
@@ -80,7 +80,7 @@ fn each_in_its_turn<S: Kind>() {
 }
 
 /// The other workers process the batches of a blocked worker.
-fn steals_what_is_held_up<S: Kind>() {
+fn batches_of_a_blocked_worker_are_stolen<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
         for way in stealing_ways().filter(|way| !way.ordered) {

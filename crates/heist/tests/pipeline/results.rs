@@ -31,8 +31,8 @@ for_every_strategy! {
     forget,
     elsewhere,
     pulled_by_a_task,
-    error_is_the_last,
-    source_error_is_the_last,
+    error_comes_last,
+    source_error_comes_last,
     cancelled,
     report,
     several_at_once,
@@ -266,7 +266,7 @@ fn pulled_by_a_task<S: Kind>() {
     }
 }
 
-fn error_is_the_last<S: Kind>() {
+fn error_comes_last<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for (way, how) in ways().flat_map(|way| [How::Error, How::Panic].map(|how| (way, how))) {
@@ -293,7 +293,7 @@ fn error_is_the_last<S: Kind>() {
     }
 }
 
-fn source_error_is_the_last<S: Kind>() {
+fn source_error_comes_last<S: Kind>() {
     let pool = S::pool(2);
     for way in ways() {
         let source = (0..33).map(Ok).chain([Err("planned")]).chain((34..60).map(Ok));

@@ -21,7 +21,7 @@ for_every_strategy! {
     by_the_sink,
     results_of_a_stopped_pool,
     results_outlive_the_pool,
-    before_any_worker_came,
+    before_any_worker_started,
 }
 
 fn assert_stopped<T: Debug>(outcome: Result<T, PipelineError>) {
@@ -196,7 +196,7 @@ fn results_outlive_the_pool<S: Kind>() {
 }
 
 /// The pool accepts the worker tasks of the pipeline, and is stopped before it runs them.
-fn before_any_worker_came<S: Kind>() {
+fn before_any_worker_started<S: Kind>() {
     for way in ways() {
         let pool = S::pool(2);
         let (ledger, items) = tracked_items(50);

@@ -18,14 +18,14 @@ for_every_strategy! {
     smoke,
     waker_is_used,
     waker_is_replaced,
-    waker_is_let_go,
+    drop_drops_the_waker,
     waker_that_panics,
     waker_whose_drop_panics,
     waker_whose_drop_panics_behind_a_dropped_handle,
     joined_after_a_poll,
     polled_on_several_threads,
     polled_inside,
-    polled_too_often,
+    polled_after_the_result,
     hundred_at_once,
 }
 
@@ -87,7 +87,7 @@ fn waker_is_replaced<S: Kind>() {
 }
 
 /// Dropping the handle drops the waker.
-fn waker_is_let_go<S: Kind>() {
+fn drop_drops_the_waker<S: Kind>() {
     let pool = S::pool(1);
     let gate = Gate::close(&pool);
     let counter = WakeCounter::new();
@@ -218,7 +218,7 @@ fn polled_inside<S: Kind>() {
     }
 }
 
-fn polled_too_often<S: Kind>() {
+fn polled_after_the_result<S: Kind>() {
     let pool = S::pool(1);
     let mut handle = pool.spawn(|| 1);
     eventually("the task has ended", || handle.is_finished());

@@ -22,7 +22,7 @@ for_every_strategy! {
     sent,
     shared,
     outlives_the_pool,
-    hasty,
+    every_operation_at_every_moment,
     joined_on_exit,
     spawned_on_exit,
 }
@@ -173,7 +173,7 @@ fn outlives_the_pool<S: Kind>() {
 }
 
 /// Every operation on a handle, at every moment of its task.
-fn hasty<S: Kind>() {
+fn every_operation_at_every_moment<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
         let mut rng = Rng::new(workers as u64);

@@ -25,7 +25,7 @@ for_every_strategy! {
     threads_of_no_pool,
     spawns_inside,
     while_busy,
-    never_left_early,
+    does_not_return_early,
 }
 
 fn smoke<S: Kind>() {
@@ -221,7 +221,7 @@ fn while_busy<S: Kind>() {
 
 /// A worker of another pool waits here, and no standby thread can take over, because its name panics.
 /// The `install` must not return before the closure has run, because the closure borrows.
-fn never_left_early<S: Kind>() {
+fn does_not_return_early<S: Kind>() {
     let named = S::builder(1).thread_name(|n| {
         assert!(n < 1, "planned: no name for {n}");
         format!("heist-{n}")

@@ -17,7 +17,7 @@ for_every_strategy! {
     payload,
     resume,
     error_texts,
-    survivors,
+    pool_survives_many_panics,
     thread_is_clean,
     detached_before,
     detached_after,
@@ -93,7 +93,7 @@ fn error_texts<S: Kind>() {
 }
 
 /// A pool of one worker still works after a thousand panics.
-fn survivors<S: Kind>() {
+fn pool_survives_many_panics<S: Kind>() {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         let pool = S::builder_in(&group, workers).on_panic(drop).build().expect("a pool");

@@ -12,7 +12,7 @@ use crate::common::{Kind, Rng, ThreadGroup, assert_balanced, block_on, for_every
 for_every_strategy! {
     two_workers,
     four_workers,
-    short_lives,
+    short_lived_pools,
 }
 
 const SEEDS: u64 = 20;
@@ -158,7 +158,7 @@ fn four_workers<S: Kind>() {
 }
 
 /// Pools that live only for a short time.
-fn short_lives<S: Kind>() {
+fn short_lived_pools<S: Kind>() {
     let group = ThreadGroup::new();
     let runs = Arc::new(AtomicU64::new(0));
     let mut rng = Rng::new(1);

@@ -19,7 +19,7 @@ for_every_strategy! {
     oldest_first,
     newest_first,
     elsewhere,
-    not_buried,
+    not_blocked_by_a_task_on_top,
     lock_is_held,
     diamonds,
     pools_in_turn,
@@ -126,7 +126,7 @@ fn elsewhere<S: Kind>() {
 
 /// While a task waits, another task runs that ends only after the first one has continued. If it ran on
 /// the stack of the waiting task, neither would ever end.
-fn not_buried<S: Kind>() {
+fn not_blocked_by_a_task_on_top<S: Kind>() {
     for workers in WORKERS {
         let (here, there) = (S::pool(workers), S::pool(1));
         for _ in 0..20 {

@@ -120,7 +120,7 @@ fn results_are_dropped_once() {
 
 /// A broadcast runs after the tasks that the thread has spawned itself.
 #[test]
-fn after_what_is_at_hand() {
+fn runs_after_local_tasks() {
     with_pool(1, |pool| {
         let (tell, told) = mpsc::channel();
         pool.install(|| {

@@ -101,7 +101,7 @@ fn a_pool_that_drops_itself() {
 }
 
 #[test]
-fn panics_are_told() {
+fn panics_reach_the_handler() {
     for threads in [1, 2] {
         let (builder, told) = telling(threads);
         with_built(builder, |pool| {
@@ -123,7 +123,7 @@ fn panics_are_told() {
 
 /// Panics of captured values reach the handler, too.
 #[test]
-fn panics_of_drops() {
+fn panics_of_captured_values_reach_the_handler() {
     struct Bomb;
     impl Drop for Bomb {
         fn drop(&mut self) {
