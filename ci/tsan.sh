@@ -42,11 +42,6 @@ say() { echo "tsan: $*"; }
 skip() { say "skipped: $*"; exit 77; }
 fail() { say "FAILED: $*" >&2; exit 1; }
 
-[[ $(uname -sm) == "Linux x86_64" ]] || skip "needs Linux on x86_64"
-for tool in apt-get apt-cache dpkg-deb; do
-  command -v "$tool" >/dev/null || skip "no $tool, not a Debian system"
-done
-
 mkdir -p "$cache"
 cache=$(cd "$cache" && pwd)
 root=$cache/root       # the unpacked packages
@@ -54,48 +49,12 @@ sysroot=$cache/sysroot # the rebuilt std
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The first package of the form $2 that package $1 depends on.
-depends() {
-  { apt-cache depends "$1" 2>/dev/null || true; } | sed -nE "s/^ *Depends: ($2)\$/\1/p;T;q"
-}
-
-fetch_packages() {
-  say "fetching Debian's compiler packages"
-  # May fail without the rights or the network; old lists can be good enough.
-  apt-get -qq update >/dev/null 2>&1 || true
-  local std llvm
-  std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]+')
-  [[ -n $std ]] || skip "apt knows no libstd-rust-web-dev"
-  llvm=$(depends "$std" 'libllvm[0-9]+')
-  [[ -n $llvm ]] || skip "cannot tell which LLVM $std uses"
-  # The sanitizer's run-time library must be that of the compiler's LLVM.
-  local wanted=(rustc-web rust-web-src libstd-rust-web-dev "$std" "$llvm" "libclang-rt-${llvm#libllvm}-dev")
-  # Shared libraries that LLVM needs and this machine lacks; no C library, and
-  # nothing for 32 bits.
-  local plan
-  plan=$(apt-get -s --no-install-recommends install "${wanted[@]}" 2>&1) ||
-    skip "apt cannot resolve ${wanted[*]}"
-  local extra
-  mapfile -t extra < <(awk '$1 == "Inst" && $2 ~ /^lib/ && $2 !~ /^(libc6|libc-|libc-dev|lib32|libgcc|libstdc)/ { print $2 }' <<<"$plan")
-  mkdir "$work/debs" "$work/root"
-  (cd "$work/debs" && printf '%s\n' "${wanted[@]}" "${extra[@]}" | sort -u |
-    xargs apt-get -qq -o APT::Sandbox::User=root download) >"$work/log" 2>&1 ||
-    skip "cannot download the packages: $(tail -n 1 "$work/log")"
-  local deb
-  for deb in "$work"/debs/*.deb; do
-    dpkg-deb -x "$deb" "$work/root" || fail "cannot unpack ${deb##*/}"
-  done
-  rm -rf "$work/debs" "$work"/root/usr/src/*/{compiler,src} # of the sources, library/ is enough
-  rm -rf "$root.new" "$root" "$sysroot"
-  mv "$work/root" "$root.new" # perhaps from another file system,
-  mv "$root.new" "$root"      # so this is the step that makes it count
-}
+# shellcheck source=ci/debian-rust.sh
+source ci/debian-rust.sh
+needs_debian
 
 # Runs a command with the unpacked compiler in place of the usual one.
-with_rustc() {
-  env LD_LIBRARY_PATH="$root/usr/lib/x86_64-linux-gnu${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
-    RUSTC="$root/usr/bin/rustc" RUSTC_BOOTSTRAP=1 "$@"
-}
+with_rustc() { env RUSTC="$root/rustc" RUSTC_BOOTSTRAP=1 "$@"; }
 
 build_std() {
   say "rebuilding std for ThreadSanitizer"
@@ -122,9 +81,10 @@ build_std() {
   rm -rf "$crate"
 }
 
-[[ -x $root/usr/bin/rustc ]] || fetch_packages
-version=$(with_rustc "$root/usr/bin/rustc" --version 2>"$work/log") ||
-  skip "the unpacked compiler does not start: $(tail -n 1 "$work/log")"
+[[ -x $root/rustc ]] || rm -rf "$sysroot"
+# The sanitizer's run-time library must be that of the compiler's LLVM.
+debian_rust "$root" "" rust-web-src libclang-rt-LLVM-dev
+version=$("$root/rustc" --version)
 need=$(cargo metadata --no-deps --format-version 1 --quiet | grep -oE '"rust_version":"[0-9.]+"' | cut -d'"' -f4 || true)
 need=$(printf '%s\n' "$min_rustc" "$need" | sort -V | tail -n 1)
 have=$(cut -d' ' -f2 <<<"$version")
@@ -155,7 +115,7 @@ fn main() {
     }
 }
 RUST
-with_rustc "$root/usr/bin/rustc" --edition 2021 -O -Cdebuginfo=1 -Zsanitizer=thread --target "$target" \
+with_rustc "$root/rustc" --edition 2021 -O -Cdebuginfo=1 -Zsanitizer=thread --target "$target" \
   --sysroot "$sysroot" -o "$work/control" "$work/control.rs" || fail "the control program does not build"
 code=0
 "$work/control" racy >"$work/log" 2>&1 || code=$?
