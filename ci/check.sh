@@ -1,10 +1,17 @@
 #!/usr/bin/env bash
-# Every check that a change must pass, each with its time. Any failure stops the run.
+# Every check that a change must pass, each with its time. Any failure stops the run. Cheap steps come first.
 #
 #   ci/check.sh            all of them
 #   ci/check.sh fmt docs   only these
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+# Nothing here is compiled a second time after a change, and nobody debugs what is built here. asan and tsan, whose reports
+# need line numbers, ask for them.
+export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
+
+# A release build in which our own packages have debug assertions. Dependencies are those of a plain release build.
+checked=(--release --config 'profile.release.debug-assertions=true' --config 'profile.release.package."*".debug-assertions=false')
 
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
@@ -30,6 +37,7 @@ step_fmt() {
 
 # Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core, at the stress tests, nor at the command.
 step_facade() {
+    ci/layers.sh
     ! git grep -nE '(core|std)::(sync::(atomic|Arc|Mutex)|cell::UnsafeCell|thread::)' -- 'crates/*/src/**' \
         ':!crates/*/src/sync/**' ':!crates/rayon-core/**' ':!crates/stress/**' ':!crates/testkit/**' ':!crates/cli/**' | grep -vE '^[^:]+:[0-9]+: *//'
 }
@@ -74,7 +82,7 @@ step_rayon() {
 
 # The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
 step_bench() {
-    cargo run --profile model --features peers -- bench --quiet --rounds 1 >/dev/null
+    cargo run "${checked[@]}" --features peers -- bench --quiet --rounds 1 >/dev/null
     on bench/rayon/stock test
     bench/rayon/run.sh --check
     bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
@@ -83,36 +91,86 @@ step_bench() {
 # The page of `heist report`, looked at in a real Chromium.
 step_browser() { ci/browser.sh; }
 
+# The public API is the recorded one.
+step_api() { ci/api.sh; }
+
+# The packages that would be published.
+step_package() { ci/package.sh; }
+
+# The library crates on the oldest supported Rust.
+step_msrv() { ci/msrv.sh; }
+
 step_models() { ci/models.sh; }
 step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs test rayon run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api test msrv rayon run bench browser models asan tsan)
+for step in "${steps[@]}"; do
+    declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
+done
+
+# The browser keeps one processor busy at most. The steps after it go on meanwhile; its output is shown at the end.
+aside=browser
+aside_pid=
+log=$(mktemp)
+trap '[[ -z $aside_pid ]] || kill -- "-$aside_pid" 2>/dev/null || true; rm -f "$log" "$log.took"' EXIT
+
+# In a subshell with -e of its own: `step || ...` would switch it off.
+run_step() { (set -euo pipefail; "step_$1"); }
 
 summary=()
-started=$SECONDS
-for step in "${steps[@]}"; do
-    printf '\n=== %s ===\n' "$step"
-    begun=$SECONDS
-    code=0
-    # In a subshell with -e of its own: `step || ...` would switch it off.
-    set +e
-    (set -euo pipefail; "step_$step")
-    code=$?
-    set -e
-    took=$((SECONDS - begun))
-    case $code in
-    0) summary+=("ok       $step  ${took}s") ;;
+# finish STEP CODE SECONDS: records how a step has ended.
+finish() {
+    case $2 in
+    0) summary+=("ok       $1  $3s") ;;
     # The step has said why in a line of its own.
-    77) summary+=("skipped  $step  ${took}s") ;;
+    77) summary+=("skipped  $1  $3s") ;;
     *)
-        printf '\ncheck: FAILED: %s (exit code %s, after %ss)\n' "$step" "$code" "$took" >&2
+        printf '\ncheck: FAILED: %s (exit code %s, after %ss)\n' "$1" "$2" "$3" >&2
         exit 1
         ;;
     esac
-    printf '=== %s: %ss ===\n' "$step" "$took"
+    printf '=== %s: %ss ===\n' "$1" "$3"
+}
+
+# Waits for the step that runs aside, if there is one.
+collect() {
+    [[ -n $aside_pid ]] || return 0
+    local code=0
+    wait "$aside_pid" || code=$?
+    aside_pid=
+    printf '\n=== %s, beside the others ===\n' "$aside"
+    cat "$log"
+    finish "$aside" "$code" "$(cat "$log.took")"
+}
+
+started=$SECONDS
+for step in "${steps[@]}"; do
+    begun=$SECONDS
+    if [[ $step == "$aside" && $step != "${steps[-1]}" ]]; then
+        printf '\n=== %s: goes on beside the next steps ===\n' "$step"
+        # With job control it is a process group of its own, which can be ended as a whole.
+        set -m
+        {
+            set +e
+            run_step "$step"
+            code=$?
+            echo "$((SECONDS - begun))" >"$log.took"
+            exit "$code"
+        } >"$log" 2>&1 &
+        aside_pid=$!
+        set +m
+        continue
+    fi
+    printf '\n=== %s ===\n' "$step"
+    set +e
+    run_step "$step"
+    code=$?
+    set -e
+    finish "$step" "$code" "$((SECONDS - begun))"
 done
+collect
 
 printf '\n'
 printf '%s\n' "${summary[@]}"
