@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Looks at the page of `heist report` in a real Chromium, on a desktop and on a phone, light and dark, and without its script; and at
-# pages that are broken on purpose, to see that the look is sharp. Exit code 77, with a line that says why, where it cannot run.
-# Pictures are left in target/heist/screens/.
+# Checks the page of `heist report` in a real Chromium: on a desktop and on a phone, light and dark, and without its script.
+# Pages that are broken on purpose show that the checks find faults. Leaves pictures in target/heist/screens/.
+#
+# Exit code 77: skipped, and a line that says why.
 #
 #   ci/browser.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The one that the checks were written with.
+# The version with which the checks were written.
 playwright=1.56.1
 
 skip() {
@@ -29,23 +30,23 @@ HEIST_CHROMIUM=$(command -v chromium)
 npm install --prefix "$work" --cache "$work/cache" --no-save --no-package-lock --no-audit --no-fund --loglevel error "playwright-core@$playwright" >/dev/null 2>&1 ||
     skip "playwright-core cannot be had from the package registry"
 
-# A browser leaves things in a home.
+# The browser writes to its home directory.
 check() { HOME=$work timeout 900 node ci/browser/check.mjs "$@"; }
 
-# Must fail, and say this.
+# must_fail MESSAGE ARGUMENTS...: the check must fail with this message.
 must_fail() {
     local expected=$1
     shift
     if check "$@" >"$work/said" 2>&1; then
-        printf 'browser: a broken page was let through: %s\n' "$expected" >&2
+        printf 'browser: a broken page passed the check that should report: %s\n' "$expected" >&2
         return 1
     fi
     if ! grep -q -- "$expected" "$work/said"; then
-        printf 'browser: a broken page failed, but not for this: %s\n' "$expected" >&2
+        printf 'browser: a broken page failed for another reason than: %s\n' "$expected" >&2
         cat "$work/said" >&2
         return 1
     fi
-    printf 'browser: as it should, a broken page fails: %s\n' "$expected"
+    printf 'browser: a broken page fails as expected: %s\n' "$expected"
 }
 
 page=$work/report.html
@@ -64,18 +65,18 @@ must_fail 'looks blank' "$broken" --views light
 sed 's|<footer>|&<svg width="400" height="1"></svg>|' "$page" >"$broken"
 must_fail 'the page is' "$broken" --views phone
 
-# A file that wants more than to be shown.
+# A result file with markup in its names: the page must show it as text.
 sed 's|"rayon"|"<script>alert(1)</script><img src=x onerror=alert(1)>"|g' crates/cli/tests/data/made-up.json >"$work/hostile.json"
 report "$work/hostile.json"
 check "$page" --views light,phone
 
-# A debug build that was cut short, and numbers of workers that are close together on an axis that ends at 64.
+# Results of a debug build that was interrupted, with numbers of workers that are close together on an axis up to 64.
 sed -E 's|"rounds": 21|"optimized": false, "complete": false, &|; s|("case":"[a-z]+/)2"|\18"|; s|"workers":2,|"workers":8,|; s|("case":"[a-z]+/)4"|\164"|; s|"workers":4,|"workers":64,|' \
     crates/cli/tests/data/made-up.json >"$work/doubtful.json"
 report "$work/doubtful.json"
 grep -q 'class="beware"' "$page"
 check "$page" --views light,dark,phone
 
-# Queues have neither latencies nor traces.
+# Results of the queues, which have neither latencies nor traces.
 report bench/record/deque.json
 check "$page" --charts comparison --views light,phone-dark

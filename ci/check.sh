@@ -16,13 +16,13 @@ checked=(--release --config 'profile.release.debug-assertions=true' --config 'pr
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
 
-# Packages outside of the workspace: two that link `rayon-core` cannot stand in one lock file.
+# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`.
 own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
 
-# What heist can do besides.
+# The optional features of heist.
 extras=tracing,prometheus
 
-# A cargo command on a package with a lock file of its own, which must be up to date.
+# on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
     local package=$1 command=$2
     shift 2
@@ -74,13 +74,13 @@ step_run() {
     cargo run --profile model -p heist --example skew
 }
 
-# Our rayon-core: its own tests, and those of rayon and of rayon-core as published.
+# The tests of our rayon-core, and the published tests of rayon and rayon-core on it.
 step_rayon() {
     on crates/rayon-core test
     ci/rayon-suite.sh
 }
 
-# The benchmark runs, and finds that nothing is lost or doubled; its figures mean nothing here.
+# The benchmark runs and verifies its results. Its timings mean nothing here.
 step_bench() {
     cargo run "${checked[@]}" --features peers -- bench --quiet --rounds 1 >/dev/null
     on bench/rayon/stock test
@@ -88,7 +88,7 @@ step_bench() {
     bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
 }
 
-# The page of `heist report`, looked at in a real Chromium.
+# The page of `heist report` in a real Chromium.
 step_browser() { ci/browser.sh; }
 
 # The public API is the recorded one.

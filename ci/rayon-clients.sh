@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs the tests of published crates that use rayon, on our rayon-core: blake3 (which calls rayon-core itself), hashbrown
-# and indexmap (through rayon). Not a part of ci/check.sh: it builds much that is not ours.
+# Runs the tests of published crates that use rayon on our rayon-core: blake3 (which calls rayon-core directly), hashbrown
+# and indexmap (through rayon). Not part of ci/check.sh, because it builds much that is not ours.
 #
-# The numbers are floors, as in ci/rayon-suite.sh.
+# The numbers are minimums, as in ci/rayon-suite.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=ci/rayon-common.sh
@@ -10,10 +10,11 @@ source ci/rayon-common.sh
 
 fetch blake3=1.8.7 hashbrown=0.17.1 indexmap=2.14.2
 
-# Left out of all three: the doc tests, which start no pool; and what is behind other features than those named.
+# Not run for any of the three: doc tests, because they start no pool, and tests that need other features than those named
+# below.
 
-# blake3 compares itself with a reference that is not published. An older blake3 stands in for it, in portable Rust and
-# on one thread. Left out also: test_reference_impl_size, which is about the reference itself.
+# The tests of blake3 compare it with a reference implementation that is not published. An older blake3, in portable Rust
+# and on one thread, takes its place. Also not run: test_reference_impl_size, which tests the reference itself.
 unpack blake3=1.8.7
 mkdir -p "$work/reference_impl/src"
 cat >"$work/reference_impl/Cargo.toml" <<'TOML'

@@ -1,7 +1,7 @@
-# Sourced by ci/rayon-suite.sh and ci/rayon-clients.sh: how a published crate is fetched, and how its tests are run on
-# our rayon-core, with the evidence that they did run on it.
+# Sourced by ci/rayon-suite.sh and ci/rayon-clients.sh: fetches published crates, runs their tests on our rayon-core, and
+# checks that the tests did run on it.
 #
-# HEIST_RAYON_CORE is the directory of the crate that takes rayon-core's place: crates/rayon-core unless set.
+# HEIST_RAYON_CORE is the directory of the crate that replaces rayon-core. The default is crates/rayon-core.
 # shellcheck shell=bash
 
 me=$(basename "$0" .sh)
@@ -19,7 +19,7 @@ export CARGO_TARGET_DIR=$work/target
 export CARGO_PROFILE_DEV_DEBUG=0
 unset RAYON_NUM_THREADS RAYON_RS_NUM_CPUS
 
-# Every test process leaves its id, so that a pool's line can be traced to one.
+# Every test process writes its process id, so that the line that a pool logs can be attributed to a test process.
 cat >"$work/runner" <<'SH'
 #!/bin/sh
 echo "$$" >>"$HEIST_RAYON_PIDS"
@@ -50,37 +50,38 @@ fetch() {
     mv "$work/fetch/vendor" "$work/vendor"
 }
 
-# unpack NAME=VERSION: a fresh copy in $work/NAME, that belongs to no workspace of ours.
+# unpack NAME=VERSION: makes a fresh copy in $work/NAME that is not part of our workspace.
 unpack() {
     rm -rf "${work:?}/${1%=*}"
     cp -R "$work/vendor/${1/=/-}" "$work/${1%=*}"
     printf '\n[workspace]\n' >>"$work/${1%=*}/Cargo.toml"
 }
 
-# settle [FEATURES]: makes the lock file of the package here take our crate, and shows that it did. A published lock
-# file pins the crate that ours replaces, and with that the patch goes unused but for a warning. All else stays pinned.
+# settle [FEATURES]: replaces rayon-core by our crate in the lock file of the package in the current directory, and checks
+# the result. A published lock file pins the original rayon-core; cargo would then only warn that the patch is unused. All
+# other versions stay pinned.
 settle() {
     if [[ -f Cargo.lock ]]; then
         awk 'BEGIN { RS = ""; ORS = "\n\n" } !/\nname = "rayon-core"\n/' Cargo.lock >Cargo.lock.new
         mv Cargo.lock.new Cargo.lock
     fi
-    # Offline only where it must be: it drops the pins of what has not been downloaded.
+    # Offline only if there is no network: offline, cargo drops the pins of packages that have not been downloaded.
     cargo "${ours[@]}" update -q --workspace || cargo "${ours[@]}" update -q --workspace --offline
     local tree
     tree=$(cargo "${ours[@]}" tree -q --locked -i rayon-core "$@")
-    # Two of them would be an error of cargo's already.
+    # If there were two crates called rayon-core, cargo would have failed.
     [[ ${tree%%$'\n'*} == "rayon-core v"*" ($core)" ]] || fail "the tests would not run on $core:"$'\n'"$tree"
     printf '%s\n' "$tree"
 }
 
-# Seconds. What takes so long hangs.
+# Seconds after which a run is considered to hang.
 limit=${HEIST_RAYON_LIMIT:-1800}
 child=
 trap '[[ -z $child ]] || kill "$child"' EXIT
 total=0
 
-# tests NAME PASSED PROCESSES ARGUMENTS...: `cargo test ARGUMENTS` in the package here. Fails unless at least so many
-# tests passed, in processes of which at least so many had a pool of our crate.
+# tests NAME PASSED PROCESSES ARGUMENTS...: runs `cargo test ARGUMENTS` in the current directory. Fails unless at least PASSED
+# tests passed, and at least PROCESSES test processes had a pool of our crate.
 tests() {
     local name=$1 least=$2 least_processes=$3 log=$work/$1.log code=0 begun=$SECONDS
     shift 3

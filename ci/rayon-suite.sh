@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs rayon's own tests, and those of rayon-core, on our rayon-core: unit tests, integration tests and doc tests, as
-# published. Nothing of theirs is kept in this repository: it is all fetched into target/rayon-suite.
+# Runs the published tests of rayon and rayon-core on our rayon-core: unit tests, integration tests and doc tests. The tests
+# are not in this repository: the script fetches them into target/rayon-suite.
 #
-# Every number below is a floor: what passes on rayon-core 1.13.0 itself, so that no test goes missing unnoticed; and
-# how many of the test processes show a pool of ours, well below what is usual, because a process may end before its
-# pool's first thread gets to say so.
+# The numbers below are minimums. The first is the number of tests that pass on rayon-core 1.13.0 itself, so that no test goes
+# missing unnoticed. The second is the number of test processes in which a pool of ours was seen. It is well below the usual
+# number, because a process may end before the first thread of its pool has logged a line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=ci/rayon-common.sh
@@ -12,16 +12,16 @@ source ci/rayon-common.sh
 
 fetch rayon=1.12.0 rayon-core=1.13.0
 
-# rayon, unchanged. Left out: nothing.
+# rayon, unchanged. All tests run.
 unpack rayon=1.12.0
 cd "$work/rayon"
 settle
 tests rayon 332 12 --lib --tests
 tests rayon-doc 246 50 --doc
 
-# rayon-core. Its sources are compiled under another name, so that `rayon_core` in its doc tests and integration tests
-# is ours. Its unit tests are written against `crate::`: here they are modules of an integration test that has, at its
-# root, all that our crate exports and the three private things that they use.
+# rayon-core. Its sources are compiled under another name, so that `rayon_core` in its doc tests and integration tests is our
+# crate. Its unit tests use paths that begin with `crate::`. Here they are modules of an integration test whose root contains
+# everything that our crate exports, and the three private items that the tests use.
 unpack rayon-core=1.13.0
 cd "$work/rayon-core"
 sed -i.orig -e 's/^name = "rayon-core"$/name = "theirs"/' -e 's/^name = "rayon_core"$/name = "theirs"\ntest = false/' \
@@ -54,7 +54,7 @@ mod registry {
     }
 }
 
-/// A pool with the two things that the tests ask of its registry: how many threads it has, and to wait for their end.
+/// A pool with the two functions of its registry that the tests use: the number of threads, and waiting for their end.
 struct Watched {
     pool: ThreadPool,
     registry: Arc<Registry>,
@@ -114,14 +114,14 @@ mod thread_pool {
     mod test;
 }
 RUST
-# Two tests (workers_stop, sleeper_stop) reach into the pool for its registry.
+# Two tests (workers_stop, sleeper_stop) use the registry inside the pool.
 sed -i.orig 's/let thread_pool = ThreadPoolBuilder::new().num_threads(22).build().unwrap();/let thread_pool = crate::Watched::new(22);/' \
     src/thread_pool/test.rs
 [[ $(grep -c 'crate::Watched' src/thread_pool/test.rs) == 2 ]] || fail "the tests that use a pool's registry have changed"
 
 settle
-# Left out: nothing. The two that are ignored (run_with_small_stack, run_with_large_stack) are run by
-# stack_overflow_crash in processes of their own.
+# All tests run. The two ignored ones (run_with_small_stack, run_with_large_stack) are run by stack_overflow_crash in separate
+# processes.
 tests rayon-core 110 3 --tests
 tests rayon-core-doc 27 5 --doc
 
