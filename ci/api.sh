@@ -3,7 +3,7 @@
 #
 #   ci/api.sh             fails with a diff if the API has changed
 #   ci/api.sh --accept    writes the listings anew
-#   ci/api.sh --install   installs the tool first, in target/tools
+#   ci/api.sh --install   installs the tool first, in target/tools; takes about two minutes on two cores
 #
 # Needs a nightly toolchain, because rustdoc's JSON is unstable, and cargo-public-api, which is installed only on request.
 # Exit code 77: skipped, and a line that says why.
@@ -38,29 +38,25 @@ program=target/tools/bin/cargo-public-api
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# listing PACKAGE ARGUMENTS...: prints the API of a package. Left out are implementations for all types and of auto traits:
-# tests/auto_traits.rs of each crate checks the latter.
-listing() {
-    local package=$1
+# compare PACKAGE ARGUMENTS...: compares the API of a package, built with these arguments, with its listing. The listing has
+# no implementations for all types, and none of auto traits: tests/auto_traits.rs of each crate checks the latter.
+changed=
+compare() {
+    local package=$1 recorded=docs/api/$1.txt now=$work/$1.txt
     shift
     RUSTDOCFLAGS="--cap-lints allow" cargo +nightly rustdoc --quiet --lib -p "$package" --target-dir target/api "$@" -- \
         -Zunstable-options --output-format json
-    "$program" public-api --rustdoc-json "target/api/doc/${package//-/_}.json" --omit blanket-impls,auto-trait-impls
-}
-
-changed=
-compare() {
-    local recorded=docs/api/$1.txt
-    listing "$@" >"$work/$1.txt" || fail "cannot list the API of $1: does $tool read the JSON of $(rustc +nightly --version)?"
-    [[ -s $work/$1.txt ]] || fail "the listing of $1 is empty"
+    "$program" public-api --rustdoc-json "target/api/doc/${package//-/_}.json" --omit blanket-impls,auto-trait-impls >"$now" ||
+        skip "$tool cannot read what $(rustc +nightly --version) writes"
+    [[ -s $now ]] || fail "the listing of $package is empty"
     if [[ -n $accept ]]; then
         mkdir -p docs/api
-        cp "$work/$1.txt" "$recorded"
+        cp "$now" "$recorded"
         say "wrote $recorded, $(wc -l <"$recorded") items"
-    elif diff -u --label "$recorded" --label "the public API now" "$recorded" "$work/$1.txt"; then
-        say "ok: $1, $(wc -l <"$recorded") items"
+    elif diff -u --label "$recorded" --label "the public API now" "$recorded" "$now"; then
+        say "ok: $package, $(wc -l <"$recorded") items"
     else
-        changed+=" $1"
+        changed+=" $package"
     fi
 }
 
