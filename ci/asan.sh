@@ -30,8 +30,8 @@ if "$work/control" >/dev/null 2>&1; then
     exit 1
 fi
 
-# Less optimization than in a release: it compiles in less time, and leaves more accesses for the sanitizer to see.
-export CARGO_PROFILE_MODEL_OPT_LEVEL=1 CARGO_PROFILE_MODEL_DEBUG=line-tables-only CARGO_INCREMENTAL=0
+# Reports need line numbers.
+export CARGO_PROFILE_MODEL_DEBUG=line-tables-only
 export RUSTFLAGS="$flags ${RUSTFLAGS:-}"
 run() { cargo +nightly "$1" --target "$target" --target-dir target/asan --profile model "${@:2}"; }
 
