@@ -249,7 +249,8 @@ impl Worker {
     ///
     /// Panics if the thread belongs to a pool.
     pub fn attach(mut self) {
-        // The first thread-local of this module that the thread initializes, so that it is the first to be destroyed.
+        // Touched before anything is leaked: on a thread whose thread-locals are being destroyed this panics. The order in
+        // which they are destroyed does not matter, because `Departure` uses only those without a destructor.
         DEPARTURE.with(|_| ());
         assert!(!is_inside(), "the thread already belongs to a pool");
         assert!(self.attached, "only an attached worker can use `attach`");

@@ -83,8 +83,8 @@ impl fmt::Display for BuildError {
             }
             Self::TooManyWorkers { asked, limit } => write!(
                 f,
-                "a pool has at most {limit} workers, and {asked} were asked for: one for each shared is \
-                 usually best, which is what you get if you leave the number out"
+                "a pool has at most {limit} workers, and {asked} were asked for: one for each processor \
+                 is usually best, which is what you get if you leave the number out"
             ),
             Self::TooManyEvents { asked, limit } => write!(
                 f,

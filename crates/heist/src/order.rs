@@ -92,9 +92,9 @@ pub(crate) const STOLEN: &str = "stolen_fence";
 pub(crate) const CHAIN: &str = "chain_fence";
 /// Heavy: between a demand, or the announcement of a raid, and a look at another thread's chain (`CHAIN`).
 pub(crate) const RAID: &str = "raid_fence";
-/// Between a batch in a worker's queue and the look which workers rest (`REST`); see `pipeline/README.md`.
+/// Between a batch in a worker's queue and the look which workers are inactive (`REST`); see `pipeline/README.md`.
 pub(crate) const GIVE: &str = "give_fence";
-/// Between a worker's announcement that it rests and its last look at the queues (`GIVE`).
+/// Between a worker's announcement that it is inactive and its last look at the queues (`GIVE`).
 pub(crate) const REST: &str = "rest_fence";
 /// Light: between a result in an outbox and the look whether the consumer sleeps (`ASLEEP`).
 pub(crate) const PUT: &str = "put_fence";

@@ -121,14 +121,14 @@ fn wake_chain() {
 }
 
 /// Each worker gets a broadcast while it goes to sleep. No other worker looks into its broadcast queue.
-fn post_against_park() {
+fn broadcast_against_park() {
     let idle = Arc::new(Idle::new(2, true));
-    let left = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
+    let broadcasts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let workers = [0, 1].map(|number| {
-        let (idle, left) = (Arc::clone(&idle), Arc::clone(&left));
+        let (idle, broadcasts) = (Arc::clone(&idle), Arc::clone(&broadcasts));
         thread::spawn(move || {
             let me = Arc::new(Listener::thread());
-            let has_broadcast = || left[number].load(Relaxed) > 0;
+            let has_broadcast = || broadcasts[number].load(Relaxed) > 0;
             let mut searching = false;
             while !has_broadcast() {
                 let wake_reason = idle.sleep(&me, searching, has_broadcast, || false, || ());
@@ -140,7 +140,7 @@ fn post_against_park() {
             }
         })
     });
-    left.iter().for_each(|left| left.store(1, Relaxed));
+    broadcasts.iter().for_each(|queue| queue.store(1, Relaxed));
     idle.broadcast_added();
     for worker in workers {
         worker.join().unwrap();
@@ -216,7 +216,7 @@ models! {
     idle_searcher_against_submit: searcher_against_submit, None, 250;
     idle_last_searcher_against_submit: last_searcher_against_submit, Some(4), 15_000;
     idle_wake_chain: wake_chain, Some(3), 100_000;
-    idle_broadcast_against_park: post_against_park, Some(3), 8_000;
+    idle_broadcast_against_park: broadcast_against_park, Some(3), 8_000;
     idle_stop_against_park: stop_against_park, None, 60;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;

@@ -25,7 +25,7 @@ impl AnyPool for CountingPool {
         unreachable!("no forks")
     }
 
-    fn push_remote(&self, task: Task) {
+    fn push_remote_if_open(&self, task: Task) {
         self.0.fetch_add(1, Relaxed);
         drop(task);
     }

@@ -15,7 +15,8 @@ pub(crate) struct Core<Q: Queues> {
     /// The owner's end of the worker's queues.
     pub(crate) own: Q::Own,
     block: OwnBlock,
-    /// Counts towards the next turn: see [`is_turn`](Self::is_turn).
+    /// Counts towards the next turn: see [`is_turn`](Self::is_turn). The wait policy of a pool uses it for one interval
+    /// only: tasks until a look into the injector, or searches in vain until the demand is raised again.
     turn: Cell<u32>,
     /// State of the generator that chooses victims. Never zero.
     random: Cell<u64>,
@@ -39,7 +40,7 @@ impl<Q: Queues> Core<Q> {
         self.turn.set(interval - 1);
     }
 
-    /// Returns `true` once in `interval` calls.
+    /// Returns `true` once in `interval` calls. All calls for a core must be for the same interval.
     #[inline(always)]
     pub(crate) fn is_turn(&self, interval: u32) -> bool {
         let turn = self.turn.get() + 1;
@@ -65,6 +66,7 @@ impl<Q: Queues> Core<Q> {
 
 /// Returns the numbers of all workers but `me`, each once, starting with `first`. Everything that goes through the
 /// other workers does so in this order: steals, raids, the last look before sleep, and pipelines.
+#[inline]
 pub(crate) fn victims(me: usize, first: usize, workers: usize) -> impl Iterator<Item = usize> {
     (first..workers).chain(0..first).filter(move |&worker| worker != me)
 }

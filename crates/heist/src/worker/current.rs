@@ -49,7 +49,7 @@ pub(crate) trait AnyPool: Send + Sync {
     fn push_job(&self, job: Task);
 
     /// Pushes a new task to the injector, unless the pool is stopping and the caller is not one of its tasks.
-    fn push_remote(&self, task: Task);
+    fn push_remote_if_open(&self, task: Task);
 
     /// Returns the number of workers.
     fn workers(&self) -> usize;
@@ -67,7 +67,7 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
         self.push_remote(job, 1);
     }
 
-    fn push_remote(&self, task: Task) {
+    fn push_remote_if_open(&self, task: Task) {
         // A task of the pool may spawn during shutdown, which waits for that task.
         if current_pool() == self.id() && job::is_open() {
             self.push_remote(task, 1);

@@ -1,7 +1,7 @@
 //! How the threads of a pool wait inside tasks: by handing their core to another thread, or by running other tasks.
 //!
 //! The policy is a type, chosen by the kind of queues that a pool has. What follows from it for finding work and
-//! for sharing it is decided here as well, so that no other code asks which kind of pool it is in.
+//! for sharing it is decided here as well, so that no other code tests which policy it is in.
 
 use crate::queues::{Global, Locked, Queues, Single, Stealing};
 use crate::sync::AtomicUsize;
@@ -25,7 +25,8 @@ pub(crate) trait WaitPolicy<Q: PoolQueues> {
     const ALL_SEARCH: bool;
 
     /// After this many tasks of its own, a worker takes one from the injector first. Without it, the injector is
-    /// looked at only by a worker whose deque is empty.
+    /// looked at only by a worker whose deque is empty, and [`after_search`](Self::after_search) may use the
+    /// turns of a core ([`Core::is_turn`]).
     const INJECTOR_INTERVAL: Option<u32>;
 
     /// Returns when `awaited`, which was spawned on `pool`, is done.

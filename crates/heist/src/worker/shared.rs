@@ -134,8 +134,8 @@ impl<Q: PoolQueues> Shared<Q> {
         self.demands_of_others(worker).for_each(Demand::raise);
     }
 
-    /// Does a worker that has jobs keep one of them published at all times? It does where idle workers run nested
-    /// and cannot raid, because nobody could take a private job then.
+    /// Does a worker that has jobs keep one of them published at all times? It does where
+    /// waiting threads keep their cores and the system has no fence for raids: nobody could take a private job then.
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
         Q::Waiting::RAIDS && !self.raids

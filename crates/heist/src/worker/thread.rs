@@ -11,7 +11,7 @@ use crate::task::{End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, Recorder, record};
 use crate::worker::core::Core;
 use crate::worker::current::AnyPool;
-use crate::worker::policy::PoolQueues;
+use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::shared::{Shared, count_end};
 
 /// How many private jobs, the oldest ones, a thread publishes before it sleeps. A guess: more than the others can
@@ -65,6 +65,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// for `count` new tasks.
     #[inline(always)]
     pub(crate) fn push_local(&self, task: Task, count: u64) {
+        Q::Waiting::before_push(self);
         let shared = &*self.shared;
         let core = self.core.borrow();
         let Some(core) = &*core else {

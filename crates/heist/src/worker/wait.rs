@@ -125,8 +125,7 @@ pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
 
 impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     fn push_local(&self, task: Task, count: u64) {
-        Q::Waiting::before_push(self);
-        self.push_local(task, count);
+        Self::push_local(self, task, count);
     }
 
     fn push_job(&self, job: Task) {

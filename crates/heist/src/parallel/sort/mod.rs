@@ -143,6 +143,6 @@ where
 }
 
 /// Returns how many workers are to sort a slice: one if it is too short to ask the pool.
-fn crew<T>(v: &[T]) -> usize {
+fn sorters<T>(v: &[T]) -> usize {
     if size_of::<T>() == 0 || v.len() < WORTHWHILE { 1 } else { workers() }
 }

@@ -10,7 +10,7 @@
 use std::mem::MaybeUninit;
 
 use super::merge::Merge;
-use super::{Compare, crew, ordered};
+use super::{Compare, ordered, sorters};
 use crate::api::join::join;
 use crate::parallel::external::inside;
 
@@ -25,7 +25,7 @@ const LEAF: usize = 5_000;
 const GRAIN: usize = 1 << 12;
 
 pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
-    let workers = crew(v);
+    let workers = sorters(v);
     if workers < 2 {
         return v.sort_by(compare);
     }

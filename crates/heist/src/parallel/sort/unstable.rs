@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use super::partition::{exchange, partition};
-use super::{Compare, crew, ordered};
+use super::{Compare, ordered, sorters};
 use crate::api::join::join;
 use crate::parallel::external::inside;
 
@@ -20,7 +20,7 @@ const LEAF: usize = 2_000;
 const PIECE: usize = 1 << 13;
 
 pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
-    let workers = crew(v);
+    let workers = sorters(v);
     if workers < 2 {
         return v.sort_unstable_by(compare);
     }

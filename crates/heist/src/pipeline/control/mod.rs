@@ -145,7 +145,7 @@ impl Control {
         if let Some(factory) = &factory {
             factory.run_ended();
         }
-        // The factory may own the last reference to the user's closures, whose drop may panic.
+        // If the factory owns the last reference to the user's closures, their drop may panic.
         contain(|| drop(factory));
         failure.map(|failure| failure.error)
     }
@@ -212,7 +212,7 @@ impl Control {
             promise.fulfil(Ok(Vec::new()), None);
         }
         if let Some(task) = notifications.task {
-            self.pool.push_remote(task);
+            self.pool.push_remote_if_open(task);
         }
     }
 

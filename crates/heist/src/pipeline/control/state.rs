@@ -41,7 +41,7 @@ pub(crate) struct RunState {
     pub(crate) failure: Option<Failure>,
     /// The consumer of the results, while it sleeps or is about to.
     pub(crate) consumer: Option<SleepingConsumer>,
-    /// The producer thread, while it waits for room.
+    /// The producer thread, while it waits: for room, or for a pending source.
     pub(crate) producer: Option<Promise<()>>,
     /// The indices of the workers that have no worker task.
     pub(crate) inactive: Vec<usize>,

@@ -71,7 +71,7 @@ impl<R> Delivery<R> {
     pub(crate) fn next_batch(&mut self) -> Option<BatchEntry> {
         loop {
             match self.queue.front() {
-                // Nothing is delivered after the run has failed, even if it is here.
+                // A run that failed as a whole, or was closed, delivers nothing more, even if it is here.
                 _ if self.control.discards_all() => return None,
                 Some(&at) if at != UNKNOWN => return self.chunks[at].batches.pop_front(),
                 _ => {

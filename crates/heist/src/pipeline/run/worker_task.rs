@@ -62,7 +62,7 @@ where
         if self.again {
             let next = Self::new(self.run, self.worker);
             // SAFETY: the new task takes this one's place among the participants, and leaves instead of it.
-            return control.pool().push_remote(unsafe { Task::detached_borrowing(next) });
+            return control.pool().push_remote_if_open(unsafe { Task::detached_borrowing(next) });
         }
         // The task drops its reference before it leaves: if that is the last one, this drops the user's
         // closures, which may borrow what is only guaranteed to exist until the last participant has left.
