@@ -35,7 +35,8 @@ step_fmt() {
     rustfmt --edition 2024 --check bench/revisions/main.rs
 }
 
-# Atomics, cells, locks and threads come through `sync`, or no model checker would see them. None looks at rayon-core, at the stress tests, nor at the command.
+# The layers of heist. And atomics, cells, locks and threads come through `sync`, or no model checker would see them; the
+# checkers do not look at rayon-core, the stress tests, the test kit and the command.
 step_facade() {
     ci/layers.sh
     ! git grep -nE '(core|std)::(sync::(atomic|Arc|Mutex)|cell::UnsafeCell|thread::)' -- 'crates/*/src/**' \
@@ -57,21 +58,21 @@ step_docs() {
     on crates/rayon-core doc --no-deps
 }
 
-# The second command of the README; what is behind features; and an engine as it is where the system has no fence for other threads.
+# The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
 step_test() {
     cargo test --workspace
     cargo test -p heist --features "$extras" --test spans --test prometheus
     cargo test -p heist --features "$extras" --doc prometheus
-    RUSTFLAGS="--cfg heist_no_membarrier" cargo test --target-dir target/no-membarrier -p heist --test engine -- \
+    RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }
 
-# The first command of the README, and everything else that runs by itself; without the long link of a release.
+# The first command of the README, the stress tests and the example.
 step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
-    cargo run --profile model -p heist-stress
-    cargo run --profile model -p heist --example skew
+    cargo run "${checked[@]}" -p heist-stress
+    cargo run "${checked[@]}" -p heist --example skew
 }
 
 # The tests of our rayon-core, and the published tests of rayon and rayon-core on it.

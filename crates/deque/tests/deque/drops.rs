@@ -106,7 +106,7 @@ fn large<K: Keeper>() {
     let ledger = Ledger::new(100);
     drop(K::keep((0..100).map(|number| Large {
         number,
-        ballast: [number; _],
+        ballast: [number; 1000],
         _tracked: ledger.item(number),
     })));
     ledger.assert_each_once();

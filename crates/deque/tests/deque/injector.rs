@@ -370,7 +370,9 @@ fn destructors<F: Flavour>() {
 }
 
 /// So large that a segment, or the ring of a growable deque, is twice as large as the stack below.
-struct Large([u8; 16 << 10]);
+const LARGE: usize = 16 << 10;
+
+struct Large([u8; LARGE]);
 
 const SMALL_STACK: usize = 512 << 10;
 
@@ -385,8 +387,8 @@ fn large_items<F: Flavour>() {
     let job = || {
         let injector = Injector::new();
         let (mine, stealer) = F::with_room(64);
-        (0..50).for_each(|n| injector.push(Large([n; _])));
-        injector.push_batch((50..=100).map(|n| Large([n; _])));
+        (0..50).for_each(|n| injector.push(Large([n; LARGE])));
+        injector.push_batch((50..=100).map(|n| Large([n; LARGE])));
         assert!(is_whole(|| injector.steal().success(), 0));
         let batch_and_pop = || injector.steal_batch_and_pop(&mine).success();
         assert!(is_whole(batch_and_pop, 1));

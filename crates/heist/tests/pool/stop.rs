@@ -191,7 +191,13 @@ fn from_a_thread_hook<S: Kind>() {
             let hook = || {
                 let (there, told) = (Arc::clone(&there), Arc::clone(&told));
                 move |_| {
-                    let pool = there.wait().upgrade().expect("a pool, while a test stops it");
+                    let pool = loop {
+                        match there.get() {
+                            Some(pool) => break pool,
+                            None => thread::yield_now(),
+                        }
+                    };
+                    let pool = pool.upgrade().expect("a pool, while a test stops it");
                     let outcome = catch_unwind(AssertUnwindSafe(|| stop(&pool)));
                     told.fetch_add(usize::from(outcome.is_err()), Ordering::Relaxed);
                     panic!("planned: as if nobody had caught it");
