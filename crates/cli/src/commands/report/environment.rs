@@ -88,8 +88,12 @@ fn command(record: &Record) -> String {
     command
 }
 
-/// Returns the program, built with the features that its peers need. A default build has only rayon.
+/// Returns the program: the script that started it, or the command, built with the features that its peers need. A
+/// default build has only rayon.
 fn program(record: &Record) -> String {
+    if let Some(script) = &record.script {
+        return script.clone();
+    }
     let mut peers = record.peers.keys().filter(|name| *name != "rayon").peekable();
     if peers.peek().is_none() {
         return record.program().to_owned();
@@ -117,6 +121,13 @@ mod tests {
         assert_eq!(with(&["rayon", "tokio"]), peers);
         let all = "cargo run --release --features peers,tbb -- bench fib";
         assert_eq!(with(&["oneTBB", "tokio"]), all);
+    }
+
+    #[test]
+    fn runs_by_a_script_are_repeated_by_it() {
+        let script = Some("bench/rayon/run.sh".to_owned());
+        let record = Record { script, ..record(&["--rounds", "9"], &["rayon"]) };
+        assert_eq!(command(&record), "bench/rayon/run.sh --rounds 9");
     }
 
     #[test]
