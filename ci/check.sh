@@ -45,7 +45,7 @@ step_facade() {
 
 step_clippy() {
     cargo clippy --workspace --all-targets "${deny[@]}"
-    cargo clippy -p heist-bench -p heist-cli --all-targets --features peers "${deny[@]}"
+    cargo clippy -p heist-bench -p heist-bench-queues -p heist-cli --all-targets --features heist-bench/peers "${deny[@]}"
     cargo clippy -p heist-deque --no-default-features "${deny[@]}"
     cargo clippy -p heist --all-targets --features "$extras" "${deny[@]}"
     for package in "${own_lock[@]}"; do on "$package" clippy --all-targets "${deny[@]}"; done
