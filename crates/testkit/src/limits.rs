@@ -14,6 +14,12 @@ macro_rules! set_limit {
     }};
 }
 
+/// The change to the environment of a process that is to limit its address space.
+///
+/// glibc maps address space for an arena when a thread first allocates, and gives half of it back. A limit that is set in
+/// between leaves room for one more thread than intended.
+pub const ONE_ARENA: (&str, Option<&str>) = ("MALLOC_ARENA_MAX", Some("1"));
+
 /// Lets this process allocate `room` bytes of address space more than it has now.
 ///
 /// # Panics

@@ -139,7 +139,7 @@ mod refused {
 
     use crate::common::{Kind, ThreadGroup, assert_balanced, for_every_strategy, in_child};
     use heist::BuildError;
-    use heist_testkit::limits::{limit_address_space, unlimit_address_space};
+    use heist_testkit::limits::{ONE_ARENA, limit_address_space, unlimit_address_space};
 
     for_every_strategy! {
         some_threads,
@@ -153,7 +153,7 @@ mod refused {
     const WORKERS: usize = 20;
 
     fn some_threads<S: Kind>() {
-        in_child("refused", &[], || {
+        in_child("refused", &[ONE_ARENA], || {
             limit_address_space(ROOM);
             let group = ThreadGroup::new();
             let counts = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
@@ -189,7 +189,7 @@ mod refused {
             let first = heist::spawn(move || fib(n - 1));
             fib(n - 2) + first.join().expect("a result")
         }
-        in_child("refused", &[], || {
+        in_child("refused", &[ONE_ARENA], || {
             for workers in [1, 2, 4] {
                 let group = ThreadGroup::new();
                 let pool =
@@ -212,7 +212,7 @@ mod refused {
     /// A task waits for a batch that its own thread may not run, and no standby thread can be started.
     /// The last worker that is awake runs the batch all the same.
     fn waits_for_many<S: Kind>() {
-        in_child("refused", &[], || {
+        in_child("refused", &[ONE_ARENA], || {
             for workers in [1, 2, 4] {
                 let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
                 let pool = Arc::new(pool);

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heist_testkit::limits::limit_address_space;
+use heist_testkit::limits::{ONE_ARENA, limit_address_space};
 
 use crate::common::{Kind, assert_balanced, for_every_strategy, in_child};
 
@@ -17,9 +17,7 @@ const STACK: usize = 64 << 20;
 const PARTS: usize = 100;
 
 fn without_threads<S: Kind>(workers: usize, work: fn() -> usize) {
-    // glibc maps address space for an arena when a thread first allocates, and gives half of it back. A limit that is set
-    // in between leaves room for one more thread.
-    in_child("refused", &[("MALLOC_ARENA_MAX", Some("1"))], || {
+    in_child("refused", &[ONE_ARENA], || {
         let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
         pool.spawn(|| ()).join().expect("a result");
         limit_address_space(STACK / 2);
