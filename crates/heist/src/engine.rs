@@ -37,7 +37,7 @@ use crate::worker::current::{
 };
 use crate::worker::shared::{Config, Shared};
 use crate::worker::thread::WorkerThread;
-use crate::worker::wait;
+use crate::worker::{outside, wait};
 
 /// The largest number of threads that an engine can have.
 pub const MAX_THREADS: usize = MAX_WORKERS;
@@ -411,7 +411,7 @@ impl Latch {
         // SAFETY: alive; the owner was counted from the beginning, and counts itself down here.
         unsafe { Self::done(self) };
         if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
-            wait::watch_outside(&end);
+            outside::watch_outside(&end);
         }
         // Taking the outcome makes everything visible that was done before.
         end.take().expect("the last one keeps the promise");

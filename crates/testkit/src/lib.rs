@@ -25,6 +25,7 @@ pub mod executor;
 pub mod explore;
 pub mod ledger;
 pub mod limits;
+pub mod machine;
 pub mod panics;
 pub mod process;
 pub mod random;

@@ -15,9 +15,9 @@ use crate::sync::per_thread;
 use crate::task::{Awaited, Task, TaskHandle};
 use crate::trace;
 use crate::worker::current::AnyPool;
+use crate::worker::outside::watch_outside;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_end};
-use crate::worker::wait::watch_outside;
 
 /// Returns the number of workers of the global pool, or one if that has been stopped.
 pub(crate) fn workers() -> usize {

@@ -20,8 +20,6 @@
 
 mod cgroup;
 mod cpu_set;
-#[cfg(test)]
-mod fixture;
 mod sysfs;
 #[cfg(test)]
 mod tests;

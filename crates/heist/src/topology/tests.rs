@@ -1,7 +1,21 @@
 //! What is read from the files of imaginary machines.
 
-use super::fixture::{Root, two_nodes};
+use heist_testkit::machine::{Root, two_nodes};
+
 use super::*;
+
+trait Read {
+    /// Reads an imaginary machine. `available` is what the standard library would report on it.
+    fn topology(&self, available: Option<usize>) -> Topology;
+}
+
+impl Read for Root {
+    fn topology(&self, available: Option<usize>) -> Topology {
+        let mut topology = Topology::from_root(self.path());
+        topology.available_parallelism = available;
+        topology
+    }
+}
 
 fn cpus(list: &str) -> CpuSet {
     list.parse().unwrap()
@@ -9,7 +23,7 @@ fn cpus(list: &str) -> CpuSet {
 
 #[test]
 fn two_nodes_with_siblings() {
-    let topology = two_nodes("nodes").topology(Some(8));
+    let topology = two_nodes().topology(Some(8));
     assert_eq!(topology.model.as_deref(), Some("Imaginary EPYC 9"));
     assert_eq!(
         (topology.online.clone(), topology.allowed.clone()),
@@ -48,13 +62,13 @@ fn two_nodes_with_siblings() {
 
 #[test]
 fn an_affinity_mask_limits() {
-    let root = two_nodes("affinity").file("proc/self/status", "Cpus_allowed_list:\t0,4\n");
+    let root = two_nodes().file("proc/self/status", "Cpus_allowed_list:\t0,4\n");
     assert_eq!(root.topology(Some(2)).limited_by(), ParallelismLimit::Affinity);
 }
 
 #[test]
 fn the_tightest_of_nested_groups_limits() {
-    let topology = two_nodes("nested")
+    let topology = two_nodes()
         .file("proc/self/cgroup", "0::/outer/inner\n")
         .file("sys/fs/cgroup/cpu.max", "max 100000\n")
         .file("sys/fs/cgroup/outer/cpu.max", "150000 100000\n")
@@ -74,7 +88,7 @@ fn the_tightest_of_nested_groups_limits() {
 /// The mount point shows the container's own group, while the name of the group is the host's.
 #[test]
 fn version_1_groups_in_a_container() {
-    let topology = two_nodes("version-1")
+    let topology = two_nodes()
         .file("proc/self/cgroup", "5:memory:/box\n4:cpu,cpuacct:/box/job\n0::/\n")
         .file(
             "proc/self/mountinfo",
@@ -92,20 +106,20 @@ fn version_1_groups_in_a_container() {
 
 #[test]
 fn a_quota_above_the_number_of_processors_does_not_limit() {
-    let root = two_nodes("wide").file("sys/fs/cgroup/cpu.max", "1600000 100000\n");
+    let root = two_nodes().file("sys/fs/cgroup/cpu.max", "1600000 100000\n");
     assert_eq!(root.topology(Some(8)).limited_by(), ParallelismLimit::Online);
 }
 
 #[test]
 fn missing_files_leave_everything_unknown() {
-    let topology = Root::new("empty").topology(None);
+    let topology = Root::new().topology(None);
     assert_eq!(topology, Topology::default());
     assert_eq!(topology.limited_by(), ParallelismLimit::Unknown);
 }
 
 #[test]
 fn malformed_files_leave_their_values_unknown() {
-    let topology = two_nodes("malformed")
+    let topology = two_nodes()
         .file("sys/devices/system/cpu/online", "many\n")
         .file("sys/devices/system/node/online", "-\n")
         .file("proc/self/cgroup", "what\n0::\n::::\n")
@@ -122,7 +136,7 @@ fn malformed_files_leave_their_values_unknown() {
 /// Older kernels have no list of siblings: each processor is a core.
 #[test]
 fn processors_without_siblings_are_cores() {
-    let root = Root::new("no-siblings")
+    let root = Root::new()
         .file("sys/devices/system/cpu/online", "0-1\n")
         .file("sys/devices/system/cpu/cpu0/topology/physical_package_id", "0")
         .file("sys/devices/system/cpu/cpu1/topology/physical_package_id", "0");

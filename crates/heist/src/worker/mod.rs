@@ -16,4 +16,5 @@ pub(crate) mod run;
 pub(crate) mod handoff;
 pub(crate) mod help;
 pub(crate) mod nested;
+pub(crate) mod outside;
 pub(crate) mod wait;

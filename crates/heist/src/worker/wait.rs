@@ -1,6 +1,6 @@
 //! What a thread does while it waits for a task.
 //!
-//! A thread outside of any pool sleeps. A worker first tries to run the task itself: it needs that task anyway, so
+//! A thread outside of any pool sleeps (`outside`). A worker first tries to run the task itself: it needs that task anyway, so
 //! no unrelated task ends up beneath another on its stack. If the task is running elsewhere, the worker hands its core
 //! to another thread as soon as there is something to do, and sleeps. So every stack is a chain of tasks each of which
 //! waits for the one above it, and the topmost one waits for a task that is running: waiting adds no deadlock
@@ -14,17 +14,17 @@
 
 use std::iter;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::fork::job;
 use crate::idle::WakeReason;
-use crate::sync::{Arc, AtomicUsize, pause, thread_local, yield_now};
-use crate::task::listener::Listener;
+use crate::sync::{Arc, AtomicUsize, pause, yield_now};
 use crate::task::{Awaited, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, AnyWorker, with_worker};
 use crate::worker::help::Classified;
+use crate::worker::outside::wait_outside;
 use crate::worker::policy::{HandOffCore, PoolQueues, WaitPolicy};
 use crate::worker::run::Refused;
 use crate::worker::shared::{Shared, count_wake_up};
@@ -52,11 +52,6 @@ const THREAD_RETRY: Duration = Duration::from_millis(10);
 /// After this many claimed tasks, stale entries are looked for. A guess.
 const STALE_ENTRIES: usize = 64;
 
-thread_local! {
-    /// The listener of a thread that belongs to no pool.
-    static LISTENER: Arc<Listener> = Arc::new(Listener::thread());
-}
-
 /// Returns when the task, which was spawned on `pool`, is done. Works on any thread.
 pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if awaited.is_done() {
@@ -65,45 +60,6 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if with_worker(|worker| worker.wait(awaited, pool)).is_none() {
         wait_outside(awaited);
     }
-}
-
-/// Waits on a thread of no pool for something short: looks for a moment before it sleeps.
-pub(crate) fn watch_outside(awaited: &dyn Awaited) {
-    if !watch(awaited) {
-        wait_outside(awaited);
-    }
-}
-
-/// Returns the listener of the calling thread, which belongs to no pool.
-fn outside_listener() -> Arc<Listener> {
-    // A thread whose thread-locals are being destroyed has no listener any more.
-    LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()))
-}
-
-fn wait_outside(awaited: &dyn Awaited) {
-    let listener = outside_listener();
-    if awaited.listen(Arc::clone(&listener)) {
-        while !awaited.is_done() {
-            listener.sleeper().park();
-        }
-    }
-}
-
-/// Sleeps on a thread of no pool until the task is done, but not longer than `limit`. Returns whether it is done.
-pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
-    let listener = outside_listener();
-    let end = Instant::now() + limit;
-    if awaited.listen(Arc::clone(&listener)) {
-        while !awaited.is_done() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || cfg!(any(loom, shuttle)) {
-                break;
-            }
-            // An earlier notification can wake it too soon, hence the loop.
-            listener.sleeper().park_for(left);
-        }
-    }
-    awaited.is_done()
 }
 
 /// Looks for a moment whether the task is done, and returns the answer.

@@ -1,11 +1,21 @@
 //! The texts of `heist topo` on imaginary machines.
 
-use super::*;
-use fixture::{Root, two_nodes};
+use heist_testkit::machine::{Root, two_nodes};
 
-// The library's tests of `heist::topology` use the same machines.
-#[path = "../../../../heist/src/topology/fixture.rs"]
-mod fixture;
+use super::*;
+
+trait Read {
+    /// Reads an imaginary machine. `available` is what the standard library would report on it.
+    fn topology(&self, available: Option<usize>) -> Topology;
+}
+
+impl Read for Root {
+    fn topology(&self, available: Option<usize>) -> Topology {
+        let mut topology = Topology::from_root(self.path());
+        topology.available_parallelism = available;
+        topology
+    }
+}
 
 fn overview(root: &Root, available: usize) -> Overview {
     Overview {
@@ -18,7 +28,7 @@ fn overview(root: &Root, available: usize) -> Overview {
 
 #[test]
 fn two_nodes_with_siblings() {
-    let overview = overview(&two_nodes("cli-nodes"), 8);
+    let overview = overview(&two_nodes(), 8);
     assert_eq!(
         overview.line(),
         "4 cores of an Imaginary EPYC 9, 2 NUMA nodes, no cgroup limit; 8 workers"
@@ -44,7 +54,7 @@ fn two_nodes_with_siblings() {
 
 #[test]
 fn many_cores_share_a_line() {
-    let mut root = Root::new("cli-many-cores").file("sys/devices/system/cpu/online", "0-63\n");
+    let mut root = Root::new().file("sys/devices/system/cpu/online", "0-63\n");
     for cpu in 0..64 {
         let at = format!("sys/devices/system/cpu/cpu{cpu}/topology");
         root = root
@@ -57,21 +67,21 @@ fn many_cores_share_a_line() {
 
 #[test]
 fn an_affinity_mask_is_shown() {
-    let root = two_nodes("cli-affinity").file("proc/self/status", "Cpus_allowed_list:\t0,4\n");
+    let root = two_nodes().file("proc/self/status", "Cpus_allowed_list:\t0,4\n");
     let line = overview(&root, 2).line();
     assert!(line.starts_with("1 of 4 cores (affinity) of an Imag"), "{line}");
 }
 
 #[test]
 fn one_sibling_of_every_core_is_half_of_the_processors() {
-    let root = two_nodes("cli-siblings").file("proc/self/status", "Cpus_allowed_list:\t0-3\n");
+    let root = two_nodes().file("proc/self/status", "Cpus_allowed_list:\t0-3\n");
     let line = overview(&root, 4).line();
     assert!(line.starts_with("4 of 8 processors (affinity) of"), "{line}");
 }
 
 #[test]
 fn a_cgroup_limit_is_shown() {
-    let root = two_nodes("cli-cgroup")
+    let root = two_nodes()
         .file("proc/self/cgroup", "0::/outer/inner\n")
         .file("sys/fs/cgroup/outer/cpu.max", "150000 100000\n")
         .file("sys/fs/cgroup/outer/inner/cpu.max", "400000 100000\n");
@@ -86,7 +96,7 @@ fn a_cgroup_limit_is_shown() {
 #[test]
 fn missing_facts_are_shown_as_unknown() {
     let overview = Overview {
-        topology: Root::new("cli-empty").topology(None),
+        topology: Root::new().topology(None),
         requested: Some("x".to_owned()),
         workers: Err("not a number".to_owned()),
         membarrier: None,
@@ -109,7 +119,7 @@ fn this_machine_has_a_summary() {
 
 #[test]
 fn json_keeps_its_field_names() {
-    let root = two_nodes("cli-json").file("sys/fs/cgroup/cpu.max", "200000 100000\n");
+    let root = two_nodes().file("sys/fs/cgroup/cpu.max", "200000 100000\n");
     let parsed = |overview| serde_json::from_str::<serde_json::Value>(&json::json(&overview));
     let json = parsed(overview(&root, 8)).unwrap();
     assert_eq!(json["online"].as_array().map(Vec::len), Some(8));

@@ -7,7 +7,7 @@ use super::outbox::{BatchEntry, Chunk, Outboxes};
 use crate::pipeline::control::{Control, Delivered, SleepKind};
 use crate::sync::Arc;
 use crate::worker::current::with_worker;
-use crate::worker::wait;
+use crate::worker::{outside, wait};
 
 /// How long a consumer that has just delivered something dozes before it sleeps.
 ///
@@ -151,7 +151,7 @@ impl<R> Delivery<R> {
             match kind {
                 SleepKind::Deep => wait::wait(&handle, self.control.pool().id()),
                 SleepKind::Doze => {
-                    wait::doze(&handle, DOZE);
+                    outside::doze(&handle, DOZE);
                     kind = SleepKind::Deep;
                 }
             }

@@ -1,49 +1,56 @@
-//! Imaginary machines for tests: directories with the files that [`Topology::from_root`] reads.
-//!
-//! The tests of the command-line tool include this file as well.
+//! Imaginary machines: directories with the files of `/proc` and `/sys` that describe a machine.
 
-use std::path::PathBuf;
-use std::{env, fs, process};
+use std::fs;
+use std::path::Path;
 
-use super::Topology;
+use tempfile::TempDir;
 
 /// A directory that stands for `/`. It is removed on drop.
-pub(crate) struct Root(PathBuf);
+#[derive(Debug)]
+pub struct Root(TempDir);
 
 impl Root {
-    /// Creates an empty directory. No two tests of one process may use the same name.
-    pub(crate) fn new(name: &str) -> Self {
-        let path = env::temp_dir().join(format!("heist-topology-{}-{name}", process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    /// Creates an empty directory.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the directory cannot be created.
+    #[must_use]
+    pub fn new() -> Self {
+        Self(crate::temp_dir())
     }
 
     /// Writes a file.
-    pub(crate) fn file(self, path: &str, text: &str) -> Self {
-        let path = self.0.join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+    ///
+    /// # Panics
+    ///
+    /// Panics if the file cannot be written.
+    #[must_use]
+    pub fn file(self, path: &str, text: &str) -> Self {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("a path within the root")).expect("a directory");
+        fs::write(path, text).expect("a file");
         self
     }
 
-    /// Reads the directory. `available` is what the standard library would report on this machine.
-    pub(crate) fn topology(&self, available: Option<usize>) -> Topology {
-        let mut topology = Topology::from_root(&self.0);
-        topology.available_parallelism = available;
-        topology
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.0.path()
     }
 }
 
-impl Drop for Root {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+impl Default for Root {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
 /// Returns a machine of two NUMA nodes with one package each. A package has two cores of two processors:
 /// 0, 4 | 1, 5 in the first and 2, 6 | 3, 7 in the second.
-pub(crate) fn two_nodes(name: &str) -> Root {
-    let mut root = Root::new(name)
+#[must_use]
+pub fn two_nodes() -> Root {
+    let mut root = Root::new()
         .file("proc/cpuinfo", "processor\t: 0\nmodel name\t: Imaginary  EPYC 9\n")
         .file("proc/self/status", "Name:\theist\nCpus_allowed_list:\t0-7\n")
         .file("proc/self/cgroup", "0::/\n")

@@ -1,0 +1,53 @@
+//! How a thread of no pool waits for a task.
+
+use std::time::{Duration, Instant};
+
+use crate::sync::{Arc, thread_local};
+use crate::task::Awaited;
+use crate::task::listener::Listener;
+use crate::worker::wait::watch;
+
+thread_local! {
+    /// The listener of a thread that belongs to no pool.
+    static LISTENER: Arc<Listener> = Arc::new(Listener::thread());
+}
+
+/// Waits on a thread of no pool for something short: looks for a moment before it sleeps.
+pub(crate) fn watch_outside(awaited: &dyn Awaited) {
+    if !watch(awaited) {
+        wait_outside(awaited);
+    }
+}
+
+/// Returns the listener of the calling thread, which belongs to no pool.
+fn outside_listener() -> Arc<Listener> {
+    // A thread whose thread-locals are being destroyed has no listener any more.
+    LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()))
+}
+
+/// Sleeps until the task is done.
+pub(crate) fn wait_outside(awaited: &dyn Awaited) {
+    let listener = outside_listener();
+    if awaited.listen(Arc::clone(&listener)) {
+        while !awaited.is_done() {
+            listener.sleeper().park();
+        }
+    }
+}
+
+/// Sleeps on a thread of no pool until the task is done, but not longer than `limit`. Returns whether it is done.
+pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
+    let listener = outside_listener();
+    let end = Instant::now() + limit;
+    if awaited.listen(Arc::clone(&listener)) {
+        while !awaited.is_done() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() || cfg!(any(loom, shuttle)) {
+                break;
+            }
+            // An earlier notification can wake it too soon, hence the loop.
+            listener.sleeper().park_for(left);
+        }
+    }
+    awaited.is_done()
+}
