@@ -1,22 +1,22 @@
 //! The demand for a worker's private jobs: one word per worker, raised by workers that find nothing, answered by the
 //! worker at its next fork.
 //!
-//! The owner looks at its word at every join, so looking must cost nothing: it is a load of a cache line that nobody
-//! writes while everybody is busy. An idle worker raises the words of all others; a worker that is about to sleep
-//! does so *after* it has announced that it sleeps. The owner lowers its word by one *before* it publishes a job and
-//! looks for sleepers. So a demand that was lowered has been answered: `idle/README.md` has the argument.
+//! The owner looks at its word at every join, so looking must cost nothing: it is a load of a cache line that no
+//! thread writes while all workers are busy. An idle worker raises the words of all others; a worker that is about
+//! to sleep does so *after* it has announced that it sleeps. The owner lowers its word by one *before* it publishes
+//! a job and looks for sleepers. So a demand that was lowered has been answered: `idle/README.md` has the argument.
 
 use crate::fork::raid::Chain;
 use crate::idle::Idle;
 use crate::order;
 use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
 
-/// How many jobs a worker wants that is looking for work. More than one, because the owner may continue with
+/// The number of jobs that a searching worker requests. More than one, because the owner may continue with
 /// something long in which it does not look; few enough that an answer costs less than a steal. A guess.
 #[cfg(not(any(loom, shuttle)))]
 const WANTED_BY_SEARCHER: usize = 16;
-/// How many jobs a worker wants that sleeps. It takes time to wake up, in which the owner can publish more. A guess:
-/// half of a job deque.
+/// The number of jobs that a worker requests before it sleeps. It takes time to wake up, in which the owner can
+/// publish more. A guess: half of a job deque.
 #[cfg(not(any(loom, shuttle)))]
 const WANTED_BY_SLEEPER: usize = 128;
 /// Small, so that a checker sees a demand that is used up.
@@ -29,13 +29,13 @@ const WANTED_BY_SLEEPER: usize = 1;
 /// Stands for the number of a worker where there is none.
 pub(crate) const NO_WORKER: usize = usize::MAX;
 
-/// The bit of the word that says: a thief is, or has been, at the owner's private jobs (`raid`). The owner must look
-/// again while it holds the lock of the chain.
+/// The bit of the word that announces a raid: a thief accesses, or has accessed, the owner's private jobs (`raid`).
+/// The owner must look again while it holds the lock of the chain.
 const RAID: usize = 1 << (usize::BITS - 1);
 
 /// The demand for the private jobs of one worker.
 pub(crate) struct Demand {
-    /// How many more jobs are wanted, and the bit [`RAID`]. Raised by anybody, lowered by the worker.
+    /// How many more jobs are wanted, and the bit [`RAID`]. Any thread raises it; only the worker lowers it.
     ///
     /// Ordering: relaxed, everywhere. No data is passed with it; what must be ordered is ordered by the
     /// fences of the idle protocol and by the lock of the chain.
@@ -84,8 +84,8 @@ impl Demand {
         }
     }
 
-    /// For the owner, after it took back a job that it had published and nobody had taken: at least one job is
-    /// still wanted.
+    /// For the owner, after it took back a job that it had published and no other worker had taken: restores a demand
+    /// of at least one job, because one is still wanted.
     pub(crate) fn restore(&self) {
         if self.count() == 0 {
             self.wanted.fetch_or(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ impl Demand {
         }
     }
 
-    /// For a thief that has stolen the last published job: requests that another one takes its place.
+    /// For a thief that has stolen the last published job: requests that the owner publishes another one.
     pub(crate) fn raise_after_steal(&self) {
         full_fence(order::STOLEN);
         self.wanted.fetch_or(WANTED_BY_SEARCHER, Ordering::Relaxed);
@@ -120,7 +120,7 @@ impl Demand {
         wanted
     }
 
-    /// For the owner, which had fewer jobs than were wanted: the rest of the demand stands.
+    /// For the owner, which had fewer jobs than were wanted: puts back the rest of the demand.
     pub(crate) fn put_back(&self, wanted: usize) {
         self.wanted.fetch_or(wanted, Ordering::Relaxed);
     }

@@ -41,7 +41,8 @@ unsafe fn older(job: *const Job) -> *const Job {
     unsafe { older.assume_init() }
 }
 
-/// Makes a task of a job of that chain, for the worker with that number. Returns `None` for a mark, which is no job.
+/// Makes a task of a job of that chain, which belongs to the worker with that number. Returns `None` for a mark, which
+/// is no job. Requires: the job's frame stays alive during the call, and this is called once for it.
 type Publish = unsafe fn(*const Job, &Jobs, usize) -> Option<Task>;
 
 impl Job {
@@ -57,8 +58,7 @@ impl Job {
     }
 }
 
-/// A thread's chain of jobs. Thieves may look at it as well (`raid`): then the border moves only under the lock of
-/// the chain.
+/// A thread's chain of jobs. If thieves may look at it (`raid`), the border moves only under the chain's lock.
 pub(crate) struct Jobs {
     /// Null on a thread that belongs to no pool. Written by this thread alone.
     newest: AtomicPtr<Job>,
@@ -119,7 +119,7 @@ impl Jobs {
 
     #[inline(always)]
     fn demand(&self) -> Option<&Demand> {
-        // SAFETY: valid since `open`, or null.
+        // SAFETY: valid from `open` or `use_demand_of` until `close`, by the promise made to them; else null.
         unsafe { self.demand.get().as_ref() }
     }
 
@@ -162,7 +162,7 @@ impl Jobs {
     pub(crate) fn seem_private(&self) -> bool {
         let newest = self.newest.load(order::newest_read()).cast_const();
         let border = self.border();
-        // SAFETY: the frame of the border stays alive until its owner has held the lock.
+        // SAFETY: it was pushed or is the base, and its frame stays alive until its owner has held the lock.
         let before = unsafe { older(border) };
         // The owner takes the border itself out of the chain before it gets the lock to move the border.
         !ptr::eq(newest, border) && !ptr::eq(newest, before)
@@ -176,9 +176,9 @@ impl Jobs {
     /// thread these jobs belong to.
     pub(crate) unsafe fn publish_of_another(&self, worker: usize) -> Option<Task> {
         while self.seem_private() {
-            // SAFETY: there is a private job, and under the lock no other thread moves the border.
+            // SAFETY: after the announcement, what seems private is; under the lock no other thread moves the border.
             let oldest = unsafe { self.pass_border() };
-            // SAFETY: in the chain; its owner waits for the lock before it takes it out.
+            // SAFETY: alive: it was in the chain, and its owner waits for the lock before the frame ends.
             let publish = unsafe { (*oldest).publish };
             // SAFETY: alive for the same reason; and it is not private any more, so this is not called again for it.
             if let Some(task) = unsafe { publish(oldest, self, worker) } {
@@ -249,7 +249,7 @@ pub(crate) fn is_open() -> bool {
 #[inline(always)]
 pub(crate) fn is_demanded() -> bool {
     let demand = JOBS.with(|jobs| jobs.demand.get());
-    // SAFETY: valid since `open`; only a thread that is part of a pool asks.
+    // SAFETY: valid, as in `Jobs::demand`, and not null: only a thread that is part of a pool calls this.
     unsafe { &*demand }.is_raised()
 }
 
@@ -258,8 +258,8 @@ pub(crate) fn worker() -> usize {
     JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.worker))
 }
 
-/// Adds a job to the chain as the newest. Returns `false`, without effect, on a thread of no pool. Afterwards the caller
-/// looks whether it [is demanded](is_demanded).
+/// Adds a job to the chain as the newest, and returns `true`; the caller then checks [`is_demanded`]. On a thread of
+/// no pool it has no effect and returns `false`.
 ///
 /// # Safety
 ///
@@ -281,8 +281,8 @@ pub(crate) unsafe fn push(job: *const Job) -> bool {
     })
 }
 
-/// Takes the newest job out of the chain, and returns whether it was private to the end. If it was, and jobs are
-/// wanted, `answer` is called. If it was not, [`move_border_back`] must be called next.
+/// Takes the newest job out of the chain, and returns whether it was still private. If it was, and jobs are wanted,
+/// `answer` is called. If it was not, [`move_border_back`] must be called next.
 ///
 /// # Safety
 ///
@@ -304,7 +304,7 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
     if is_demanded() { is_private(job, answer) } else { true }
 }
 
-/// Returns whether a job that was taken out of the chain was private to the end, when there may be a raid.
+/// Returns whether a job that was taken out of the chain was still private, when there may be a raid.
 #[cold]
 #[inline(never)]
 fn is_private(job: *const Job, answer: fn()) -> bool {
@@ -375,12 +375,12 @@ pub(crate) fn begin(root: usize) {
     });
 }
 
-/// Calls `f`; what it forks has this root. The root outlives `f` and what that forks. `f` does not panic.
+/// Calls `f`, with this root for what it forks. The root outlives `f` and what `f` forks. `f` does not panic.
 #[inline(always)]
 pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest(), jobs.base()));
     if is_first {
-        // A task that has not forked may be running all the same.
+        // A task may be running on this thread although it has no job: one that has not forked.
         let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.root_of_oldest()));
         JOBS.with(|jobs| jobs.border_root.store(root, Ordering::Relaxed));
         let result = f();
@@ -409,7 +409,7 @@ fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Calls `f`; what it forks has this call as its root. On a thread of no pool it is just called.
+/// Calls `f`, with this call as the root of what it forks. On a thread of no pool `f` is just called.
 pub(crate) fn isolated<R>(f: impl FnOnce() -> R) -> R {
     let place = 0_u8;
     if is_open() { in_another_root((&raw const place).addr(), f) } else { f() }
@@ -427,7 +427,7 @@ struct Mark {
 
 /// The [`Publish`] function of a mark: the next jobs have another root.
 unsafe fn pass_mark(job: *const Job, jobs: &Jobs, _: usize) -> Option<Task> {
-    // SAFETY: the job of a mark is its first field.
+    // SAFETY: alive, by the caller's promise, and the first field of a mark: only marks have this function.
     let root = unsafe { (*job.cast::<Mark>()).root };
     jobs.border_root.store(root, Ordering::Relaxed);
     None

@@ -1,7 +1,7 @@
 //! Raids: a thief takes a private job from a thread that does not look at its demand.
 //!
 //! A thread that has private jobs sees at its next fork, or at the end of one, that they are wanted. Until then it
-//! may be busy for long, or wait for something that only the other half of a fork can bring. So a thief that has
+//! may be busy for long, or wait for something that only the other half of a fork provides. So a thief that has
 //! waited long enough takes a job itself.
 //!
 //! This costs the owner nothing. The owner changes its chain and then looks at its demand, with nothing but the
@@ -16,8 +16,8 @@ use crate::fork::job::Jobs;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// Where the private jobs of a worker's thread are, and the lock that whoever moves the border holds: a thief or
-/// the owner.
+/// A pointer to the private jobs of a worker's thread, and the lock that a thief or the owner holds while it moves the
+/// border.
 #[derive(Default)]
 pub(crate) struct Chain(Mutex<Place>);
 
@@ -58,21 +58,23 @@ pub(crate) struct Guard<'c>(MutexGuard<'c, Place>);
 impl Guard<'_> {
     /// Returns the jobs of the thread that holds the worker's core, if there is one.
     fn jobs(&self) -> Option<&Jobs> {
-        // SAFETY: a thread removes the pointer, while it holds the lock, before it ends.
+        // SAFETY: the jobs are in a thread-local of the thread that holds the core. That thread removes the pointer
+        // under the lock, which this guard holds, before it ends (`job::close`).
         self.0.0.map(|jobs| unsafe { jobs.as_ref() })
     }
 }
 
 /// Takes a private job of that worker, if it has one, and publishes it for the caller.
 pub(crate) fn raid(demand: &Demand) -> Option<Task> {
-    // If the lock is taken, another thief is at it, or the owner.
+    // If the lock is taken, another thief or the owner is moving the border.
     let guard = demand.chain.as_ref()?.try_guard()?;
     let jobs = guard.jobs()?;
     if !jobs.seem_private() {
         return None;
     }
     demand.announce_raid();
-    // SAFETY: this thread holds the lock, and the raid was announced.
+    // SAFETY: this thread holds the lock, the raid was announced, and a thread puts its jobs only into the chain of
+    // the worker that it is, whose number is in the same demand.
     unsafe { jobs.publish_of_another(demand.worker) }
 }
 

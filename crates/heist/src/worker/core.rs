@@ -15,8 +15,9 @@ pub(crate) struct Core<Q: Queues> {
     /// The owner's end of the worker's queues.
     pub(crate) own: Q::Own,
     block: OwnBlock,
-    /// Counts towards the next turn: see [`is_turn`](Self::is_turn). The wait policy of a pool uses it for one interval
-    /// only: tasks until a look into the injector, or searches in vain until the demand is raised again.
+    /// Counts towards the next turn: see [`is_turn`](Self::is_turn). Each pool uses it for one interval only,
+    /// depending on its wait policy: tasks until a look into the injector, or searches in vain until the demand is
+    /// raised again.
     turn: Cell<u32>,
     /// State of the generator that chooses victims. Never zero.
     random: Cell<u64>,
@@ -64,8 +65,8 @@ impl<Q: Queues> Core<Q> {
     }
 }
 
-/// Returns the numbers of all workers but `me`, each once, starting with `first`. Everything that goes through the
-/// other workers does so in this order: steals, raids, the last look before sleep, and pipelines.
+/// Returns the numbers of all workers but `me`, each once, starting with `first`. Steals, raids, the last look before
+/// sleep and pipelines all visit the other workers in this order.
 #[inline]
 pub(crate) fn victims(me: usize, first: usize, workers: usize) -> impl Iterator<Item = usize> {
     (first..workers).chain(0..first).filter(move |&worker| worker != me)

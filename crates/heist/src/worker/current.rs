@@ -20,10 +20,11 @@ pub(crate) trait AnyWorker {
     /// Pushes a published job, one new task.
     fn push_job(&self, job: Task);
 
-    /// Returns the pool, for jobs that come from threads outside of it. Valid while a task of the pool runs.
+    /// Returns the pool, for jobs that come from threads outside of it. Valid while this worker thread exists, which
+    /// keeps the pool's [`Shared`] alive.
     fn any_pool(&self) -> NonNull<dyn AnyPool>;
 
-    /// Returns the pool, for those who may outlive this thread.
+    /// Returns the pool, for code that may outlive this thread.
     fn owned_pool(&self) -> Arc<dyn AnyPool>;
 
     /// Returns the number of workers of the pool.
@@ -112,7 +113,8 @@ pub(crate) fn current_pool() -> usize {
 /// Calls `f` with the worker thread that this thread is, if it belongs to a pool.
 pub(crate) fn with_worker<R>(f: impl FnOnce(&dyn AnyWorker) -> R) -> Option<R> {
     let worker = CURRENT.with(|current| current.get().worker)?;
-    // SAFETY: `enter` borrows the worker for as long as it is current, on this thread.
+    // SAFETY: by the promise made to `set_current`, the worker is valid as long as it is current on this thread: until
+    // `enter` has returned, or until the end of an attached thread.
     Some(f(unsafe { worker.as_ref() }))
 }
 
@@ -136,10 +138,11 @@ pub(crate) fn with_worker_thread<Q: PoolQueues, R>(
 ///
 /// # Safety
 ///
-/// If `pool` is the id of a pool, then `worker` is a [`WorkerThread`] of that pool, and `demand` is one of its demands.
+/// If `pool` is the id of a pool, then `worker` is a [`WorkerThread`] of that pool, and `demand` is one of its
+/// demands.
 pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand, f: impl FnOnce()) {
-    /// Ends the membership on return and on unwinding. The pool's id stays: a thread that has left its pool must
-    /// still not wait for the end of that pool.
+    /// Ends this thread's part in the pool, on return and on unwinding. The pool's id stays: a thread that has left
+    /// its pool must still not wait for the end of that pool.
     struct LeaveOnDrop(usize);
     impl Drop for LeaveOnDrop {
         fn drop(&mut self) {
@@ -147,7 +150,8 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
             CURRENT.with(|current| current.set(Current { pool: self.0, worker: None }));
         }
     }
-    // SAFETY: the caller's promise; both references are valid until `f` has returned, when the guard is dropped.
+    // SAFETY: the worker and the demand belong to that pool, by the caller's promise. Both references are valid until
+    // this function returns or unwinds; before that, the guard ends the thread's part in the pool.
     unsafe { set_current(pool, worker, demand) };
     let _leave = LeaveOnDrop(pool);
     f();
@@ -159,7 +163,7 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
 ///
 /// As for [`enter`]; and both references stay valid until the thread has ended or is made something else.
 pub(crate) unsafe fn set_current(pool: usize, worker: &dyn AnyWorker, demand: &Demand) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the demand is valid until the thread has ended or is made something else, by the caller's promise.
     unsafe { job::open(demand) };
     // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
     let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };

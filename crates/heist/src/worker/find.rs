@@ -1,7 +1,7 @@
 //! How a worker picks its next task.
 //!
-//! It takes its own newest task; at times one from the injector first; then the oldest tasks of the other workers;
-//! then tasks from the injector.
+//! It takes its own newest task first, or at times a task from the injector. If it has none, it steals the oldest
+//! tasks of the other workers. If they have none, it takes tasks from the injector.
 
 use crate::fork::raid;
 use crate::queues::Found;
@@ -47,7 +47,7 @@ impl<Q: PoolQueues> Core<Q> {
 
     /// Searches the other workers and then the injector. The worker's own deque is empty.
     pub(crate) fn search_others(&self, shared: &Shared<Q>) -> Option<Task> {
-        // A thread that handed its core on in the middle of a join may have left published jobs here.
+        // A thread that handed off this core in the middle of a join may have left published jobs in it.
         let tally = self.tally();
         let left = shared.queues.pop_job(&self.own, tally);
         let found = left.or_else(|| self.steal(shared)).or_else(|| self.take_injected(shared));
@@ -122,8 +122,9 @@ impl<Q: PoolQueues> Core<Q> {
         record(EventKind::Steal { victim, tasks: 1 + more });
     }
 
-    /// Returns a job for a thread that waits for another part of its fork. It looks first at the worker that runs the
-    /// awaited job (`thief`), because the jobs there descend from the awaited one; then at its own; then at all others.
+    /// Returns a job for a thread that waits for another part of its fork. It looks first at the jobs of the worker
+    /// that runs the awaited job (`thief`), because they descend from the awaited one; then at this worker's own
+    /// jobs; then at those of all other workers.
     pub(crate) fn find_job(&self, shared: &Shared<Q>, thief: usize) -> Option<Task> {
         let workers = shared.config.workers;
         if thief < workers && thief != self.index {
@@ -172,7 +173,7 @@ impl<Q: PoolQueues> Core<Q> {
         None
     }
 
-    /// Wakes another worker if this one has brought home more tasks than it can run at once. So a burst of work
+    /// Wakes another worker if this one has moved more tasks to its deque than it can run at once. So a burst of work
     /// wakes the workers one after the other.
     fn share(&self, shared: &Shared<Q>, more: usize) {
         if more > 0 && shared.config.workers > 1 {

@@ -11,9 +11,9 @@ use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::policy::PoolQueues;
 
-/// With this many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as long as another
-/// core is in use. The last core in use is handed on until the system refuses a thread. A guess: far
-/// more than a program needs that waits inside tasks with some sense, and far fewer than a system refuses.
+/// With this many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as long as
+/// another core is in use. The last core in use is handed off until the system refuses a thread. A guess: far more
+/// than a program needs that waits inside tasks with some care, and far fewer than the number that a system refuses.
 const SOFT_LIMIT: usize = 512;
 
 /// A core that changes hands, and the task that its new thread runs first.
@@ -43,7 +43,7 @@ struct StandbyThreads<Q: PoolQueues> {
     closed: bool,
 }
 
-/// What has become of a core that was to be handed on.
+/// The result of an attempt to hand off a core.
 #[must_use]
 pub(crate) enum HandOffResult<Q: PoolQueues> {
     /// A standby thread has it.
@@ -108,7 +108,7 @@ impl<Q: PoolQueues> HandOff<Q> {
         {
             let mut threads = lock(&self.0);
             if threads.closed || threads.waiting.len() >= keep {
-                // One thread less: this one, or the one that has its core.
+                // There is one extra thread less: this one, or the one that has its core and now takes its place.
                 threads.extra = threads.extra.saturating_sub(1);
                 return None;
             }

@@ -1,8 +1,8 @@
 //! What a thread does while it waits for a part of a fork: it runs other parts of the same task.
 //!
-//! Only jobs of the same root (`job::root`) are run on top of a join that waits. Then a stack is a chain of roots each
-//! of which waits for the one above it, as in `wait`, and no wait is buried under one that waits for it. All other work
-//! is left to another thread, which gets this thread's core.
+//! Only jobs of the same root (`job::root`) are run on top of a join that waits. Then a stack is a chain of roots
+//! each of which waits for the one above it, as in `wait`, and no wait is buried under one that waits for it. All
+//! other work is left to another thread, which gets this thread's core.
 
 use std::iter;
 
@@ -14,10 +14,10 @@ use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
 
-/// At most this many queued tasks are looked through in search of a job of the own root. A guess.
+/// The largest number of queued tasks that a waiting thread examines in search of a job of its own root. A guess.
 const LOOK_THROUGH: usize = 1024;
 
-/// May a task be run on top of the join that waits?
+/// The answer to the question whether a task may run on top of the join that waits.
 pub(crate) enum Classified {
     /// Its handle has claimed it: there is nothing to run.
     Stale,
@@ -48,13 +48,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn wait_unwinding(&self, awaited: &dyn Awaited) {
         self.publish_before_sleep();
         if self.shared.handoff.is_crowded() && self.run_claimed_job(awaited) {
-            // Guards that are misled are better than no thread left.
+            // The job ran here although guards in it may be misled: that is better than to have no thread left.
             return;
         }
         if !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
-        // SAFETY: this thread waits until the job is done.
+        // SAFETY: `awaited` borrows the handle until this call returns, which is not before the job is done.
         match awaited.claim().map(|claimed| unsafe { claimed.delegate() }) {
             None => self.wait_long(awaited, false),
             Some(task) => self.wait_for_delegate(awaited, task),
@@ -136,8 +136,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         awaited.is_done()
     }
 
-    /// Looks for a job of the own root behind tasks that must not run here. If this thread holds a lock that all others
-    /// want, nobody else will get to such a job.
+    /// Looks for a job of this thread's root behind tasks that must not run here. If this thread holds a lock that all
+    /// other threads want, none of them will get to such a job.
     pub(crate) fn find_own_part(&self) -> Option<Started> {
         let core = self.core.borrow();
         let core = core.as_ref()?;

@@ -1,7 +1,8 @@
-//! What a thread of an engine (`crate::engine`) does while it waits: it runs whatever there is on top of what waits.
+//! What a thread of an engine (`crate::engine`) does while it waits: it runs any other task on top of the one that
+//! waits.
 //!
-//! It keeps its core, so that there are never more threads than cores. The price: what waits can be buried under
-//! a long task, or under a task that waits for it.
+//! It keeps its core, so that there are never more threads than cores. The price is that a task that waits can be
+//! buried under a long task, or under a task that waits for it.
 
 use crate::fork::job;
 use crate::idle::WakeReason;
@@ -14,13 +15,13 @@ use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{PAUSES, YIELDS};
 
 /// How often a waiting thread looks for something to do before it sleeps: some fifty microseconds, which is as long
-/// as it takes to sleep and to be woken on a bad day. A sleeping thread of an engine helps nobody.
+/// as it takes to sleep and to be woken at worst. While a thread of an engine sleeps, no other thread replaces it.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 256 };
-/// After this many looks in vain the thread raids private jobs: what it waits for is with one of their owners.
+/// After this many looks in vain the thread raids private jobs: one of their owners has the task that it waits for.
 const FIRST_RAID: u32 = if cfg!(shuttle) { 1 } else { 8 };
 /// After every this many looks it raids again.
 const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
-/// Of this many searches in vain, one raises the demand of the others.
+/// One in this many searches in vain raises the demand of the other workers.
 const DEMAND_INTERVAL: u32 = 8;
 
 impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
@@ -44,8 +45,8 @@ impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
         job::forget_raid();
     }
 
-    /// Raises the demand after the first search in vain and then after some of them, because an answer for which no
-    /// job is left costs its owner as much as ten joins.
+    /// Raises the demand after the first search in vain, and after that only once in [`DEMAND_INTERVAL`] searches. An
+    /// owner that answers and has no job left pays as much as for ten joins.
     fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool) {
         if found {
             core.make_turn(DEMAND_INTERVAL);
@@ -83,7 +84,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Returns the newest task of this thread's own.
+    /// Returns this thread's own newest task.
     pub(crate) fn next_local(&self) -> Option<Task> {
         // Private jobs are newer than what is in the deque: see `publish_private_jobs`.
         self.publish_private_jobs();

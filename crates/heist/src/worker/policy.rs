@@ -47,10 +47,11 @@ pub(crate) trait WaitPolicy<Q: PoolQueues> {
     fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool);
 }
 
-/// The thread runs what it waits for, and hands its core to another thread for everything else (`wait`, `help`).
+/// The policy of pools: a thread runs the task that it waits for, and hands its core to another thread for everything
+/// else (`wait`, `help`).
 pub(crate) enum HandOffCore {}
 
-/// The thread keeps its core and runs whatever there is on top of what waits (`nested`).
+/// The policy of engines: a thread keeps its core, and runs any other task on top of the one that waits (`nested`).
 pub(crate) enum RunNested {}
 
 impl PoolQueues for Stealing {

@@ -15,11 +15,12 @@ use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_wake_up};
 use crate::worker::thread::WorkerThread;
 
-/// After its first look, and after every this many, a searching worker yields its processor: the system may have put
-/// the thread that waits for what this one has just finished there, and that thread would wait until this one sleeps.
+/// A searching worker yields its processor after its first look and then once in this many looks. The system may
+/// have placed there the thread that waits for what this worker has just finished, and that thread would otherwise
+/// wait until this worker sleeps.
 const YIELD_AFTER: u32 = 8;
-/// After every this many looks, a searching worker raids private jobs: some microseconds, in which their owner has not
-/// looked at its demand. A raid takes about a microsecond, of the owner's time as well.
+/// A searching worker raids private jobs once in this many looks. That is after some microseconds in which their owner
+/// has not looked at its demand. A raid takes about a microsecond, of the owner's time as well.
 const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
 /// The number of pauses after each look that does not end with a yield.
 const PAUSES_PER_LOOK: u32 = if cfg!(shuttle) { 1 } else { 8 };
@@ -39,7 +40,7 @@ enum Next {
     CoreGone,
 }
 
-/// No thread can take over the core, and the task is still to be run.
+/// The error of a hand-off: no thread can take over the core, and the task is still to be run.
 pub(crate) enum Refused {
     /// The caller keeps the core until `HandOff::core_in_use_again`. Other cores are in use.
     Kept(Task),
@@ -87,7 +88,7 @@ fn thread_main<Q: PoolQueues>(
     // then take half as long again (measured, on a Zen 4).
     let thread = Box::new(WorkerThread::new(shared));
     let config = &thread.shared.config;
-    // A worker that is lost keeps the pool from shutting down, and tasks from running.
+    // A panic here would lose a worker, which would keep the pool from shutting down and tasks from running.
     let guard = AbortOnUnwind;
     let work = || {
         contain(|| (config.on_thread_start)(number));
@@ -96,7 +97,7 @@ fn thread_main<Q: PoolQueues>(
         }
         contain(|| (config.on_thread_stop)(number));
     };
-    // SAFETY: `thread` is a worker thread of that pool, and the demand is one of the pool's.
+    // SAFETY: `thread` is a worker thread of the pool with that id, and the demand is one of that pool's demands.
     unsafe { enter(thread.shared.id(), &*thread, &thread.shared.demand_when_idle, work) };
     std::mem::forget(guard);
 }
@@ -129,7 +130,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Makes this thread the worker whose core it is.
     pub(crate) fn acquire_core(&self, core: Box<Core<Q>>) {
-        // SAFETY: this thread keeps `shared`, which owns the demand.
+        // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
         unsafe { job::use_demand_of(&self.shared.demands[core.index]) };
         record(EventKind::WorkerBegin { worker: core.index });
         *self.core.borrow_mut() = Some(core);
@@ -137,7 +138,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Gives up the core. The thread is no worker from then on.
     pub(crate) fn release_core(&self) -> Option<Box<Core<Q>>> {
-        // SAFETY: this thread keeps `shared`, which owns the demand.
+        // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
         unsafe { job::use_demand_of(&self.shared.demand_without_core) };
         let core = self.core.borrow_mut().take();
         if core.is_some() {
@@ -150,11 +151,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn after_core(&self, next: Next) -> Option<HandedCore<Q>> {
         let shared = &self.shared;
-        // The core goes first: a task that a sweep drops may spawn, and so may the stop hook of the thread, and no
-        // worker would look into this core's deque any more.
+        // The core is released first. A task that a sweep drops may spawn, and so may the stop hook of the thread,
+        // and no worker would look into this core's deque any more.
         drop(self.release_core());
         self.in_service.set(false);
-        // SAFETY: this thread keeps `shared`, which owns the demand.
+        // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
         unsafe { job::use_demand_of(&shared.demand_when_idle) };
         if !matches!(next, Next::CoreGone) {
             if matches!(next, Next::EndedHere) {

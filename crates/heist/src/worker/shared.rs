@@ -21,7 +21,8 @@ use crate::worker::policy::{PoolQueues, WaitPolicy};
 pub(crate) struct Config {
     /// The number of workers.
     pub(crate) workers: usize,
-    /// The first this many workers are attached threads: threads of the caller's that shutdown does not wait for.
+    /// The number of workers, counted from the first, that are attached threads: the caller owns these threads, and
+    /// shutdown does not wait for them.
     pub(crate) attached: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
@@ -52,11 +53,12 @@ pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
-    /// The demand for each worker's private jobs, by its number. Raised by anybody, answered by the worker.
+    /// The demand for each worker's private jobs, by its number. Any thread raises it; the worker answers it.
     pub(crate) demands: Box<[Padded<Demand>]>,
-    /// Can thieves raid private jobs? Needs the policy's permission and a fence that other threads pass as well.
+    /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well.
     raids: bool,
-    /// The demand that a thread without a core looks at: always raised. Such a thread checks itself who is idle.
+    /// The demand that a thread without a core looks at: always raised. Such a thread checks by itself
+    /// whether a worker is idle.
     pub(crate) demand_without_core: Demand,
     /// The demand that a thread looks at before its first task and after its last: never raised.
     pub(crate) demand_when_idle: Demand,
@@ -66,7 +68,7 @@ pub(crate) struct Shared<Q: PoolQueues> {
     cancelling: AtomicBool,
     /// Cancelled when the pool is first stopped.
     pub(crate) stopped: CancelToken,
-    /// The threads, for whoever stops the pool to join.
+    /// The handles of the threads. A thread that stops the pool joins them.
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Held while the threads are joined, so that no stop returns before all of them have ended.
     stopper: Mutex<()>,
@@ -115,7 +117,7 @@ impl<Q: PoolQueues> Shared<Q> {
     /// `count` is the number of new tasks: the length of a batch, else one.
     pub(crate) fn push_remote_unless_stopping(&self, task: Task, count: u64) {
         if self.idle.is_stopping() {
-            // It is not counted. Dropping it tells whoever waits for it.
+            // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
         }
         self.push_remote(task, count);
@@ -134,8 +136,8 @@ impl<Q: PoolQueues> Shared<Q> {
         self.demands_of_others(worker).for_each(Demand::raise);
     }
 
-    /// Does a worker that has jobs keep one of them published at all times? It does where
-    /// waiting threads keep their cores and the system has no fence for raids: nobody could take a private job then.
+    /// Returns whether a worker that has jobs keeps one of them published at all times. It does where waiting threads
+    /// keep their cores and the system has no fence for raids, because no thief could take a private job there.
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
         Q::Waiting::RAIDS && !self.raids
@@ -205,8 +207,8 @@ impl<Q: PoolQueues> Shared<Q> {
         }
     }
 
-    /// Refuses the tasks that came after shutdown. Both sides of that race sweep, so that no task is
-    /// missed: see `idle/README.md`, step E4.
+    /// Refuses the tasks that came after shutdown, and runs the jobs that did. Both sides of that race sweep, so that
+    /// no task is missed: see `idle/README.md`, step E4.
     #[cold]
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
@@ -239,7 +241,7 @@ impl<Q: PoolQueues> Shared<Q> {
         self.cancelling.load(Ordering::Relaxed)
     }
 
-    /// Has tasks that have not started refused from now on.
+    /// Makes the pool refuse, from now on, tasks that have not started.
     pub(crate) fn cancel(&self) {
         self.cancelling.store(true, Ordering::Relaxed);
     }
@@ -266,7 +268,7 @@ impl<Q: PoolQueues> Shared<Q> {
             // A statement of its own: in the `let else` below, the lock would be held during the join.
             let thread = lock(&self.threads).pop();
             let Some(thread) = thread else { break };
-            // A thread of the pool does not panic: panics of user code are caught before.
+            // A thread of the pool does not panic: panics of user code are caught earlier.
             let _ = thread.join();
         }
     }

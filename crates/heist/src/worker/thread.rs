@@ -158,8 +158,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         ended.deliver(Some(hook));
     }
 
-    /// Counts the end of a task. Called before the outcome is delivered, so that whoever has the outcome also sees
-    /// it counted.
+    /// Counts the end of a task. Called before the outcome is delivered, so that a thread that has the outcome
+    /// also sees it counted.
     #[inline]
     pub(crate) fn count(&self, end: End) {
         self.with_tally(|tally| count_end(tally, end));

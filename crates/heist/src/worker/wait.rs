@@ -30,16 +30,16 @@ use crate::worker::run::Refused;
 use crate::worker::shared::{Shared, count_wake_up};
 use crate::worker::thread::WorkerThread;
 
-/// A worker whose deque is not empty still takes every so-many-th task from the injector, so that work from outside
-/// is not starved by a worker that feeds itself. A prime, so that it does not beat in time with anything.
+/// A worker whose deque is not empty still takes one in this many tasks from the injector, so that workers which feed
+/// themselves do not starve work from outside. A prime, so that it does not fall into step with other periods.
 const INJECTOR_INTERVAL: u32 = 61;
 
 /// A task is run on top of the one that waits for it while at most one part in this many of the stack is used. The
 /// rest is for the task.
 const STACK_SHARE: usize = 4;
 
-/// How often a thread looks at a task that is running elsewhere before it considers to sleep. To sleep and to be
-/// woken takes some ten microseconds on a good day. Few under a checker, so that it sees what comes after them.
+/// How often a thread looks at a task that is running elsewhere before it considers sleeping. To sleep and to be
+/// woken takes some ten microseconds at best. Few under a checker, so that it explores what comes after the looks.
 pub(crate) const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
 /// The number of pauses between two looks.
 pub(crate) const PAUSES: u32 = if cfg!(shuttle) { 1 } else { 8 };
@@ -134,7 +134,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
         // Either the stack is too deep, or the task has started. In the first case another thread must run it, and
         // before anything else: the other tasks may wait for something that this thread holds.
         let claimed = if ours { awaited.claim() } else { None };
-        // SAFETY: this thread waits until the task is done.
+        // SAFETY: `awaited` borrows the handle until this call returns, which is not before the task is done.
         let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
         thread.publish_before_sleep();
         match delegate {
@@ -166,7 +166,7 @@ enum Waited {
     CoreGone,
     /// There is a job of the same root, which may run here.
     Found(Started),
-    /// There is a task, and no other thread can run it.
+    /// There is a task that only this thread can run.
     NobodyElse(Task),
 }
 
@@ -184,8 +184,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.run_claimed(awaited)
     }
 
-    /// Claims the awaited task by its handle, wherever its queue entry is, and runs it on this thread. Returns whether
-    /// it did; not if the task has started.
+    /// Claims the awaited task by its handle, wherever its queue entry is, and runs it on this thread. Returns `false`
+    /// if the task has started already.
     pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
         if self.shared.is_cancelling() && !claimed.is_job() {
@@ -216,7 +216,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn wait_long(&self, awaited: &dyn Awaited, helps: bool) {
         while !awaited.is_done() {
             if self.core.borrow().is_none() {
-                // It counts as away since it handed its core on, and does so until it retires.
+                // The thread has counted as away since it handed off its core, and does so until it retires.
                 return self.sleep_until(awaited);
             }
             self.shared.idle.enter_away();
@@ -246,7 +246,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         match self.hand_off_core(task) {
             Ok(()) => self.sleep_until(awaited),
             Err(refused) => {
-                // No thread with more stack is to be had, so it runs here.
+                // There is no thread with more stack, so the task runs here.
                 let task = match refused {
                     Refused::Kept(task) => {
                         self.shared.handoff.core_in_use_again();
@@ -262,10 +262,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Drops stale entries from the queues at times, after this thread has claimed a task by its handle.
     ///
-    /// A claimed task leaves a stale entry in a queue, which is dropped by the thread that takes it out. But a task that
-    /// goes on spawning and waiting might keep its worker from ever taking it out. So after every [`STALE_ENTRIES`]
-    /// claims this takes tasks out of the queues where the stale entries are, twice as many as it has left, drops
-    /// the stale ones and puts back the rest. Then there are never many more stale entries than tasks.
+    /// A claimed task leaves a stale entry in a queue, which is dropped by the thread that takes it out. But a task
+    /// that goes on spawning and waiting might keep its worker from ever taking that entry out. So after every
+    /// [`STALE_ENTRIES`] claims this takes tasks out of the queues that hold the stale entries, drops the stale ones
+    /// and puts back the rest: as many of its own newest tasks as it has left stale entries, and twice as many from
+    /// the injector. Then there are never many more stale entries than tasks.
     fn drop_stale_entries(&self) {
         let stale = self.stale_entries.get() + 1;
         self.stale_entries.set(stale % STALE_ENTRIES);
@@ -345,8 +346,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Sleeps with the core, because there are too many threads to hand it to another one. The task that was found goes
-    /// to the other workers.
+    /// Sleeps with the core, because there are too many threads to hand it to another one. The task that was found
+    /// goes to the other workers.
     #[cold]
     fn keep_core(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
         // A job of the same root runs here even on a deep stack: no thread has more stack.
@@ -364,9 +365,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Waited::Done
     }
 
-    /// Decides what to do when no thread can take over the core and it is the last one in use. What was found is run
-    /// here, if enough of the stack is left. If not, this thread waits for a while: another thread may end somewhere
-    /// and make room for one of this pool's.
+    /// Decides what to do when no thread can take over the core and it is the last one in use. The task that was found
+    /// runs here, if enough of the stack is left. If not, this thread waits for a while: another thread of the system
+    /// may end and make room for a new thread of this pool.
     #[cold]
     fn run_as_last_worker(&self, found: Task, helps: bool) -> Option<Waited> {
         let task = match self.classify(found, helps) {
