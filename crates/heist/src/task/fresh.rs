@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use super::slot::Slot;
 use crate::sync::{alloc, dealloc};
 
+/// Returns memory for a slot, not initialized.
 pub(super) fn take() -> NonNull<Slot> {
     let layout = Layout::new::<Slot>();
     // SAFETY: a slot is not zero-sized.
@@ -19,15 +20,16 @@ pub(super) fn take() -> NonNull<Slot> {
 ///
 /// The slot came from [`take`], was initialized, belongs to the caller alone, and its room is empty.
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
-    // SAFETY: alive until the end of this call.
+    // SAFETY: initialized, and alive until the end of this call, by the caller's promise.
     unsafe { slot.as_ref() }.memory.with_mut(|_| ());
-    // SAFETY: the caller's promise. The atomics of a checker have something to drop.
+    // SAFETY: initialized, and the caller's alone, by the caller's promise. The atomics of a checker have something to
+    // drop.
     unsafe { slot.drop_in_place() };
     // SAFETY: allocated by `take`, with the same layout.
     unsafe { dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
 }
 
-/// No slots are kept here.
+/// Does nothing: without recycling, there are no free slots to keep.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {

@@ -23,7 +23,8 @@ pub(crate) struct TaskHandle<T> {
 
 // SAFETY: a handle moves the result to whatever thread it is on, and `T` is `Send`; the closure was `Send`.
 unsafe impl<T: Send> Send for TaskHandle<T> {}
-// SAFETY: a shared reference only tells whether the task is done.
+// SAFETY: through a shared reference, a thread can look at the state word, register a listener, and claim the task.
+// These are atomic operations, only one claim succeeds, and a claimed closure and its result are `Send`.
 unsafe impl<T: Send> Sync for TaskHandle<T> {}
 
 impl<T> TaskHandle<T> {
@@ -48,12 +49,14 @@ impl<T> TaskHandle<T> {
     /// Panics if the task is not done.
     pub(crate) fn take(self) -> Result<T, JoinError> {
         assert!(self.is_done(), "asked for the outcome of a task that is not done");
-        // SAFETY: the task is done, and its outcome is for the handle's side.
+        // SAFETY: the handle's side keeps the slot alive. The task is done, so the outcome is in the room and
+        // belongs to the handle's side, which moves it out here and lets go.
         let outcome = unsafe { Slot::take::<Outcome<T>>(self.slot) };
         let slot = ManuallyDrop::new(self).slot;
         // SAFETY: the handle's side keeps the slot alive.
         if unsafe { Slot::state(slot) }.leave_handle() == Left::Last {
-            // SAFETY: the queue's side is gone, and the outcome was taken.
+            // SAFETY: the slot came from `make`; the queue's side is gone, so it belongs to this side alone; and the
+            // outcome was taken.
             unsafe { recycle::give(slot) };
         }
         outcome.map_err(Failure::into_error)
@@ -97,8 +100,8 @@ impl<T> Drop for TaskHandle<T> {
     #[inline]
     fn drop(&mut self) {
         if self.state().leave_handle() == Left::Last {
-            // SAFETY: the queue's side let go when the task was done, so the outcome is in the slot. It was not
-            // taken, or this would not be dropped.
+            // SAFETY: the queue's side is gone, so the slot belongs to this side alone. It let go when the task was
+            // done, so the outcome is in the slot. The outcome was not taken, because `take` forgets the handle.
             unsafe { dispose(self.slot, None) };
         }
     }
@@ -121,19 +124,19 @@ impl Claimed<'_> {
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
         // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
-        // SAFETY: started by this claim.
+        // SAFETY: started by this claim, which is executed or refused once.
         unsafe { (kind.execute)(self.slot, hook) }
     }
 
     pub(crate) fn refuse(&self, refusal: Refusal) {
         // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
-        // SAFETY: started by this claim.
+        // SAFETY: started by this claim, which is executed or refused once.
         unsafe { (kind.refuse)(self.slot, refusal) };
     }
 
-    /// Has another thread run the task: returns a task for a queue that runs it and is not counted itself. The
-    /// waiting thread is notified.
+    /// Delegates the task to another thread: returns a task for a queue that runs it and is not counted itself. When
+    /// it is done, the waiting thread is notified.
     ///
     /// # Safety
     ///
@@ -169,7 +172,7 @@ unsafe impl<const JOB: bool> Send for Delegate<JOB> {}
 
 impl<const JOB: bool> Delegate<JOB> {
     fn kind(&self) -> &'static Kind {
-        // SAFETY: the handle is kept until the task is done.
+        // SAFETY: by the promise made to `delegate`, the handle keeps the slot alive until the task is done.
         unsafe { Slot::kind(self.slot) }
     }
 }
@@ -182,17 +185,17 @@ impl<const JOB: bool> DetachedTask for Delegate<JOB> {
     }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End {
-        // SAFETY: the task was claimed, and this has the claim.
+        // SAFETY: started by the claim, which was passed to this delegate and is used once.
         unsafe { (self.kind().execute)(self.slot, hook) }
     }
 
     fn refuse(&mut self, refusal: Refusal) -> u64 {
-        // SAFETY: the task was claimed, and this has the claim.
+        // SAFETY: started by the claim, which was passed to this delegate and is used once.
         unsafe { (self.kind().refuse)(self.slot, refusal) }
     }
 
     fn finish(self) {
-        // SAFETY: the handle is kept until this call.
+        // SAFETY: by the promise made to `delegate`, the handle keeps the slot alive until this call has set `DONE`.
         let listener = unsafe { Slot::state(self.slot) }.finish_delegated();
         if let Some(listener) = &listener {
             listener.notify();

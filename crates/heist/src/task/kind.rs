@@ -1,5 +1,4 @@
-//! What can be done with the closures and results of tasks, by their types: the functions that a slot's `Kind`
-//! points to.
+//! The functions that a slot's `Kind` points to. They are generic over the types of the task's closure and result.
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +9,7 @@ use super::slot::{End, Kind, Refusal, Slot};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
-/// What a slot holds to be run.
+/// The code that a slot holds until it runs.
 pub(super) trait Body<T> {
     fn call(self) -> T;
 }
@@ -82,7 +81,7 @@ unsafe fn execute<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> 
         Ok(value) => (Ok(value), End::Completed),
         Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
     };
-    // SAFETY: the closure was taken out, so the room is empty.
+    // SAFETY: the room still belongs to the caller, and is empty, because the closure was taken out.
     unsafe { Slot::put(slot, outcome) };
     end
 }
@@ -103,7 +102,7 @@ unsafe fn execute_alone<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook
     }
 }
 
-/// Drops a result that nobody takes. If that panics, the hook is called.
+/// Drops a result that no handle takes. If that panics, the hook is called.
 #[inline]
 fn drop_result<T>(value: T, hook: Option<&PanicHook>) {
     if !mem::needs_drop::<T>() {
@@ -121,7 +120,7 @@ unsafe fn refuse<F: Body<T>, T>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
     // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     let closure: F = unsafe { Slot::take(slot) };
     contain(|| drop(closure));
-    // SAFETY: the closure was taken out, so the room is empty.
+    // SAFETY: the room still belongs to the caller, and is empty, because the closure was taken out.
     unsafe { Slot::put::<Outcome<T>>(slot, Err(Failure::Refused(refusal))) };
     1
 }
@@ -159,7 +158,7 @@ pub(crate) trait DetachedTask: Send {
     /// Notes that the task will not run. Returns how many tasks it stands for.
     fn refuse(&mut self, refusal: Refusal) -> u64;
 
-    /// Notifies those who wait. Called after one of the above, when the task has been counted.
+    /// Notifies the threads that wait for the task. Called after `run` or `refuse`, when the task has been counted.
     fn finish(self);
 }
 
@@ -168,7 +167,7 @@ unsafe fn run_detached<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHoo
     // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
     let mut detached: E = unsafe { Slot::take(slot) };
     let end = detached.run(hook);
-    // SAFETY: taken out above, so the room is empty.
+    // SAFETY: the room still belongs to the caller, and is empty, because the detached task was taken out.
     unsafe { Slot::put(slot, detached) };
     end
 }
@@ -178,14 +177,14 @@ unsafe fn refuse_detached<E: DetachedTask>(slot: NonNull<Slot>, refusal: Refusal
     // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
     let mut detached: E = unsafe { Slot::take(slot) };
     let count = detached.refuse(refusal);
-    // SAFETY: taken out above, so the room is empty.
+    // SAFETY: the room still belongs to the caller, and is empty, because the detached task was taken out.
     unsafe { Slot::put(slot, detached) };
     count
 }
 
 /// Implements [`Kind::discard`] for detached tasks, which leave themselves as the outcome.
 unsafe fn finish_detached<E: DetachedTask>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
-    // SAFETY: put back by one of the functions above.
+    // SAFETY: the room belongs to the caller, and one of the functions above has put the detached task back into it.
     unsafe { Slot::take::<E>(slot) }.finish();
 }
 
@@ -217,18 +216,18 @@ pub(super) fn of_promise<T>() -> &'static Kind {
     }
 }
 
-/// A promise is never in a queue and never claimed: it counts as started from the beginning. A detached task has
-/// no handle that could claim it.
+/// Stands in for [`Kind::execute`] and is never called. A promise is never in a queue and never claimed: it counts as
+/// started from the beginning. A detached task has no handle that could claim it.
 unsafe fn never_run(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
     unreachable!("a promise is never run, and a detached task runs alone")
 }
 
-/// A promise is never in a queue.
+/// Stands in for [`Kind::execute_alone`] and is never called, because a promise is never in a queue.
 unsafe fn never_run_alone(_: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
     unreachable!("a promise is kept, not run")
 }
 
-/// A promise is never in a queue.
+/// Stands in for [`Kind::refuse`] and is never called, because a promise is never in a queue.
 unsafe fn never_refused(_: NonNull<Slot>, _: Refusal) -> u64 {
     unreachable!("a promise is kept, not refused")
 }

@@ -1,4 +1,4 @@
-//! Whom to notify when something has happened: a sleeping thread or a future.
+//! Listeners: the thread or future to notify when something has happened.
 
 use std::task::{Wake, Waker};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::panic::contain;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
 
-/// Whom to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
+/// A thread or future to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
 #[repr(align(16))]
 #[derive(Debug)]
 pub(crate) enum Listener {
@@ -68,8 +68,8 @@ impl Wake for Listener {
 #[derive(Debug)]
 pub(crate) struct Sleeper {
     parker: Parker,
-    /// Has the pool called the thread to look for work? Cleared by the thread when it prepares to sleep, set by
-    /// whoever takes it off the list of sleepers; both under the lock of that list.
+    /// Has the pool called the thread to look for work? The thread clears it when it prepares to sleep. The
+    /// thread that takes it off the list of sleepers sets it. Both hold the lock of that list.
     called: AtomicBool,
 }
 

@@ -10,7 +10,7 @@ mod kind;
 
 #[cfg(not(any(loom, shuttle)))]
 mod recycle;
-/// The checkers see each slot allocated and freed.
+/// Allocates and frees each slot, so that the checkers see it.
 #[cfg(any(loom, shuttle))]
 #[path = "fresh.rs"]
 mod recycle;
@@ -35,7 +35,7 @@ pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::State;
 
-/// Returns a slot with an empty room.
+/// Returns a slot with an empty room. Every slot comes from here, and hence from [`recycle::take`].
 #[inline]
 fn make(kind: &'static Kind, state: State) -> NonNull<Slot> {
     let slot = recycle::take();
@@ -65,10 +65,10 @@ fn forget_listener(listener: Option<Arc<Listener>>) {
 /// The slot belongs to the caller alone and holds an outcome.
 #[inline]
 unsafe fn dispose(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
-    // SAFETY: alive.
+    // SAFETY: the slot belongs to the caller, so it is alive.
     let kind = unsafe { Slot::kind(slot) };
     // SAFETY: the outcome is in the slot and belongs to the caller.
     unsafe { (kind.discard)(slot, hook) };
-    // SAFETY: the room is empty, and the slot belongs to the caller alone.
+    // SAFETY: the slot came from `make`, the outcome was taken out of its room, and it belongs to the caller alone.
     unsafe { recycle::give(slot) };
 }

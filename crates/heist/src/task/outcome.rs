@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Refused(Refusal),
 }
 
-/// A panic, and the hook to call if nobody takes it.
+/// A panic, and the hook to call if no handle takes it.
 pub(crate) struct Report {
     panic: Panic,
     hook: Arc<PanicHook>,
@@ -34,7 +34,7 @@ impl Failure {
         }
     }
 
-    /// Reports a failure that nobody takes.
+    /// Reports a failure that no handle takes: a panic goes to the hook.
     pub(crate) fn report(self) {
         if let Self::Panicked(report) = self {
             report.hook.call(report.panic);

@@ -1,4 +1,4 @@
-//! Results that come without a task in a queue: those of a batch, and the end of a scope.
+//! Promises: results without a task in a queue, such as those of a batch, and the end of a scope.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -22,7 +22,7 @@ pub(crate) struct Promise<T> {
 unsafe impl<T: Send> Send for Promise<T> {}
 
 impl<T: Send> Promise<T> {
-    /// Returns a promise, and the handle of whoever waits for it.
+    /// Returns a promise, and the handle for the thread that waits for it.
     pub(crate) fn new() -> (Self, TaskHandle<Vec<T>>) {
         let slot = make(kind::of_promise::<T>(), State::promised());
         (Self { slot, results: PhantomData }, TaskHandle::new(slot))
@@ -30,16 +30,18 @@ impl<T: Send> Promise<T> {
 
     pub(crate) fn fulfil(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {
         let slot = ManuallyDrop::new(self).slot;
-        // SAFETY: only the promise writes to the room, which is empty.
+        // SAFETY: the promise keeps the slot alive, and only it writes to the room, once; so the room is empty.
         unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
         share(slot, hook);
     }
 }
 
+/// Refuses the results, because the promise was not fulfilled.
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         let refused = Err(Failure::Refused(Refusal::Stopped));
-        // SAFETY: only the promise writes to the room, which is empty.
+        // SAFETY: the promise keeps the slot alive, and was not fulfilled, so the room is empty and still belongs to
+        // it.
         unsafe { Slot::put::<Outcome<Vec<T>>>(self.slot, refused) };
         share(self.slot, None);
     }

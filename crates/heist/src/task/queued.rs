@@ -1,4 +1,4 @@
-//! The queue's side of a task: whoever takes it out of a queue runs it or refuses it.
+//! The queue's side of a task: the thread that takes it out of a queue runs it or refuses it.
 
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -12,15 +12,15 @@ use super::{dispose, forget_listener, make};
 use crate::panic::PanicHook;
 use crate::sync::{Arc, prefetch};
 
-/// A task in a queue: one word. A task that is dropped without having run is refused, and whoever waits for it is
-/// notified.
+/// A task in a queue: one word. A task that is dropped without having run is refused, and the thread that waits for it
+/// is notified.
 pub(crate) struct Task(NonNull<Slot>);
 
 // SAFETY: the closure and the result are both `Send`; `state` decides which thread touches them.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// The closure of a job of up to this size is stored in the slot.
+    /// The size up to which the closure of a job is stored in the slot.
     pub(crate) const ROOM_FOR_JOB: usize = ROOM - size_of::<Rooted<()>>();
 
     /// Returns a task, and the handle's side of it.
@@ -118,7 +118,8 @@ impl Task {
 fn drop_stale(slot: NonNull<Slot>) {
     // SAFETY: the queue's side keeps the slot alive.
     if unsafe { Slot::state(slot) }.leave_queue() == Left::Last {
-        // SAFETY: the handle's side has taken the outcome and is gone.
+        // SAFETY: the slot came from `make` and belongs to this side alone. Its room is empty: the handle's side has
+        // claimed the task, and a thread that claims a task takes its outcome before it lets go.
         unsafe { recycle::give(slot) };
     }
 }
@@ -151,9 +152,9 @@ pub(crate) struct Ended {
 enum Rest {
     /// The handle's side may want the outcome.
     Shared,
-    /// Nobody wants the outcome, which is in the slot.
+    /// There is no handle, and the outcome is in the slot.
     Full,
-    /// Nobody wanted the outcome, which was dropped.
+    /// There is no handle, and the outcome was dropped.
     Empty,
 }
 
@@ -161,14 +162,14 @@ impl Started {
     /// Returns whether the task is a job, a part of a fork.
     #[inline]
     pub(crate) fn is_job(&self) -> bool {
-        // SAFETY: alive.
+        // SAFETY: the queue's side keeps the slot alive.
         unsafe { Slot::kind(self.slot) }.root.is_some()
     }
 
     /// Returns the root of the task: itself, unless it is a job.
     #[inline]
     pub(crate) fn root(&self) -> usize {
-        // SAFETY: alive.
+        // SAFETY: the queue's side keeps the slot alive.
         match unsafe { Slot::kind(self.slot) }.root {
             None => self.slot.addr().get(),
             // SAFETY: started by this side.
@@ -176,11 +177,11 @@ impl Started {
         }
     }
 
-    /// Makes a task for a queue of it again, because it must not run here. Whoever waits for it may have taken it for
-    /// running.
+    /// Turns it back into a task for a queue, because it must not run here. The thread that waits for it may have
+    /// seen it as running.
     pub(crate) fn postpone(self) -> Task {
         if !self.alone {
-            // SAFETY: alive.
+            // SAFETY: the queue's side keeps the slot alive.
             unsafe { Slot::state(self.slot) }.postpone();
         }
         Task(self.slot)
@@ -189,14 +190,14 @@ impl Started {
     #[inline]
     pub(crate) fn execute(self, hook: &Arc<PanicHook>) -> (End, Ended) {
         let Self { slot, alone } = self;
-        // SAFETY: alive.
+        // SAFETY: the queue's side keeps the slot alive.
         let kind = unsafe { Slot::kind(slot) };
         if !alone {
             // SAFETY: started by this side.
             let end = unsafe { (kind.execute)(slot, hook) };
             return (end, Ended { slot, rest: Rest::Shared });
         }
-        // SAFETY: started by this side, and no other thread looks.
+        // SAFETY: started by this side, and without a handle no other thread will ever look.
         let end = unsafe { (kind.execute_alone)(slot, hook) };
         let rest = if kind.leaves { Rest::Full } else { Rest::Empty };
         (end, Ended { slot, rest })
@@ -205,7 +206,7 @@ impl Started {
     /// Refuses the task. Also returns how many tasks it stands for.
     pub(crate) fn refuse(self, refusal: Refusal) -> (u64, Ended) {
         let Self { slot, alone } = self;
-        // SAFETY: alive.
+        // SAFETY: the queue's side keeps the slot alive.
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started by this side.
         let count = unsafe { (kind.refuse)(slot, refusal) };
@@ -222,7 +223,7 @@ impl Ended {
             Rest::Shared => share(slot, hook),
             // SAFETY: the slot belongs to this side alone and holds an outcome.
             Rest::Full => unsafe { dispose(slot, hook) },
-            // SAFETY: the slot belongs to this side alone, and its room is empty.
+            // SAFETY: the slot came from `make` and belongs to this side alone, and its room is empty.
             Rest::Empty => unsafe { recycle::give(slot) },
         }
     }

@@ -1,9 +1,9 @@
-//! Where slots come from and go to: a stack of free slots per thread, and a depot between threads.
+//! Reuse of slots: a stack of free slots per thread, and a depot through which threads exchange them.
 //!
-//! A slot is often made on one thread and freed on another, so that a thread which only frees would collect what
-//! a thread which only makes must allocate. So threads exchange slots, by the *crate*: a thread with two crates
-//! of free slots gives one to the depot, and a thread that has run out fetches one there. The depot's lock is
-//! taken at most once in `CRATE` tasks.
+//! A slot is often made on one thread and freed on another. A thread that only frees slots would collect them, while
+//! a thread that only makes slots would have to allocate. So threads exchange slots, by the *crate*: a thread with
+//! two crates of free slots gives one to the depot, and a thread that has run out fetches one there. The depot's
+//! lock is taken at most once in `CRATE` tasks.
 //!
 //! Memory comes in slabs of several crates, so that slots that are used one after the other lie side by side.
 //! Slots that the depot does not keep go back to their slab, and a slab that is complete again goes back to the
@@ -23,14 +23,14 @@ const CRATE: usize = 63;
 /// The number of crates in a slab.
 const CRATES: usize = 16;
 
-/// The largest number of crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what one
-/// would rather keep than allocate again.
+/// The largest number of crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what is
+/// better kept than allocated again.
 const DEPOT: usize = (1 << 20) / CRATE;
 
 type Crate = [NonNull<Slot>; CRATE];
 
-/// Aligned to its size, so that the address of a slot tells that of its slab. That costs up to a page for the
-/// allocator's own use, which is little compared with the size.
+/// A block of memory for several crates. It is aligned to its size, so that the address of its slab can be computed
+/// from that of a slot. That costs up to a page for the allocator's own use, which is little compared with the size.
 #[repr(C, align(65536))]
 struct Slab {
     /// The number of free slots that have come back. Touched under the depot's lock.
@@ -41,7 +41,7 @@ struct Slab {
 const _: () = assert!(size_of::<Slab>() == align_of::<Slab>(), "a slab fits its alignment");
 
 impl Slab {
-    /// Returns memory for one crate, and for others, which go to the depot.
+    /// Allocates a slab, puts all but one of its crates into the depot, and returns that one.
     #[cold]
     fn allocate(depot: &mut Depot) -> Crate {
         let layout = Layout::new::<Self>();
@@ -209,7 +209,7 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
     }
 }
 
-/// Keeps free slots for reuse as long as it exists. Every pool has one.
+/// Makes the depot keep free slots for reuse as long as it exists. Every pool has one.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {
@@ -220,7 +220,7 @@ impl SlotLease {
 }
 
 impl Drop for SlotLease {
-    /// With the last pool the depot's memory is freed. What threads have on their own stacks stays theirs until they
+    /// Frees the depot's memory together with the last pool. Threads keep the slots on their own stacks until they
     /// end.
     fn drop(&mut self) {
         let mut depot = lock(&DEPOT_OF_ALL);

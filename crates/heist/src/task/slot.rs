@@ -1,4 +1,4 @@
-//! Where a task lives: 64 bytes, with room for a small closure and then for its result.
+//! The memory of a task: 64 bytes, with room for a small closure and then for its result.
 
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -7,10 +7,10 @@ use super::state::State;
 use crate::panic::PanicHook;
 use crate::sync::{Arc, UnsafeCell};
 
-/// Closures and results of up to this size lie in the slot; larger ones are boxed.
+/// Closures and results of up to this size are stored in the slot; larger ones are boxed.
 pub(crate) const ROOM: usize = 48;
 
-/// A slot is one cache line, aligned as one, so that two tasks never share one.
+/// The memory of one task. It is one cache line, aligned as one, so that two tasks never share a line.
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     /// The functions for the types of the closure and the result. Written when the task is made, before another
@@ -62,8 +62,8 @@ pub(super) struct Kind {
     /// Drops the closure and puts a refusal into the room. Returns how many tasks it stands for. Requires: started by
     /// the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
-    /// Drops an outcome that nobody takes; panics meanwhile go to the hook. Requires: the outcome is in the room and
-    /// belongs to the caller.
+    /// Drops an outcome that no handle takes; panics meanwhile go to the hook. Requires: the outcome is in the room
+    /// and belongs to the caller.
     pub(super) discard: unsafe fn(NonNull<Slot>, Option<&PanicHook>),
 }
 
@@ -92,7 +92,7 @@ impl Slot {
         &slot.state
     }
 
-    /// Puts a value, or a box with it, into the room.
+    /// Puts a value into the room, in a box if it is too large.
     ///
     /// # Safety
     ///
@@ -124,10 +124,10 @@ impl Slot {
             let place = if fits::<X>() {
                 room.cast::<X>()
             } else {
-                // SAFETY: the room holds a pointer to an `X`.
+                // SAFETY: the room holds the pointer that `put` has written for an `X`.
                 unsafe { room.cast::<*const X>().read() }
             };
-            // SAFETY: the room holds an `X`.
+            // SAFETY: the `X` in the room, or in its box, is alive and belongs to the caller.
             f(unsafe { &*place })
         })
     }
@@ -155,7 +155,7 @@ impl Slot {
     }
 }
 
-/// Returns whether an `X` lies in the slot itself.
+/// Returns whether an `X` is stored in the slot itself.
 const fn fits<X>() -> bool {
     size_of::<X>() <= ROOM && align_of::<X>() <= align_of::<Room>()
 }

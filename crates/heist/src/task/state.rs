@@ -1,8 +1,8 @@
 //! The state word of a task: which sides hold it, and how far it has come.
 //!
-//! Two sides hold a slot: the *queue's* side (whoever takes the task out of a queue) and the *handle's* side.
-//! Each lets go once; the second one to do so frees the slot. Either side may run the task: the one that sets
-//! `STARTED`.
+//! Two sides hold a slot: the *queue's* side (the thread that takes the task out of a queue) and the *handle's* side.
+//! Each lets go once; the second one to do so frees the slot. Either side may run the task: the side that sets
+//! `STARTED` does.
 
 use std::ptr;
 
@@ -75,8 +75,9 @@ impl State {
 
     /// Handle's side: claims the task, if it may. Returns whether it did.
     ///
-    /// The claimer reads a closure that it could read before: the queue has handed it over, or the spawn that also
-    /// made the handle. But it will write where a thread that has put the task back has looked, hence the ordering.
+    /// The claimer may read the closure without this ordering: it got access to the closure from the queue, or from
+    /// the spawn that also made the handle. But it will write where a thread that has put the task back has looked,
+    /// hence the ordering.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
         self.0.fetch_or(STARTED, order::claim()) & STARTED == 0
@@ -87,15 +88,16 @@ impl State {
         self.0.fetch_and(!STARTED, order::postpone());
     }
 
-    /// Queue's side: the outcome is in the slot, and this side lets go. `Last`: nobody takes the outcome, the caller
-    /// drops it.
+    /// Queue's side: notes that the outcome is in the slot, and lets go. `Last` means that no handle will take the
+    /// outcome, so that the caller must drop it.
     #[inline]
     pub(crate) fn finish(&self) -> (Left, Option<Arc<Listener>>) {
         let before = self.0.fetch_or(DONE | QUEUE_GONE, order::queue_leaves());
         (left(before & HANDLE_GONE), listener(before))
     }
 
-    /// Handle's side, which has run the task itself: the outcome is in the slot, and no other thread will look at it.
+    /// Handle's side, which has run the task itself: notes that the outcome is in the slot. No other thread will
+    /// look at it.
     pub(crate) fn finish_own(&self) -> Option<Arc<Listener>> {
         // Ordering: relaxed. The outcome stays with this thread, and so does the listener.
         listener(self.0.fetch_or(DONE, Ordering::Relaxed))
@@ -112,7 +114,7 @@ impl State {
         left(self.0.fetch_or(QUEUE_GONE, order::queue_leaves()) & HANDLE_GONE)
     }
 
-    /// Handle's side: lets go. `Last`: the outcome, if it was not taken, is the caller's to drop.
+    /// Handle's side: lets go. `Last` means that the caller must drop the outcome, if it was not taken.
     #[inline]
     pub(crate) fn leave_handle(&self) -> Left {
         left(self.0.fetch_or(HANDLE_GONE, order::handle_leaves()) & QUEUE_GONE)
@@ -160,13 +162,13 @@ fn left(other_side: usize) -> Left {
     if other_side == 0 { Left::Shared } else { Left::Last }
 }
 
-/// Takes the listener's reference out of a word that has just been replaced by `DONE`.
+/// Takes over the listener's reference in a word: one that has just got `DONE`, or one that `listen` has not stored.
 fn listener(word: usize) -> Option<Arc<Listener>> {
     let address = ptr::with_exposed_provenance::<Listener>(word & LISTENER);
     if address.is_null() {
         return None;
     }
-    // SAFETY: it came from `Arc::into_raw` in `listen`, and only one thread sets `DONE`, which hands the reference
-    // on.
+    // SAFETY: it came from `Arc::into_raw` in `listen`, and its reference is taken over once: by the only thread that
+    // sets `DONE`, or by `listen` itself if it never got into the word.
     Some(unsafe { Arc::from_raw(address) })
 }
