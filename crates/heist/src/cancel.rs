@@ -6,7 +6,7 @@ use std::sync::Weak;
 use crate::order;
 use crate::sync::{Arc, AtomicBool, Mutex, lock};
 
-/// Requests cooperative cancellation from everybody who has a clone of it.
+/// Requests cooperative cancellation from all code that has a clone of it.
 ///
 /// Clones are the same token. A [child](Self::child) is cancelled together with its parent, but not the other way
 /// round.
@@ -30,7 +30,7 @@ struct Node {
     followers: Mutex<Followers>,
 }
 
-/// Those to be notified. Empty once the token is cancelled.
+/// The followers to notify. Empty once the token is cancelled.
 struct Followers {
     list: Vec<Weak<dyn Follower>>,
     /// When the list has grown to this length, followers that are gone are removed.
@@ -40,7 +40,7 @@ struct Followers {
 /// The shortest list from which followers are removed.
 const TIDY: usize = 16;
 
-/// Is notified of a cancellation, on the thread that cancels. It must neither panic nor wait.
+/// Something that is notified of a cancellation, on the thread that cancels. It must neither panic nor wait.
 pub(crate) trait Follower: Send + Sync {
     fn cancel(&self);
 }

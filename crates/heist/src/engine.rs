@@ -2,10 +2,10 @@
 //! version.
 //!
 //! An [`Engine`] is a pool whose threads belong to the caller: exactly one for each worker, and each keeps its
-//! core. So a thread that waits does not hand its core to another one, as in a [`Pool`](crate::Pool): it runs
-//! whatever there is, on top of what waits. A thread runs what it has spawned newest first. Tasks from outside
-//! run in the order in which they came, when there is nothing else. Every task that is given to an engine runs,
-//! if the engine's threads come.
+//! core. So a thread that waits does not hand its core to another one, as in a [`Pool`](crate::Pool): it runs any
+//! other task on top of the one that waits. A thread runs its own tasks newest first. Tasks from outside run in the
+//! order in which they came, when there is nothing else. Every task that is given to an engine runs, provided that the
+//! engine's threads are started.
 //!
 //! Other threads can take a thread's private jobs at any time (`fork::raid`): the second half of a join can be
 //! stolen while the first half waits for it, or takes long. What `heist` promises about waits elsewhere does not
@@ -70,7 +70,7 @@ impl Engine {
         };
         let (shared, own) = Shared::new(config);
         let engine = Self(Arc::new(shared));
-        // They count as missing until their threads come.
+        // The workers count as missing until their threads start.
         engine.0.idle.add_missing(threads - usize::from(attached));
         let core = |(index, own)| {
             let core = core::Core::new(index, own, engine.0.ledger.of_worker(index));
@@ -108,7 +108,7 @@ impl Engine {
         self.here(WorkerThread::has_pending)
     }
 
-    /// Has a thread of the engine call `f`. If the calling thread is one of them, `f` is the next thing that it runs,
+    /// Spawns `f` on the engine. If the calling thread is one of the engine's, `f` is the next thing that it runs,
     /// unless another thread steals it.
     ///
     /// # Safety
@@ -123,9 +123,9 @@ impl Engine {
         }
     }
 
-    /// Has each thread call one of these closures, in the order of their numbers; there are as many as threads. A
-    /// thread does so when it has run what it has spawned itself, and runs several broadcasts in the order of these
-    /// calls.
+    /// Broadcasts to all threads: the thread with number `n` calls the closure with that number. There are as many
+    /// closures as threads. A thread calls its closure after it has run its own tasks, and runs several broadcasts in
+    /// the order of these calls.
     ///
     /// # Safety
     ///
@@ -139,8 +139,8 @@ impl Engine {
         self.0.broadcast(tasks);
     }
 
-    /// Calls `f` on a thread of the engine, the calling one if it is one, and returns its result or panics as it
-    /// does. The argument of `f` says whether it was moved to another thread.
+    /// Calls `f` on a thread of the engine, and returns its result or panics as it does. If the calling thread is
+    /// one of the engine's, `f` runs on it. The argument of `f` says whether it was moved to another thread.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: FnOnce(bool) -> R + Send,
@@ -150,8 +150,8 @@ impl Engine {
             return f(false);
         }
         let guard = AbortOnUnwind;
-        // SAFETY: what `f` borrows outlives this call. The call does not return before the task is done, and it does
-        // not unwind: the guard would abort.
+        // SAFETY: what `f` and its result borrow outlives this call. The call does not return before the task is
+        // done, and it does not unwind: the guard would abort.
         let (task, handle) = unsafe { Task::job(ROOT, || f(true)) };
         self.0.push_job(task);
         wait::wait(&handle, self.id());
@@ -181,9 +181,9 @@ impl Engine {
         self.here(|thread| thread.next_local().map(|task| thread.run(task)).is_some())
     }
 
-    /// Has the threads end when nothing is left to do, whether all of them have come or not. Running tasks may still
-    /// spawn, and what they have handed to other threads may come back. The caller knows that nothing else comes from
-    /// outside any more.
+    /// Shuts the engine down: its threads end when nothing is left to do, whether all of them have started or not.
+    /// Running tasks may still spawn, and what they have handed to other threads may come back. The caller ensures
+    /// that nothing else comes from outside any more.
     pub fn close(&self) {
         self.0.close();
     }
@@ -195,7 +195,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// The right to be one of an engine's threads. If it is dropped, this worker never starts.
+/// The right to be one of an engine's threads. If it is dropped unused, this worker never starts.
 pub struct Worker {
     /// `None` once it was used.
     core: Option<Box<core::Core<Single>>>,
@@ -210,7 +210,7 @@ impl Worker {
     }
 
     /// Runs the worker on the calling thread until the engine shuts down. `start` and `stop` are called on the thread
-    /// before and after, while it already or still counts as one of the engine's.
+    /// before and after that, and it counts as one of the engine's threads during both calls.
     ///
     /// # Panics
     ///
@@ -220,7 +220,7 @@ impl Worker {
         assert!(!self.attached, "an attached worker must use `attach`");
         let (thread, core) = self.take();
         let shared = &*thread.shared;
-        // A thread that is lost keeps the engine from shutting down, and tasks from running.
+        // A panic here would lose a thread, which would keep the engine from shutting down and tasks from running.
         let guard = AbortOnUnwind;
         let work = || {
             shared.idle.arrive();
@@ -241,16 +241,17 @@ impl Worker {
         std::mem::forget(guard);
     }
 
-    /// Makes the calling thread one of the engine's, for good. The thread continues with its own work: it runs tasks
-    /// when it waits, and other threads take what it spawns. Only for the first worker of an engine that was made
-    /// with `attached`.
+    /// Makes the calling thread one of the engine's until the thread ends. The thread continues with its own work:
+    /// it runs tasks when it waits, and other threads take what it spawns. Only for the first worker of an engine
+    /// that was made with `attached`.
     ///
     /// # Panics
     ///
     /// Panics if the thread belongs to a pool.
     pub fn attach(mut self) {
-        // Touched before anything is leaked: on a thread whose thread-locals are being destroyed this panics. The order in
-        // which they are destroyed does not matter, because `Departure` uses only those without a destructor.
+        // Touched before anything is leaked: on a thread whose thread-locals are being destroyed this panics. The
+        // order in which they are destroyed does not matter, because `Departure` uses only those without a
+        // destructor.
         DEPARTURE.with(|_| ());
         assert!(!is_inside(), "the thread already belongs to a pool");
         assert!(self.attached, "only an attached worker can use `attach`");
@@ -273,7 +274,7 @@ impl Worker {
 }
 
 per_thread! {
-    /// The state of an attached thread.
+    /// Removes an attached thread from its engine, as a destructor of this thread-local.
     static DEPARTURE: Cell<Option<Departure>> = Cell::new(None);
 }
 
@@ -285,9 +286,10 @@ impl Drop for Departure {
     fn drop(&mut self) {
         job::close();
         clear_current();
-        // SAFETY: made from a box by `attach`, and nothing refers to it any more.
+        // SAFETY: made from a box by `attach`, and nothing refers to it any more: `job::close` and `clear_current`
+        // have removed the pointers to it and to its demands, and the thread's frames have ended.
         let thread = unsafe { Box::from_raw(self.0.as_ptr()) };
-        // Released before the counters that it counts in.
+        // The core is dropped before the pool whose counters it writes.
         if thread.core.take().is_some() {
             record(EventKind::WorkerEnd);
         }
@@ -308,7 +310,7 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// A closure that nobody waits for, or that notifies whoever does by itself.
+/// A closure without a handle. If a thread waits for it, the closure itself notifies that thread.
 struct Chore<F>(Option<F>);
 
 impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
@@ -325,7 +327,7 @@ impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
         End::Completed
     }
 
-    /// Its thread has never come.
+    /// Drops the closure, because the thread that should have called it was never started.
     fn refuse(&mut self, _: Refusal) -> u64 {
         let f = self.0.take();
         contain(|| drop(f));
@@ -344,7 +346,8 @@ pub fn is_inside() -> bool {
 /// Runs both closures, possibly in parallel, and returns both results. The argument of each says whether it was
 /// moved to another thread. On a thread of no pool, both run on `home`.
 ///
-/// If a closure panics, so does this, after both have ended; if both panic, with the panic of the first.
+/// If a closure panics, this panics as well, after both have ended. If both panic, the panic of the first one is
+/// passed on.
 #[inline]
 pub fn join<A, B, RA, RB>(a: A, b: B, home: impl FnOnce() -> &'static Engine) -> (RA, RB)
 where
@@ -396,7 +399,7 @@ impl Latch {
     ///
     /// # Safety
     ///
-    /// The latch is alive, the caller is one of those that are counted, and calls this once.
+    /// The latch is alive, and the caller is counted and calls this once.
     pub unsafe fn done(latch: *const Self) {
         // SAFETY: alive, by the caller's promise.
         let latch = NonNull::from(unsafe { &(*latch).latch });
@@ -404,8 +407,8 @@ impl Latch {
         unsafe { CountLatch::done(latch) };
     }
 
-    /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs whatever
-    /// there is meanwhile.
+    /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs other tasks
+    /// meanwhile.
     pub fn wait(&self) {
         let end = lock(&self.end).take().expect("waits once");
         // SAFETY: alive; the owner was counted from the beginning, and counts itself down here.

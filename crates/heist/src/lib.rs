@@ -37,7 +37,7 @@
 //! # Guarantees of every [`Strategy`]
 //!
 //! * A task runs at most once. It completes, panics, or is cancelled by a stop, and is counted as one of these.
-//! * A panic goes to whoever waits for the task, else to [`Builder::on_panic`]. The worker continues.
+//! * A panic goes to the thread that waits for the task, or else to [`Builder::on_panic`]. The worker continues.
 //! * A worker that waits for a task does not keep other tasks from running.
 //! * An idle pool uses no processor time: nothing polls, and there is no timer. No wake-up is lost.
 //! * [`Pool::stop`] waits for all tasks, and all threads have ended when it returns.

@@ -89,7 +89,7 @@ impl fmt::Display for Panic {
     }
 }
 
-/// The hook for panics that nobody waits for.
+/// The hook for panics of tasks whose result is not taken.
 pub(crate) struct PanicHook(Box<dyn Fn(Panic) + Send + Sync>);
 
 impl PanicHook {
@@ -115,8 +115,8 @@ pub(crate) fn contained<R>(code: impl FnOnce() -> R) -> Option<R> {
     result
 }
 
-/// Runs user code whose panic cannot be passed to anybody. The panic ends here; the standard library's panic hook
-/// has reported it.
+/// Runs user code whose panic cannot be passed to another thread. The panic ends here; the standard library's panic
+/// hook has reported it.
 pub(crate) fn contain(code: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
         abandon(payload);

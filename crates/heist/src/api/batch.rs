@@ -24,7 +24,7 @@ const GROUP: usize = 64;
 #[cfg(any(loom, shuttle))]
 const GROUP: usize = 2;
 
-/// One closure, later its outcome.
+/// One closure of a batch, and later its outcome.
 enum Entry<F, T> {
     Closure(F),
     /// It is running, or its outcome was moved out.
@@ -33,7 +33,8 @@ enum Entry<F, T> {
 }
 
 struct Batch<F, T> {
-    /// An entry is touched by the task that has it in its range; when all are done, by the task that ended last.
+    /// The closures and their outcomes. An entry is touched by the task that has it in its range; when all are done,
+    /// by the task that ended last.
     entries: Box<[UnsafeCell<Entry<F, T>>]>,
     /// For each group of entries, the number of those without an outcome.
     groups: Box<[Padded<AtomicUsize>]>,
@@ -55,7 +56,7 @@ struct Piece<F, T> {
     /// Alive until the last of its entries is done, and so at least until this piece has reported its own. There is
     /// no reference count, because all workers would contend for it.
     batch: NonNull<Batch<F, T>>,
-    /// Not empty, and disjoint from the ranges of all other pieces.
+    /// The entries of this piece. Not empty, and disjoint from the ranges of all other pieces.
     range: Range<usize>,
 }
 
@@ -123,7 +124,7 @@ where
     }
 
     fn finish(self) {
-        // SAFETY: the entries belong to this piece, which ends here.
+        // SAFETY: the entries belong to this piece, which has run or refused them and ends here.
         if unsafe { Batch::done(self.batch, &self.range) } {
             // SAFETY: it came from a box, and all entries are done, so no other piece uses the batch.
             let batch = unsafe { Box::from_raw(self.batch.as_ptr()) };
@@ -134,7 +135,7 @@ where
 
 impl<F, T> Piece<F, T> {
     fn batch(&self) -> &Batch<F, T> {
-        // SAFETY: the entries of this piece are not done.
+        // SAFETY: the batch is alive, because the entries of this piece are not done.
         unsafe { self.batch.as_ref() }
     }
 
@@ -154,7 +155,8 @@ impl<F, T: Send> Batch<F, T> {
     ///
     /// # Safety
     ///
-    /// The entries belong to the caller, who calls this once for them.
+    /// The entries belong to the caller and have their outcomes, and the caller calls this once for them. So the batch
+    /// is alive.
     unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) -> bool {
         let mut start = range.start;
         while start < range.end {

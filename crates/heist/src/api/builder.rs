@@ -112,9 +112,9 @@ impl Builder {
         self
     }
 
-    /// Sets the hook for panics of tasks that nobody waits for. It is called on the thread that finds out: a worker,
-    /// or the thread that drops the handle. The default prints a line to stderr. A panic of the hook itself is
-    /// caught.
+    /// Sets the hook for panics of tasks whose result is not taken. It is called on the thread that detects it: a
+    /// worker, or the thread that drops the handle. The default prints a line to stderr. A panic of the hook itself
+    /// is caught.
     ///
     /// ```
     /// let (tell, told) = std::sync::mpsc::channel();

@@ -76,7 +76,7 @@ impl<T> JoinHandle<T> {
     }
 }
 
-/// Works in any executor.
+/// Awaits the task, in any executor.
 ///
 /// ```
 /// use std::future::Future;

@@ -1,4 +1,4 @@
-//! `isolate`: waits inside run nothing but what was forked inside.
+//! `isolate`: a wait inside it runs only what was forked inside it.
 
 use crate::fork::job;
 
@@ -11,8 +11,8 @@ use crate::fork::job;
 ///
 /// Inside `isolate`, the thread runs only what descends from the closure. If there is no such work, and there is
 /// other work to do, another thread takes over the worker's core. The same holds for everything that is forked
-/// inside, on whichever thread. Where the system refuses another thread, and no other worker is awake, the thread
-/// runs whatever there is: otherwise nothing would run at all.
+/// inside, on any thread. Where the system refuses another thread, and no other worker is awake, the thread runs
+/// any task: otherwise nothing would run at all.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -29,7 +29,7 @@ use crate::fork::job;
 /// Prefer to release the lock before the join, where you can.
 ///
 /// On a thread of a Rayon pool that runs on heist, `isolate` has no effect: such a thread keeps its core and runs
-/// whatever there is while it waits, as Rayon's threads do.
+/// any task while it waits, as Rayon's threads do.
 pub fn isolate<F, R>(f: F) -> R
 where
     F: FnOnce() -> R,

@@ -1,8 +1,8 @@
 //! `join`: two closures, perhaps in parallel, for about the cost of two calls.
 //!
 //! The second closure stays in the stack frame of the join, as a private job. If no worker wants it by the time
-//! that the first one has returned, it is simply called: no atomic operation, no allocation; only the frame's
-//! address was written down. If a worker wants jobs, the oldest private job becomes a task.
+//! that the first one has returned, it is simply called: no atomic operation, no allocation; the join has only stored
+//! the address of its frame. If a worker wants jobs, the oldest private job becomes a task.
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -19,7 +19,7 @@ use crate::worker::current::with_worker;
 
 /// Runs two closures, possibly in parallel, and returns both results.
 ///
-/// A join whose second half nobody steals costs about as much as two calls, so that no sequential cutoff is
+/// A join whose second half is not stolen costs about as much as two calls, so that no sequential cutoff is
 /// needed. It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one.
 ///
 /// ```
@@ -129,7 +129,8 @@ where
     RB: Send,
 {
     let fork = Fork::<WithMigrated, B, RB>::new(&b);
-    // SAFETY: `fork` is not moved until it has been popped, below. Joins nest, so what is pushed later is popped first.
+    // SAFETY: `fork` is not moved until it has been popped, below. Joins nest, so what is pushed later is popped
+    // first.
     if !unsafe { fork.push() } {
         // SAFETY: the fork is not in the chain, and the closure is taken only here.
         return outside(a, unsafe { fork.take_closure() });
@@ -166,15 +167,16 @@ struct Fork<C, B, R> {
     /// Initialized once the job was published. Touched by this thread alone, except for the thief's number.
     ///
     /// It could share the place of the closure, but must not: the processor forwards what the beginning of the join
-    /// stored there to its end. If another store comes in between, all joins take a tenth longer for a while (measured,
-    /// on a Zen 4).
+    /// stored there to its end. If another store comes in between, all joins take a tenth longer for a while
+    /// (measured, on a Zen 4).
     published: UnsafeCell<MaybeUninit<Published<R>>>,
 }
 
 /// What a join keeps of its published job.
 struct Published<R> {
     handle: TaskHandle<R>,
-    /// The number of the worker that runs the job, a hint whom to help. Before that, the number of the join's worker.
+    /// The number of the worker that runs the job, a hint which worker to help. Before that, the number of the
+    /// join's worker.
     thief: AtomicUsize,
 }
 
@@ -211,7 +213,8 @@ where
     ///
     /// # Safety
     ///
-    /// The closure was neither published nor taken before.
+    /// The closure was not taken before, and only the caller may take it: the join if the job was not published, else
+    /// the code that publishes the job, or the task that was made of it.
     #[inline(always)]
     unsafe fn take_closure(&self) -> B {
         self.closure.with(|place| {
@@ -221,7 +224,8 @@ where
                 // SAFETY: written when the fork was made.
                 unsafe { place.cast::<*const B>().read() }
             };
-            // SAFETY: initialized, by the caller's promise, and not used again.
+            // SAFETY: initialized, because it was not taken before, and not used again, because only the caller
+            // takes it.
             unsafe { closure.read() }
         })
     }
@@ -255,7 +259,7 @@ where
             let closure = unsafe { self.take_closure() };
             return C::call(closure, false);
         }
-        // SAFETY: the job was published, and has just been popped.
+        // SAFETY: `pop` has returned `false`, so the job was published and has just been popped. This is called once.
         unsafe { self.wait_published() }
     }
 
@@ -280,29 +284,31 @@ where
     unsafe fn publish(job: *const Job, jobs: &Jobs, worker: usize) -> Option<Task> {
         // SAFETY: the job is the first field of a fork, which is alive until the join has waited for the task.
         let fork = unsafe { &*job.cast::<Self>() };
-        // SAFETY: the job was private, and is published once, so the closure is in its place and is taken only here.
+        // SAFETY: the job was private and is published once, so the closure was not taken, and only the task that is
+        // made here may take it. The join sees that its job was published, and waits for the task.
         Some(unsafe { fork.make_task(jobs.root_of_oldest(), worker) })
     }
 
-    /// Makes a task of the closure. The closure is moved into the task if there is room; else it stays where the caller
-    /// has put it. `owner` is the number of the join's worker.
+    /// Makes a task of the closure. The closure is moved into the task if there is room; otherwise it stays where the
+    /// caller has put it. `owner` is the number of the join's worker.
     ///
     /// # Safety
     ///
-    /// The closure was not taken, and the join waits for the task.
+    /// The closure was not taken, only the caller may take it, and the join waits for the task.
     unsafe fn make_task(&self, root: usize, owner: usize) -> Task {
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
-        // SAFETY: a field of the fork, whose address is taken and nothing else.
+        // SAFETY: a field of the fork, which is alive. Only its address is taken.
         let thief = ThiefCell(unsafe { &raw const (*published).thief });
         let (task, handle) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefCell>() {
-            // SAFETY: the caller's promise.
+            // SAFETY: not taken before, and only the caller may take it, by the caller's promise.
             let closure = unsafe { self.take_closure() };
-            // SAFETY: what it borrows outlives the join, and the join waits for it.
+            // SAFETY: what the closure and its result borrow outlives the join, and the join waits for the task.
             unsafe { Task::job(root, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
             let place = ClosurePtr(fork);
-            // SAFETY: what it borrows, and the fork itself, outlive the join, which waits for the task.
+            // SAFETY: what the closure and its result borrow outlives the join. The join waits for the task, so the
+            // fork itself is valid until then.
             unsafe { Task::job(root, move || C::call(place.take(), thief.sign())) }
         };
         let thief = AtomicUsize::new(owner);
@@ -311,9 +317,10 @@ where
         task
     }
 
-    /// Has the second closure run although the first one has panicked. It may have started already, and whether it runs
-    /// should not be a matter of luck. Its result is dropped, and its own panic ends here. If it has not started, another
-    /// thread runs it: on this one `std::thread::panicking` is true, and guards would take it for the code that panics.
+    /// Makes sure that the second closure runs although the first one has panicked. It may have started already, and
+    /// whether it runs should not be a matter of luck. Its result is dropped, and its own panic ends here. If it has
+    /// not started, another thread runs it: on this one `std::thread::panicking` is true, and guards would take it
+    /// for the code that panics.
     ///
     /// # Safety
     ///
@@ -323,14 +330,15 @@ where
     unsafe fn run_despite_panic(&self) {
         // SAFETY: the caller's promise.
         if unsafe { job::pop((&raw const *self).cast(), || ()) } {
-            // SAFETY: the job was private, so the closure is in its place; the task is waited for below.
+            // SAFETY: the job was private to the end, so the closure was not taken, and only the task that is made
+            // here may take it. The task is waited for below.
             let task = unsafe { self.make_task(job::root(), job::worker()) };
             with_worker(|worker| worker.push_job(task));
         } else {
             // SAFETY: `pop` has returned `false`.
             unsafe { job::move_border_back((&raw const *self).cast()) };
         }
-        // SAFETY: the job was published, here or before.
+        // SAFETY: the job was published, here or before, and this is the only call.
         let outcome = unsafe { self.wait() };
         contain(|| drop(outcome));
     }
@@ -375,14 +383,14 @@ where
 /// Where the thread that runs a job stores its worker's number, for the join.
 struct ThiefCell(*const AtomicUsize);
 
-// SAFETY: it points to an atomic.
+// SAFETY: it points to an atomic, which any thread may access.
 unsafe impl Send for ThiefCell {}
 
 impl ThiefCell {
     /// Stores the number of the worker that runs the job, and returns whether that is another worker than the join's.
     /// Called by the job, once.
     fn sign(&self) -> bool {
-        // SAFETY: in the frame of the join, which waits for the job.
+        // SAFETY: in the frame of the join, which waits for the job. Initialized before the job got into a queue.
         let thief = unsafe { &*self.0 };
         let here = job::worker();
         // Ordering: relaxed. It was written before the job was published, and for the join it is a hint.
@@ -408,12 +416,13 @@ where
     fn take(self) -> B {
         // SAFETY: the join waits for the job, so the fork is alive.
         let fork = unsafe { self.0.as_ref() };
-        // SAFETY: the job runs once, and the join does not touch the closure after it was published.
+        // SAFETY: `make_task` has left the closure in its place for this task, which runs once. The join does not
+        // take the closure of a job that was published.
         unsafe { fork.take_closure() }
     }
 }
 
-/// Has the second closure run if the first one panics.
+/// Makes sure that the second closure runs if the first one panics.
 struct OnUnwind<'f, C: Call<B, Result = R>, B: Send, R: Send>(&'f Fork<C, B, R>);
 
 impl<C: Call<B, Result = R>, B: Send, R: Send> Drop for OnUnwind<'_, C, B, R> {

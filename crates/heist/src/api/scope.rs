@@ -48,7 +48,8 @@ where
 {
     let (scope, end) = Scope::new();
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    // SAFETY: the closure of the scope is counted from the beginning.
+    // SAFETY: the latch is alive: the scope lies in this frame until its end was taken. The closure of the scope was
+    // counted from the beginning, and is counted down only here.
     unsafe { CountLatch::done(NonNull::from(&scope.latch)) };
     if !end.is_done() {
         with_worker(|worker| worker.wait_for_job(&end, None));
@@ -87,8 +88,8 @@ pub struct Scope<'scope> {
     latch: CountLatch,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
-    /// The pool, for spawns from other threads. It is valid because the scope lies in the frame of one of the pool's
-    /// tasks.
+    /// The pool, for spawns from other threads. It is valid because the scope lies in a frame of one of the pool's
+    /// worker threads, which keeps the pool alive.
     any_pool: NonNull<dyn AnyPool>,
     pool: usize,
     /// The root of the scope's parts: see [`job::root`].
@@ -97,7 +98,7 @@ pub struct Scope<'scope> {
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: the latch is made for sharing, `AnyPool` is `Sync`, and what is spawned is `Send`.
+// SAFETY: the latch, the mutex and `AnyPool` are `Sync`, and what is spawned is `Send`.
 unsafe impl Sync for Scope<'_> {}
 
 /// Counts the unfinished parts of a scope or of an engine's latch. The last one to end fulfils a promise.
@@ -133,7 +134,8 @@ impl<'scope> Scope<'scope> {
     {
         self.latch.one_more();
         let part = Part { scope: NonNull::from(self), f: Some(f) };
-        // SAFETY: what the closure borrows outlives the scope, which waits for it; and so does the scope itself.
+        // SAFETY: what the closure borrows outlives the scope, and the scope, which the part also refers to, waits
+        // for it.
         let job = unsafe { Task::detached_borrowing(part) };
         if current_pool() == self.pool {
             let mut job = Some(job);
@@ -143,7 +145,7 @@ impl<'scope> Scope<'scope> {
                 "a thread of the pool that runs something is a worker thread"
             );
         } else {
-            // SAFETY: the scope lies in the frame of a task of that pool, which is therefore alive.
+            // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
             unsafe { self.any_pool.as_ref() }.push_job(job);
         }
     }
@@ -176,7 +178,7 @@ impl CountLatch {
         if left.fetch_sub(1, order::scope_done()) != 1 {
             return;
         }
-        // SAFETY: alive until the promise is fulfilled.
+        // SAFETY: alive until the promise is fulfilled, because the owner waits for that.
         let end = unsafe { &(*latch.as_ptr()).end };
         let promise = end.with_mut(|end| {
             // SAFETY: the part that ends last has it to itself.
@@ -239,7 +241,8 @@ where
     fn finish(self) {
         // SAFETY: the scope waits for this part.
         let latch = NonNull::from(unsafe { &self.scope.as_ref().latch });
-        // SAFETY: counted by `spawn`, and this is called once.
+        // SAFETY: the latch is alive, because the scope waits for this part. The part was counted by `spawn`, and
+        // `finish` is called once.
         unsafe { CountLatch::done(latch) };
     }
 }
