@@ -16,7 +16,7 @@ macro_rules! orderings {
             }
         )*
 
-        /// The names of all of them.
+        /// The names of these orderings.
         #[cfg(all(test, loom))]
         pub(crate) const ORDERINGS: &[&str] = &[$(stringify!($name)),*];
     };

@@ -1,4 +1,4 @@
-//! Models of `CancelToken`: what a cancellation makes visible, and who is notified.
+//! Models of `CancelToken`: what a cancellation makes visible, and which followers are notified.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};

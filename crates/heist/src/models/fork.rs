@@ -21,7 +21,7 @@ use crate::task::listener::Listener;
 use crate::task::{Awaited, Task};
 use crate::worker::current::{AnyPool, AnyWorker, enter};
 
-/// Two workers, as far as their jobs go: the owner, which is worker 0, and a thief.
+/// The jobs of two workers: the owner, which is worker 0, and a thief.
 pub(super) struct Scene {
     pub(super) queues: Stealing,
     pub(super) idle: Idle,
@@ -55,7 +55,7 @@ impl Scene {
         unsafe { enter(1, &thread, &self.demand, f) };
     }
 
-    /// Does once what an idle worker does.
+    /// Searches once, as an idle worker does: runs the job that it steals, or raises the demand.
     fn steal(&self) {
         match self.queues.steal_job(0, self.ledger.of_non_workers()) {
             Found::Task(task, _) => self.run(task),
@@ -227,7 +227,7 @@ struct Want {
     last: AtomicUsize,
 }
 
-/// In which order the steps are taken. The right one first.
+/// The order in which the steps are taken. The right one comes first.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Right,
@@ -310,7 +310,8 @@ fn demand_against_sleep(way: Way) {
     worker.join().unwrap();
 }
 
-/// The same, where an owner that has taken a job back clears the demand unless a worker sleeps.
+/// Like [`demand_against_sleep`], with an owner that clears the demand after it took a job back, unless a worker
+/// sleeps.
 fn settle_against_sleep() {
     let want = Want::new();
     let worker = thread::spawn({

@@ -1,6 +1,6 @@
 //! Models of sleep, wake-up and shutdown. A lost wake-up is a deadlock, which loom reports.
 //!
-//! The queue is a relaxed counter: the weakest that a queue could be.
+//! The queue is a relaxed counter, which is the weakest queue possible.
 
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
@@ -185,7 +185,7 @@ fn retire_against_park() {
     assert!(!scene.idle.stop(|| scene.any()), "somebody is away");
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || while worker.work() {});
-    // The last thing that it did was to spawn, which a thread of the pool may do.
+    // The last thing that the thread did was to spawn, which a thread of the pool may do during shutdown.
     scene.queue.fetch_add(1, Relaxed);
     assert_ne!(scene.idle.work_added(), Announced::Ended, "while it is away");
     if scene.idle.retire(|| scene.any()) {

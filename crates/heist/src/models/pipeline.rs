@@ -1,5 +1,5 @@
-//! The protocol of a pipeline's run (`../pipeline/README.md`): which workers are active, who sleeps, and who
-//! is notified.
+//! Models of a pipeline's run (`../pipeline/README.md`): which workers are active, which threads sleep, and which are
+//! notified.
 
 use std::ptr::NonNull;
 

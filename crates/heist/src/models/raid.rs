@@ -52,8 +52,8 @@ fn against_nested() {
     });
 }
 
-/// A fork whose first half waits for the second, while the only other worker goes to sleep: it must not, or must
-/// be woken.
+/// The first half of a fork waits for the second, while the only other worker goes to sleep: that worker must not
+/// sleep, or must be woken.
 fn against_sleep() {
     let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
     let worker = thread::spawn({
@@ -96,8 +96,8 @@ fn sleep_or_raid(scene: &Scene) {
     scene.run(job);
 }
 
-/// A worker that goes to sleep does not look for jobs if it has seen the other one searching. That one, which has
-/// found something by now, sees the demand at its first fork. There is no other fence between the two.
+/// A worker that goes to sleep does not look for jobs if it has seen the other worker searching. The other worker,
+/// which has found something by now, sees the demand at its first fork. There is no other fence between the two.
 fn against_searcher() {
     let idle = Arc::new(Idle::new(2, true));
     let demand = Arc::new(Demand::new(0, 1));

@@ -1,4 +1,4 @@
-//! Models of a task: who runs it, who takes its outcome, who frees its slot.
+//! Models of a task: which side runs it, takes its outcome, and frees its slot.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Wake;
@@ -134,7 +134,7 @@ unsafe impl Send for Probe {}
 
 impl Wake for Probe {
     fn wake(self: Arc<Self>) {
-        // A waker's panic is caught, and so would be a panic of loom's.
+        // The library catches a waker's panic, and would also catch a panic of loom's.
         if catch_unwind(AssertUnwindSafe(|| self.0.with(|_| ()))).is_err() {
             std::process::abort();
         }
@@ -153,7 +153,7 @@ fn run_against_poll() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// A worker that has a thread of its own run every task.
+/// A worker that runs every task on a new thread.
 struct Threads(std::cell::RefCell<Vec<thread::JoinHandle<()>>>);
 
 impl AnyWorker for Threads {

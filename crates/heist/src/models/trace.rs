@@ -6,8 +6,8 @@ use super::explore::{Model, models};
 use crate::sync::Arc;
 use crate::trace::Ring;
 
-/// Events are numbered from 1, and both words of each are its number: whatever is found must be consistent, and
-/// in its place.
+/// Checks what a reader finds. Events are numbered from 1, and both words of each are its number, so each event that
+/// is found must be consistent and in its place.
 fn check(ring: &Ring) {
     let kept = ring.read();
     for (expected, event) in (kept.lost + 1..).zip(kept.events) {
@@ -24,12 +24,12 @@ fn read_against_write(size: usize, events: u64) {
     check(&ring);
 }
 
-/// There is room for all events.
+/// A reader reads while a thread writes events, and there is room for all of them.
 fn fill() {
     read_against_write(4, 2);
 }
 
-/// New events overwrite old ones.
+/// A reader reads while new events overwrite old ones.
 fn overwrite() {
     read_against_write(2, 3);
 }

@@ -19,7 +19,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     pool.chain(cancel::MODELS).chain(pipeline::MODELS)
 }
 
-/// Not a test of its own: a child process runs it.
+/// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {
@@ -98,7 +98,7 @@ fn demand_relies_on_the_fences() {
     }
 }
 
-/// The same, with the steps in the wrong order.
+/// The models of forks with their steps in the wrong order must fail.
 #[test]
 fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {

@@ -57,12 +57,12 @@ fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Out
     if job::is_open() { rest.inside() } else { rest.outside(None) }
 }
 
-/// The time that an item takes.
+/// The time that an item takes, in nanoseconds.
 #[derive(Clone, Copy)]
 struct Pace(f64);
 
 impl Pace {
-    /// Not known yet: assumed to be infinite.
+    /// The time before it was measured: assumed to be infinite.
     const UNKNOWN: Self = Self(f64::INFINITY);
 
     fn is_known(self) -> bool {

@@ -1,6 +1,6 @@
-//! An external thread: one of no pool, which takes part in a short loop of the global pool.
+//! External threads: threads of no pool, which take part in a short loop of the global pool.
 //!
-//! To move a loop to the pool and back takes ten microseconds and more, which is longer than many a loop. So an
+//! To move a loop to the pool and back takes ten microseconds and more, which is longer than many loops take. So an
 //! external thread shares half of the loop, if a worker is looking for work, and runs the other half itself.
 
 use std::cell::Cell;
@@ -44,15 +44,14 @@ pub(crate) fn nanoseconds(time: Duration) -> f64 {
 /// One loop of an external thread.
 pub(crate) struct Visit {
     pub(crate) start: Instant,
-    /// The nanoseconds that this thread spent in loops just before this one, without help that a worker could have
-    /// given.
+    /// The nanoseconds that this thread spent in the loops just before this one, without help from a worker.
     before: f64,
 }
 
 /// Loops that follow each other more closely than this count as one.
 const GAP: Duration = Duration::from_micros(5);
 
-/// The end of the last loop, and the time that it and those directly before it took.
+/// The end of the last loop, and the time that it and the loops directly before it took.
 #[derive(Clone, Copy)]
 struct Last {
     end: Option<Instant>,
@@ -110,8 +109,8 @@ where
         let guard = AbortOnUnwind;
         // The root of the second closure is this call.
         let place = 0_u8;
-        // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done, and
-        // it does not unwind: the guard would abort.
+        // SAFETY: what the closure and its result borrow outlives this call. The call does not return before the
+        // task is done, and it does not unwind: the guard would abort.
         let (task, handle) = unsafe { Task::job((&raw const place).addr(), b) };
         shared.push_job(task);
         let is_taken = || handle.is_started();

@@ -37,7 +37,7 @@ struct Places<'r, P, R> {
     results: PhantomData<&'r mut [R]>,
 }
 
-// SAFETY: it stands for places that whoever has it may write.
+// SAFETY: the places belong to this value alone, and the thread that has it may write `R: Send` to them.
 unsafe impl<P: Send, R: Send> Send for Places<'_, P, R> {}
 
 impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {

@@ -32,7 +32,7 @@ pub trait Pieces: Sized + Send {
     fn into_iter(self) -> Self::IntoIter;
 }
 
-/// What can be turned into [`Pieces`]: pieces themselves, and references to vectors and arrays.
+/// A conversion into [`Pieces`], for pieces themselves and for references to vectors and arrays.
 ///
 /// ```
 /// use heist::parallel::{IntoPieces, Pieces};
@@ -82,7 +82,7 @@ impl<'a, T: Send> Pieces for &'a mut [T] {
     }
 }
 
-/// For the integer types whose ranges have a length in the standard library as well.
+/// Implements [`Pieces`] for ranges of the integer types whose ranges have a length in the standard library as well.
 macro_rules! ranges {
     ($($integer:ty)*) => {
         $(
@@ -91,7 +91,7 @@ macro_rules! ranges {
                 type IntoIter = Self;
 
                 fn len(&self) -> usize {
-                    // A range of the widest types can be longer than `usize`; no loop over it would come to an end.
+                    // A range of the widest types can be longer than `usize`; no loop over it would ever end.
                     self.size_hint().0
                 }
 

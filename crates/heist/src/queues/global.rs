@@ -7,7 +7,7 @@ use crate::stats::Tally;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// A queue with a mutex that counts when it was contended.
+/// A queue with a mutex. It counts how often the mutex was contended.
 pub(super) struct Queue(Mutex<VecDeque<Task>>);
 
 impl Queue {
@@ -83,7 +83,8 @@ impl Queues for Global {
         Ok(())
     }
 
-    /// Takes the newest job of all: the one that the worker has published last is that one, or near it.
+    /// Takes the newest job of the whole queue. The one that the worker has published last is that one, or close to
+    /// it.
     fn pop_job(&self, _: &(), tally: Tally<'_>) -> Option<Task> {
         self.jobs.lock(tally).pop_back()
     }

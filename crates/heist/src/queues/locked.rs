@@ -100,7 +100,7 @@ fn to_found(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Found {
     }
 }
 
-/// Counts when the owner finds its own lock taken.
+/// Calls `f`, and counts a contention if the owner finds its own lock taken.
 fn counted<R>(own: &Worker<Task>, tally: Tally<'_>, f: impl FnOnce() -> R) -> R {
     let before = own.lock_waits();
     let result = f();

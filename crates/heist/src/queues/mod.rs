@@ -18,8 +18,8 @@ pub(crate) use stealing::Stealing;
 
 /// How a pool keeps its tasks.
 ///
-/// All three keep every promise of the pool. Change one word to compare them, or to rule the queues out as the
-/// cause of a problem.
+/// All three strategies keep every promise of the pool. Change one word to compare them, or to rule the queues out as
+/// the cause of a problem.
 ///
 /// ```
 /// use heist::{Pool, Strategy};
@@ -32,7 +32,7 @@ pub(crate) use stealing::Stealing;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// A lock-free deque for each worker, from which the others steal. This is the one to use.
+    /// A lock-free deque for each worker, from which the others steal. This is the recommended strategy.
     #[default]
     WorkStealing,
     /// A deque with a mutex for each worker. Thieves only try to lock it.
@@ -81,9 +81,9 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// rely on such a worker? If not, every push wakes a sleeper, as a condition variable would.
     const PATIENT: bool;
 
-    /// How often a searching worker looks before it sleeps, for work that is about to be spawned. That takes some
-    /// microseconds in all, where to sleep and to be woken takes twenty. Few under a checker, so that it sees what
-    /// comes after them.
+    /// How often a searching worker looks before it sleeps, for work that is about to be spawned. All looks together
+    /// take some microseconds, while to sleep and to be woken takes twenty. Few under a checker, so that it explores
+    /// what comes after the looks.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
     /// Returns queues for that many workers, and the owner's ends for each.
@@ -130,7 +130,7 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         if is_it(&newest) {
             return Some(newest);
         }
-        // There was room for it a moment ago.
+        // The job was popped from there a moment ago, so there is room for it as a rule.
         self.push_job(own, newest, tally).map_or_else(|job| self.push_remote(job, tally), |()| ());
         None
     }

@@ -1,5 +1,5 @@
 //! The queues of an engine (`crate::engine`): one growable deque for each thread, for its tasks and jobs in the
-//! order in which they come; a broadcast queue for each thread; and an injector. Tasks are moved only to be run.
+//! order in which they come; a broadcast queue for each thread; and an injector. A task leaves its queue only to run.
 
 use std::iter;
 
@@ -21,8 +21,8 @@ struct Reach {
 pub(crate) struct Single {
     injector: Injector<Task>,
     threads: Box<[Reach]>,
-    /// Which threads will never come. Locked during a broadcast, so that all threads get broadcasts in the same
-    /// order.
+    /// Tells for each worker whether it was abandoned, so that no thread will be this worker. Locked during a
+    /// broadcast, so that all threads get broadcasts in the same order.
     absent: Mutex<Box<[bool]>>,
 }
 
@@ -81,7 +81,7 @@ impl Queues for Single {
         to_found(self.injector.steal(), 0, tally)
     }
 
-    /// There is only one deque per thread, and `steal_job` has tried it.
+    /// Returns nothing: there is only one deque per thread, and `steal_job` has tried it.
     fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Found {
         Found::Nothing
     }

@@ -115,7 +115,7 @@ impl Stealing {
         let oldest = || steal_until_decided(|| own.stealer.steal(), tally);
         self.injector.push_batch(std::iter::from_fn(oldest).take(CAPACITY / 2));
         if let Err(Full(task)) = own.deque.push(task) {
-            // A thief is still reading from the next slot.
+            // There is still no room: a thief is still reading from the next slot.
             self.injector.push(task);
         }
     }

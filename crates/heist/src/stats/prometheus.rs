@@ -29,7 +29,8 @@ impl Stats {
     }
 }
 
-/// All samples of a metric stand together, whatever pool they belong to: the format requires it.
+/// Writes all samples. Those of one metric are next to each other, whatever pool they belong to, as the format
+/// requires.
 fn write(out: &mut String, pools: &[(String, Stats)]) -> fmt::Result {
     for (place, (name, help, _)) in Counters::default().named().enumerate() {
         writeln!(out, "# HELP heist_{name}_total {}", help.trim().replace('`', ""))?;
@@ -47,7 +48,7 @@ fn write(out: &mut String, pools: &[(String, Stats)]) -> fmt::Result {
     Ok(())
 }
 
-/// Returns the escaped value of a label.
+/// Formats the value of a label, escaped.
 struct Label<'l>(&'l str);
 
 impl fmt::Display for Label<'_> {

@@ -1,6 +1,6 @@
-//! The heavy side of a store-load protocol whose other side is a [`light_fence`](super::light_fence): it has
-//! every running thread of the process pass a full fence, and waits for that. Linux can do this (`membarrier`);
-//! on other systems nothing requires it. With `--cfg heist_no_membarrier` Linux behaves as those do, for the
+//! The heavy side of a store-load protocol whose other side is a [`light_fence`](super::light_fence): it makes every
+//! running thread of the process pass a full fence, and waits for that. Linux can do this (`membarrier`); on other
+//! systems no code requires it. With `--cfg heist_no_membarrier` Linux behaves as those do, for the
 //! tests.
 
 /// Passes a fence on behalf of all threads. For every thread and its light fence: either this thread sees the

@@ -23,29 +23,29 @@ pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     (0..count).map(|_| AtomicU64::new(0)).collect()
 }
 
-/// Thread names do not matter in a model.
+/// Returns an empty name: thread names do not matter in a model.
 pub(crate) fn thread_name() -> String {
     String::new()
 }
 
-/// No thread is joined early in a model.
+/// Returns `false`: no thread is joined early in a model.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
     false
 }
 
-/// A full fence, left out where a model says so.
+/// Passes a full fence, unless a model removes it by its name.
 pub(crate) fn full_fence(name: &str) {
     if site(name, Ordering::SeqCst) == Ordering::SeqCst {
         loom::sync::atomic::fence(Ordering::SeqCst);
     }
 }
 
-/// Both sides are full fences here, each with its own name.
+/// Passes a full fence: both sides are full fences here, each with its own name.
 pub(crate) fn light_fence(name: &str) {
     full_fence(name);
 }
 
-/// Both sides are full fences here, each with its own name.
+/// Passes a full fence: both sides are full fences here, each with its own name.
 pub(crate) fn heavy_fence(name: &str) {
     full_fence(name);
 }
@@ -54,12 +54,12 @@ pub(crate) fn has_heavy_fence() -> bool {
     true
 }
 
-/// Loom needs to know that another thread must run first.
+/// Yields, because loom needs to know that another thread must run first.
 pub(crate) fn pause() {
     yield_now();
 }
 
-/// Made from a lock, because loom's `unpark` also ends a wait for a lock.
+/// Puts a thread to sleep and wakes it. It is made from a lock, because loom's `unpark` also ends a wait for a lock.
 #[derive(Debug)]
 pub(crate) struct Parker {
     woken: Mutex<bool>,
@@ -79,7 +79,7 @@ impl Parker {
         *woken = false;
     }
 
-    /// There is no time in a model: the limit may have passed at once.
+    /// Only yields: there is no time in a model, so the limit may have passed at once.
     pub(crate) fn park_for(&self, _: std::time::Duration) {
         yield_now();
     }
@@ -90,8 +90,8 @@ impl Parker {
     }
 }
 
-/// There are no caches in a model.
+/// Does nothing: there are no caches in a model.
 pub(crate) fn prefetch<T>(_place: *const T) {}
 
-/// There are no caches in a model.
+/// Does nothing: there are no caches in a model.
 pub(crate) fn prefetch_for_write<T>(_place: *const T) {}

@@ -1,4 +1,4 @@
-//! The only door to atomics, locks, parking and threads.
+//! Atomics, locks, parking and threads. The rest of the crate uses only these.
 //!
 //! The rest of the crate does not know whether it runs on the real machine or inside a model checker: `--cfg
 //! loom` and `--cfg shuttle` swap the contents of this module, never the logic. What heist-deque already has is
@@ -15,7 +15,7 @@ pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use native::*;
 
-/// See `native`: the atomics of a checker cannot be made in a constant.
+/// Declares a function that is not `const`, unlike that of `native`: a checker's atomics cannot be made in a constant.
 #[cfg(any(loom, shuttle))]
 macro_rules! const_fn {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {

@@ -1,4 +1,4 @@
-//! The real machine.
+//! The real machine: atomics, threads, parking and prefetches of the standard library.
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
@@ -57,7 +57,7 @@ pub(crate) fn light_fence(_name: &str) {
     std::sync::atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// `const` on the real machine; with the atomics of a checker it cannot be.
+/// Declares a function that is `const` on the real machine. With the atomics of a checker it cannot be.
 macro_rules! const_fn {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($arguments:tt)*) -> $result:ty $body:block) => {
         $(#[$attribute])* $visibility const fn $name($($arguments)*) -> $result $body

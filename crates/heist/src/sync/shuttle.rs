@@ -56,17 +56,17 @@ shuttle::lazy_static! {
     static ref LOOKS: AtomicU64 = AtomicU64::new(0);
 }
 
-/// A clock that advances by a tenth of a millisecond with every look: the same schedule has the same times.
+/// Reads a clock that advances by a tenth of a millisecond with every look: the same schedule has the same times.
 pub(crate) fn elapsed(_since: std::time::Instant) -> u64 {
     LOOKS.fetch_add(100_000, Ordering::SeqCst)
 }
 
-/// Thread names do not matter here.
+/// Returns an empty name: thread names do not matter here.
 pub(crate) fn thread_name() -> String {
     String::new()
 }
 
-/// No thread is joined early here.
+/// Returns `false`: no thread is joined early here.
 pub(crate) fn is_finished<T>(_thread: &ThreadHandle<T>) -> bool {
     false
 }
@@ -75,10 +75,10 @@ pub(crate) fn full_fence(_name: &str) {
     shuttle::sync::atomic::fence(Ordering::SeqCst);
 }
 
-/// Everything is sequentially consistent here.
+/// Does nothing: everything is sequentially consistent here.
 pub(crate) fn light_fence(_name: &str) {}
 
-/// Sequentially consistent as well, but other threads may run before it.
+/// Passes a full fence, before which other threads may run. Memory is sequentially consistent here without it.
 pub(crate) fn heavy_fence(name: &str) {
     full_fence(name);
 }
@@ -103,7 +103,7 @@ impl Parker {
         shuttle::thread::park();
     }
 
-    /// There is no time here: the limit may have passed at once.
+    /// Only yields: there is no time here, so the limit may have passed at once.
     pub(crate) fn park_for(&self, _: std::time::Duration) {
         yield_now();
     }
@@ -113,8 +113,8 @@ impl Parker {
     }
 }
 
-/// There are no caches here.
+/// Does nothing: there are no caches here.
 pub(crate) fn prefetch<T>(_place: *const T) {}
 
-/// There are no caches here.
+/// Does nothing: there are no caches here.
 pub(crate) fn prefetch_for_write<T>(_place: *const T) {}

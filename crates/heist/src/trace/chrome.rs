@@ -35,7 +35,7 @@ pub(super) fn write<'t>(
     file.out.write_all(b"{\"traceEvents\":[")?;
     for (pool, (trace, start)) in traces.enumerate() {
         file.start = start;
-        // Viewers take zero for no number.
+        // Viewers treat a process number of zero as missing.
         file.pool(pool + 1, trace)?;
     }
     file.out.write_all(b"\n],\"displayTimeUnit\":\"ns\"}\n")

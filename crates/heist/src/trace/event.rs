@@ -1,4 +1,4 @@
-//! What a trace consists of.
+//! The public types of a trace: threads, events, and kinds of events.
 
 /// The last events of every thread of a pool; see [`Pool::trace_snapshot`](crate::Pool::trace_snapshot).
 ///
@@ -83,14 +83,14 @@ pub enum EventKind {
     Start,
     /// Ends the task that was begun last.
     End,
-    /// Steals tasks from another worker: the oldest to run, the others into its own deque.
+    /// Steals tasks from another worker: the thread runs one of them and moves the others to its own deque.
     Steal {
         /// The number of the worker that they were stolen from.
         victim: usize,
         /// The number of tasks.
         tasks: usize,
     },
-    /// Takes tasks from the injector, which came from outside.
+    /// Takes tasks that came from outside from the injector.
     InjectorTake {
         /// The number of tasks.
         tasks: usize,
@@ -111,7 +111,7 @@ pub enum EventKind {
         /// The worker's number.
         worker: usize,
     },
-    /// Ends to be a worker: another thread has its core, or the pool has shut down.
+    /// Ceases to be a worker: another thread has its core, or the pool has shut down.
     WorkerEnd,
 }
 
@@ -124,7 +124,7 @@ impl EventKind {
     /// Packs the kind into one word: the kind in the lowest byte, a worker above it, a number of tasks above that.
     pub(super) fn pack(self) -> u64 {
         let tasks = |count: usize| u64::from(u32::try_from(count).unwrap_or(u32::MAX)) << TASKS;
-        // There are less than 2^16 workers.
+        // There are fewer than 2^16 workers.
         let worker = |worker: usize| (worker as u64 & 0xFF_FFFF) << WORKER;
         match self {
             Self::Start => 0,

@@ -50,13 +50,13 @@ pub(super) fn keep(log: Arc<Log>) -> Arc<Log> {
 
 #[cfg(any(unix, windows))]
 fn at_exit(function: extern "C" fn()) {
-    // If the system cannot register the function, there is no file, and nobody who could be told.
+    // If the system cannot register the function, no file is written, and there is no caller to report that to.
     //
     // SAFETY: the function does not unwind, and uses nothing that is gone when a program exits.
     let _ = unsafe { libc::atexit(function) };
 }
 
-/// On this system a program's exit cannot be observed.
+/// Does nothing: on this system a program's exit cannot be observed.
 #[cfg(not(any(unix, windows)))]
 fn at_exit(_: extern "C" fn()) {}
 

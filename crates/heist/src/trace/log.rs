@@ -6,7 +6,8 @@ use super::event::{Event, EventKind, ThreadTrace, Trace};
 use super::ring::{Kept, Ring};
 use crate::sync::{Arc, Mutex, lock};
 
-/// The largest number of events for each thread. With the slot that is being written, a quarter of a gigabyte.
+/// The largest number of events for each thread. With the slot that is being written, they take a quarter of a
+/// gigabyte.
 pub(crate) const MOST_EVENTS: usize = (1 << 24) - 1;
 
 /// The smallest useful number of events.

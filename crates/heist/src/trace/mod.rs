@@ -80,7 +80,7 @@ fn of_environment(log: impl FnOnce(usize) -> Arc<Log>) -> Option<Arc<Log>> {
     file::is_wanted().then(|| file::keep(log(EVENTS)))
 }
 
-/// There is no trace in a model.
+/// Returns no log: there is no trace in a model.
 #[cfg(any(loom, shuttle))]
 fn of_environment(_: impl FnOnce(usize) -> Arc<Log>) -> Option<Arc<Log>> {
     None

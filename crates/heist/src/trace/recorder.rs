@@ -13,11 +13,11 @@ per_thread! {
     static EVENTS: Cell<*const ThreadEvents> = Cell::new(ptr::null());
 }
 
-/// Has the calling thread record events in its pool's trace, as long as this value exists.
+/// Makes the calling thread record events in its pool's trace, as long as this value exists.
 pub(crate) struct Recorder {
     log: Arc<Log>,
     events: Arc<ThreadEvents>,
-    /// It stays on the thread that made it.
+    /// Makes the recorder stay on the thread that made it.
     _here: PhantomData<*const ()>,
 }
 

@@ -3,8 +3,8 @@
 use crate::order;
 use crate::sync::{AtomicU64, Ordering, Padded, zeroed};
 
-/// Works like a sequence lock, with one count for the whole ring instead of one for each slot: a reader that has
-/// found something newer than what it looked for finds a count that says so.
+/// The last events of one thread. It works like a sequence lock, with one count for the whole ring instead of one for
+/// each slot: a reader that has read something newer than the event it looked for then finds a count that says so.
 pub(crate) struct Ring {
     /// Two words for each event: its time and its kind. The number of events is a power of two.
     words: Box<[AtomicU64]>,
@@ -63,7 +63,7 @@ impl Ring {
         // Ordering: relaxed. If a word was read that belongs to event `n`, everything before that write has happened
         // (`event_read`), so the count is at least `n`.
         let now = self.written.load(Ordering::Relaxed);
-        // Event `now` may be half written, in the place of this one.
+        // Event `now` may be half written, in the slot of the oldest event.
         let overwritten = (now + 1).saturating_sub(size);
         let gone = overwritten.saturating_sub(first).min(written - first);
         events.drain(..gone as usize);

@@ -142,7 +142,7 @@ where
     unstable::sort(v, &|a: &T, b: &T| key(a).cmp(&key(b)));
 }
 
-/// Returns how many workers are to sort a slice: one if it is too short to ask the pool.
+/// Returns the number of workers that sort a slice: one if the slice is too short to use the pool.
 fn sorters<T>(v: &[T]) -> usize {
     if size_of::<T>() == 0 || v.len() < WORTHWHILE { 1 } else { workers() }
 }

@@ -15,7 +15,7 @@ use crate::api::join::join;
 use crate::parallel::external::inside;
 
 /// The number of leaves for each worker, or up to four times as many: enough that a worker which is late has
-/// little left that nobody can take.
+/// little left that no other worker can take.
 const LEAVES: usize = 4;
 
 /// Slices of up to this length are not worth sorting in quarters.
@@ -98,7 +98,7 @@ impl<F> Mergesort<'_, F> {
             // SAFETY: all places hold elements. If this function unwinds before the last merge, the copies in the
             // slice are used and those in the buffer are forgotten; otherwise it is the other way round.
             let left = unsafe { Merge::new(left, left_middle, left_half) };
-            // SAFETY: for the same reason.
+            // SAFETY: as for the left half.
             let right = unsafe { Merge::new(right, right_middle - middle, right_half) };
             join(|| left.run(self.compare, self.grain), || right.run(self.compare, self.grain));
         }

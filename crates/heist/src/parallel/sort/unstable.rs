@@ -10,7 +10,7 @@ use crate::api::join::join;
 use crate::parallel::external::inside;
 
 /// The number of leaves for each worker, if all have the same length: enough that a worker which is late has
-/// little left that nobody can take.
+/// little left that no other worker can take.
 const LEAVES: usize = 32;
 
 /// The shortest leaf that is worth a task of its own.
