@@ -35,18 +35,18 @@ export CARGO_PROFILE_MODEL_DEBUG=line-tables-only
 export RUSTFLAGS="$flags ${RUSTFLAGS:-}"
 run() { cargo +nightly "$1" --target "$target" --target-dir target/asan --profile model "${@:2}"; }
 
-# Without `auto_traits`, which is compiled only, and without the doc tests, which are run natively.
+# This leaves out `auto_traits`, which only compiles, and the doc tests, which run natively.
 run test -p heist-deque --lib --test deque --test memory --test race
 run run -p heist-stress -- queues --quick
 
-# To find what is used after a return, the sanitizer puts locals elsewhere than on the stack. The pool, which measures
-# its stack by the addresses of locals, then takes it to be full, and leaves it to another thread to run what a task
-# waits for: not what the tests of waiting count on. So only those in which tasks borrow from stacks run with false
-# ones, and then everything runs with true ones. The tests called `forget` leak handles, and that is their point.
+# To detect the use of a local after a return, the sanitizer moves locals to a fake stack. The pool measures the use of its
+# stack by the addresses of locals, so it then considers the stack full, and another thread runs the task that a task waits
+# for. The tests of waiting do not expect that. So only the tests in which tasks borrow from stacks run with fake stacks.
+# After that, everything runs with real stacks. The tests called `forget` leak handles on purpose, and are skipped.
 run test -p heist --test pool -- drops:: install::
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
-# Without the stack overflow, which the sanitizer reports in its own way. Of the pipelines only the tests that drop
-# values at unusual moments: the example below has every shape.
+# This leaves out the stack overflow, which the sanitizer reports in its own way. Of the pipelines, it runs only the tests
+# that drop values at unusual moments: the stress test below covers every shape.
 run test -p heist --test pool --test fork --test demand --test parallel --test engine --test process --test allocations -- \
     --skip ::forget --skip stack_overflow::
 run test -p heist --test pipeline -- --skip ::forget drop_panics:: results::

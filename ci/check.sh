@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Nothing here is compiled a second time after a change, and nobody debugs what is built here. asan and tsan, whose reports
-# need line numbers, ask for them.
+# Nothing here is compiled a second time after a change, and no debugger is used on what is built here. asan and tsan, whose
+# reports need line numbers, ask for them.
 export CARGO_INCREMENTAL=0 CARGO_PROFILE_DEV_DEBUG=0 CARGO_PROFILE_RELEASE_DEBUG=0
 
 # A release build in which our own packages have debug assertions. Dependencies are those of a plain release build.
@@ -35,8 +35,8 @@ step_fmt() {
     rustfmt --edition 2024 --check bench/revisions/main.rs
 }
 
-# The layers of heist. And atomics, cells, locks and threads come through `sync`, or no model checker would see them; the
-# checkers do not look at rayon-core, the stress tests, the test kit and the command.
+# Checks the layers of heist, and that atomics, cells, locks and threads come only through `sync`: otherwise no model checker
+# would see them. The checkers do not look at rayon-core, the stress tests, the test kit and the command.
 step_facade() {
     ci/layers.sh
     ! git grep -nE '(core|std)::(sync::(atomic|Arc|Mutex)|cell::UnsafeCell|thread::)' -- 'crates/*/src/**' \

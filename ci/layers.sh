@@ -64,12 +64,12 @@ sub check {
     my ($path, $file, $module) = @_;
     open my $in, '<', $path or die "$path: $!";
     my $code = do { local $/; <$in> };
-    # Links in comments are no uses; unit tests may use what they like.
+    # Links in comments do not count as uses, and unit tests may use any module.
     $code =~ s{//[^\n]*}{}g;
     $code =~ s{^\#\[cfg\((?:all\()?test\b[^\n]*\nmod \w+ \{.*?^\}}{"\n" x ($& =~ tr/\n//)}gems;
 
     my @names;
-    # `super` as often as the file is deep is the root of the crate too.
+    # As many `super` as the file is deep also stand for the root of the crate.
     my $depth = () = $file =~ m{/}g;
     $depth++ unless $file =~ m{(^|/)mod\.rs$};
     my $climb = '(?:super\s*::\s*){' . $depth . '}';
@@ -85,7 +85,7 @@ sub check {
         my $line = 1 + (substr($code, 0, $at) =~ tr/\n//);
         $uses++;
         if (!exists $layer{$name}) {
-            # Macros and items of the root have no module: those of a module are to be named by it.
+            # Macros and items of the root have no module. Items of a module must be named with that module.
             push @failures, "$path:$line: `crate::$name` is in no layer: name the module that defines it, or add it to the table";
         } elsif ($layer{$name} > $layer{$module}) {
             if (exists $excused{"$file $name"}) { $excused{"$file $name"}++; next }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Looks for what is lost or doubled for longer than a check should take: ci/soak.sh [MINUTES], ten by default. Not part of
-# ci/check.sh.
+# Looks for lost and doubled tasks and items, for longer than a check should take: ci/soak.sh [MINUTES], ten by default. Not
+# part of ci/check.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ cargo run --release -- soak --minutes "$minutes"
 for ((run = 0; run < 10 * minutes; run++)); do
     cargo run --quiet --release -p heist-stress -- engines >/dev/null
 done
-# Schedules that nobody has tried: a round takes some minutes.
+# Runs the scenarios with new schedules. A round takes some minutes.
 rounds=$(((minutes + 4) / 5))
 for ((round = 0; round < rounds; round++)); do
     seed=$((RANDOM << 15 | RANDOM))

@@ -9,8 +9,8 @@
 #
 # ThreadSanitizer does not understand fences: it would report data that only a
 # fence orders. We have none of these: the queues use no fences, and those of the
-# pool (who sleeps, who is called) decide about wake-ups, while tasks and results
-# pass by acquire and release. So a report is a finding, and nothing is
+# pool (which workers sleep and which are woken) decide about wake-ups, while tasks
+# and results pass by acquire and release. So a report is a finding, and nothing is
 # suppressed. It forgets what a thread did once that thread has ended and was
 # detached (its JoinHandle dropped, a scoped one included): the cases of `stress`
 # keep the handles of their threads and join them.

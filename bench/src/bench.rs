@@ -19,7 +19,7 @@ impl Bench {
     ///
     /// # Errors
     ///
-    /// A name that no case has, or that no peer in these cases has.
+    /// Returns an error for a name that no case has, or that no peer in these cases has.
     pub fn new(selection: &Selection) -> Result<Self, UnknownName> {
         let rows = selection.of(workloads::rows())?;
         Ok(Self(harness::Bench::new(rows, built::about())))
@@ -40,8 +40,8 @@ impl Bench {
     ///
     /// # Panics
     ///
-    /// With a message that names the entry, if a result is wrong; with [`Refused`](crate::Refused), if the system
-    /// refuses what a pool needs.
+    /// Panics with a message that names the entry, if a result is wrong; with [`Refused`](crate::Refused), if the
+    /// system refuses what a pool needs.
     pub fn run(&mut self, rounds: usize, watcher: &mut dyn Watcher) {
         self.0.run(rounds, &mut ResetLive(watcher));
         live::set(None);
@@ -93,7 +93,7 @@ impl Watcher for ResetLive<'_> {
 ///
 /// # Errors
 ///
-/// A name that no case has, or that no peer in these cases has.
+/// Returns an error for a name that no case has, or that no peer in these cases has.
 pub fn cases(selection: &Selection) -> Result<Vec<Case>, UnknownName> {
     Ok(selection.of(workloads::rows())?.iter().map(Case::of).collect())
 }

@@ -107,7 +107,7 @@ impl Lap {
     ///
     /// # Panics
     ///
-    /// If a task has run since the end of the last lap, because that task ran twice.
+    /// Panics if a task has run since the end of the last lap, because that task ran twice.
     pub fn begin() -> Self {
         let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
         let before = BOARD.total();
@@ -119,7 +119,7 @@ impl Lap {
     ///
     /// # Panics
     ///
-    /// If a task has run twice, or if one has not run after a minute.
+    /// Panics if a task has run twice, or if one has not run after a minute.
     pub fn wait(mut self, pool: &str, tasks: u64) -> Done {
         let mut looks = 0;
         loop {

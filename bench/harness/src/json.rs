@@ -30,7 +30,7 @@ pub(crate) fn record(about: &Record, hand_offs: &[f64], rows: &[Row]) -> Record 
     }
 }
 
-/// Returns `None` if the case does not measure waiting times.
+/// Returns the waiting times of an entry, or `None` if the case does not measure them.
 fn latencies(row: &Row, entry: &Entry) -> Option<Latencies> {
     let answers = entry.samples.iter().flat_map(|sample| &sample.answers);
     let buckets = buckets(answers.map(|&time| time as u64));
@@ -73,7 +73,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// Those of the writer.
+    /// Returns the errors of the writer.
     pub fn write(&self, out: impl Write) -> io::Result<()> {
         Ok(self.serialize(&mut Serializer::with_formatter(out, Lines::default()))?)
     }

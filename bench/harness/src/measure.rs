@@ -90,7 +90,7 @@ impl Bench {
     ///
     /// # Panics
     ///
-    /// If a case panics. Its message names the entry whose result was wrong.
+    /// Panics if a case panics. Its message names the entry whose result was wrong.
     pub fn run(&mut self, rounds: usize, watcher: &mut dyn Watcher) {
         for _ in 0..rounds {
             let round = self.hand_offs.len();

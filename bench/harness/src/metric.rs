@@ -1,11 +1,11 @@
 //! The metrics that a sample holds, and how they are shown.
 
-/// One metric.
+/// One metric that a sample can hold.
 #[derive(Debug)]
 pub struct Metric {
-    /// Its name in the JSON, which has the values as measured.
+    /// The name in the JSON, which has the values as measured.
     pub key: &'static str,
-    /// Its name in the tables, with the unit.
+    /// The name in the tables, with the unit.
     pub title: &'static str,
     /// Whether less or more is better.
     pub better: Better,

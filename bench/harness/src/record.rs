@@ -204,7 +204,7 @@ pub struct Traced {
 /// A thread of a pool.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// Its name.
+    /// The name of the thread.
     pub name: String,
     /// The tasks that ended on the thread in the time shown. In files without `totals`: all that the trace has
     /// kept.

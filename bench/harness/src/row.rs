@@ -42,7 +42,7 @@ pub type Run = Box<dyn Fn() -> Sample + Send>;
 
 /// A queue or pool that takes part in a case.
 pub struct Entry {
-    /// Its name in tables and records.
+    /// The name in tables and records.
     pub name: &'static str,
     /// Measures it once.
     pub run: Run,
@@ -96,7 +96,7 @@ pub struct Row {
     pub workers: Option<usize>,
     /// The name of the row with the same work for one worker. The efficiency is computed from the two.
     pub one_worker: Option<String>,
-    /// Who takes part.
+    /// The entries that take part.
     pub entries: Vec<Entry>,
 }
 

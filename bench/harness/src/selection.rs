@@ -85,7 +85,7 @@ impl Selection {
     ///
     /// # Errors
     ///
-    /// A name that no case has, or that no entry of these cases has.
+    /// Returns an error for a name that no case has, or that no entry of these cases has.
     pub fn of(&self, rows: Vec<Row>) -> Result<Vec<Row>, UnknownName> {
         let rows = self.by_name(rows)?;
         let rows = self.by_workers(rows)?;

@@ -55,7 +55,7 @@ pub fn ends_of(values: usize) -> Ends {
 ///
 /// # Panics
 ///
-/// If there is no value.
+/// Panics if there is no value.
 pub fn interval(values: impl IntoIterator<Item = f64>) -> Interval {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     assert!(!sorted.is_empty(), "an interval needs at least one value");

@@ -4,7 +4,7 @@ use crate::metric::Metric;
 use crate::row::Row;
 use crate::stats::{Interval, interval, ratios};
 
-/// With what a value is compared, always within the same round.
+/// What a value is compared with, always within the same round.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Than {
     /// Another entry of the same row.
@@ -25,7 +25,7 @@ pub struct Target {
     pub of: &'static str,
     /// The metric that is limited.
     pub metric: &'static Metric,
-    /// With what it is compared.
+    /// What the value is compared with.
     pub than: Than,
     /// The limit.
     pub at_most: f64,
@@ -36,7 +36,7 @@ pub struct Target {
 pub struct Finding {
     /// The interval of the rounds' ratios, or of the rounds' values.
     pub found: Interval,
-    /// With whom the entry is compared, in words.
+    /// The peer that the entry is compared with, in words.
     pub against: String,
     /// Whether the median is within the limit.
     pub met: bool,

@@ -37,7 +37,7 @@ pub fn spin_until(done: impl Fn() -> bool) {
     }
 }
 
-/// Whose turn it is: even numbers are the filler's turns, odd numbers the drainer's.
+/// Passes the turn between two threads: even numbers are the filler's turns, odd numbers the drainer's.
 #[derive(Default)]
 struct Baton(Padded<AtomicU64>);
 

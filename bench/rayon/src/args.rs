@@ -11,7 +11,7 @@ const ROUNDS: usize = 11;
 /// How long a process measures: a round of all cases takes some 15 seconds.
 const MILLIS: u64 = 100;
 
-/// The same for a check: enough for a few runs of the longest case.
+/// How long a process measures for a check: enough for a few runs of the longest case.
 const CHECK_MILLIS: u64 = 10;
 
 /// The same programs on rayon with its own rayon-core (stock) and with heist's (heist)

@@ -30,7 +30,7 @@ const WATCH: Duration = Duration::from_millis(if cfg!(test) { 5 } else { 1_000 }
 /// The limit in milliseconds of processor time per second.
 const LIMIT: f64 = 0.15;
 
-/// Returns no case if the system does not report resource usage.
+/// Returns the cases, or none if the system does not report resource usage.
 pub(crate) fn rows() -> Vec<Row> {
     if !usage::KNOWN {
         return Vec::new();

@@ -39,7 +39,7 @@ impl From<Exit> for ExitCode {
 #[derive(Debug, Error)]
 #[error("{what}: {why}\n  {advice}")]
 pub(crate) struct Failure {
-    /// The exit code. [`Exit::Done`] ends the command silently: nobody reads its output.
+    /// The exit code. [`Exit::Done`] ends the command silently, because no process reads its output.
     pub(crate) exit: Exit,
     /// What failed.
     pub(crate) what: String,

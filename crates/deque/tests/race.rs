@@ -1,9 +1,9 @@
 //! The contract of the last item: an owner and a thief that race for it never both get it, and an owner
 //! whose pop returned `None` finds nothing until it pushes again.
 //!
-//! There is no barrier between the rounds: the thief steals without a pause, and the owner adjusts its
-//! delay such that its pop meets the thief. Who got which item is settled at the end. A round therefore
-//! costs no hand-over, and on a busy machine there are fewer races, but the test still ends.
+//! There is no barrier between the rounds: the thief steals without a pause, and the owner adjusts its delay such
+//! that its pop meets the thief. The test determines at the end which side got which item. A round therefore costs
+//! no hand-over, and on a busy machine there are fewer races, but the test still ends.
 
 #![cfg(all(feature = "std", not(any(loom, shuttle))))]
 

@@ -70,7 +70,7 @@ fn three_million() {
     });
 }
 
-/// Few batches, and large ones.
+/// The memory is also bounded with few large batches in flight.
 #[test]
 fn large_batches() {
     watched(test_path!("large_batches"), || {

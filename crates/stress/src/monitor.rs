@@ -23,8 +23,8 @@ impl<'m> Monitor<'m> {
         (self.report)(line);
     }
 
-    /// Calls `run`, which runs `case`, under the eyes of the watchdog. Only for short cases: those that
-    /// take long under a sanitizer must not be taken to hang.
+    /// Calls `run`, which runs `case`, under the watchdog. Only for short cases: those that take long under a
+    /// sanitizer must not be mistaken for cases that hang.
     pub(crate) fn watch<R>(&self, case: &impl fmt::Debug, run: impl FnOnce() -> R) -> R {
         let _watched = self.watchdog.watch(format!("{case:?}"));
         run()

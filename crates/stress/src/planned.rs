@@ -1,4 +1,4 @@
-//! Panics that are part of a case, and how they are told from those that are not.
+//! Panics that are part of a case, and how they are distinguished from those that are not.
 
 use std::any::Any;
 use std::panic::resume_unwind;

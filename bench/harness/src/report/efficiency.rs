@@ -42,7 +42,7 @@ fn one_worker<'a>(row: &Row, rows: &'a [Row]) -> Option<&'a Row> {
     rows.iter().find(|row| row.id() == *id)
 }
 
-/// Returns `None` for an entry without workers.
+/// Returns the efficiency of an entry, or `None` if it has no workers.
 fn efficiency(row: &Row, entry: &Entry, one: &Row) -> Option<Interval> {
     let workers = row.workers? as f64;
     if entry.sequential {

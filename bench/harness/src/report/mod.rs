@@ -48,7 +48,7 @@ fn write(out: &mut String, record: &Record, rows: &[Row]) -> fmt::Result {
 ///
 /// # Errors
 ///
-/// Those of the writer.
+/// Returns the errors of the writer.
 pub fn head(out: &mut String, record: &Record) -> fmt::Result {
     let machine = &record.machine;
     let known = |text: &str| match text {

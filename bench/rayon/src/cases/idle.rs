@@ -17,7 +17,7 @@ const LONGER: u32 = 10;
 /// Nanoseconds in a second that count as none: 0.15 ms, a wake-up from time to time.
 const FLOOR: f64 = 0.15e6;
 
-/// Returns no case if the system does not report resource usage.
+/// Returns the case, or none if the system does not report resource usage.
 pub(super) fn cases() -> Vec<Case> {
     if !usage::KNOWN {
         return Vec::new();

@@ -40,13 +40,13 @@ struct Finding<'c> {
     case: &'c Case,
     stock: f64,
     heist: f64,
-    /// In the order of the rounds.
+    /// The ratios, in the order of the rounds.
     ratios: Vec<f64>,
     ratio: Interval,
 }
 
 impl<'c> Finding<'c> {
-    /// Returns `None` if the record does not have the case.
+    /// Returns what the record shows of the case, or `None` if it does not have the case.
     fn of(case: &'c Case, record: &Record) -> Option<Self> {
         let values = |by: &str| {
             let is_it = |series: &&Series| series.case == case.id && series.by == by;

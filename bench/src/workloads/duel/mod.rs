@@ -2,7 +2,7 @@
 //! on a tree of tasks, and on a recursion by joins; with one worker, with one for each processor, and with some
 //! numbers between.
 //!
-//! A sample takes 20 to 40 ms on two processors, so that everything runs several times while somebody watches.
+//! A sample takes 20 to 40 ms on two processors, so that everything runs several times while a user watches.
 
 mod recursive;
 mod work;

@@ -108,7 +108,7 @@ fn grow<P: Pool>(pool: &'static P, index: u64) {
 mod tests {
     use super::*;
 
-    /// With the number of tasks of a real run.
+    /// Checks the total duration with the number of tasks of a real run.
     #[test]
     fn a_few_unequal_tasks_take_half_of_the_time() {
         let mut times: Vec<u64> = (0..8_000).map(skewed).collect();

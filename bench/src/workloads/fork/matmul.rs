@@ -135,7 +135,7 @@ fn quarters(matrix: &[f32]) -> [&[f32]; 4] {
     [m11, m12, m21, m22]
 }
 
-/// Row by row, so that the inner loop accesses neighbouring items.
+/// Multiplies leaves row by row, so that the inner loop accesses neighbouring items.
 fn leaf(a: &[f32], b: &[f32], c: &mut [f32]) {
     let (a, b) = (a.as_chunks::<LEAF>().0, b.as_chunks::<LEAF>().0);
     for (a, c) in a.iter().zip(c.as_chunks_mut::<LEAF>().0) {

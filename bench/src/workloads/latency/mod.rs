@@ -12,7 +12,7 @@ use crate::peers::{PEERS, Pool, answer, condvar, heist, kept, rayon};
 #[cfg(feature = "peers")]
 use crate::peers::{channel, threadpool, tokio};
 
-/// One worker to answer, and one that might get in its way.
+/// The number of workers: one to answer, and one that might get in its way.
 const WORKERS: usize = 2;
 
 /// The pause before each question, and the number of questions in a sample. More questions make the 99th percentile

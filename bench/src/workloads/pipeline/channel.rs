@@ -11,10 +11,10 @@ use super::job::{BATCH, Job, Sink};
 use crate::peers::channel::Workers;
 use crate::peers::{Pool, global};
 
-/// One batch in each message.
+/// The entry with one batch in each message.
 pub(super) const NAME: &str = Workers::NAME;
 
-/// Many batches in each message.
+/// The entry with many batches in each message.
 pub(super) const PACKED: &str = "channel-64";
 
 /// The number of batches in such a message.
@@ -78,7 +78,7 @@ fn through<R: Send>(
 struct Order<R> {
     /// The number of the first result that has not been delivered.
     due: usize,
-    /// That result, if it is there, and those after it.
+    /// The result with the number `due`, if it is there, and those after it.
     waiting: VecDeque<Option<R>>,
 }
 

@@ -1,4 +1,4 @@
-//! A batch goes to a worker of this crate, for which "there is room" stays true.
+//! The destination of a batch is a worker of this crate: only there does `has_room` stay true.
 
 use heist_deque::Destination;
 

@@ -1,5 +1,5 @@
 //! Items change threads, so an injector is sent or shared only if its items may be sent. (Different
-//! items, for the compiler says the same thing only once.)
+//! items, because the compiler reports the same error only once.)
 
 use heist_deque::Injector;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
 //! Items change threads, so a stealer goes to another thread only if its items may. (Different
-//! items, for the compiler says the same thing only once.)
+//! items, because the compiler reports the same error only once.)
 
 use heist_deque::{bounded, growable, locked};
 use std::rc::Rc;

@@ -181,7 +181,7 @@ fn mpmc() {
     fifo_of_each_pusher(|injector, items| items.for_each(|item| injector.push(item)));
 }
 
-/// In batches of different lengths, some longer than a segment.
+/// The pushers push batches of different lengths, some longer than a segment.
 #[test]
 fn mpmc_push_batch() {
     fifo_of_each_pusher(|injector, items| {
@@ -369,7 +369,7 @@ fn destructors<F: Flavour>() {
     ledger.assert_each_once();
 }
 
-/// So large that a segment, or the ring of a growable deque, is twice as large as the stack below.
+/// A type so large that a segment, or the ring of a growable deque, is twice as large as the stack below.
 const LARGE: usize = 16 << 10;
 
 struct Large([u8; LARGE]);

@@ -107,7 +107,7 @@ fn batch_into_nearly_full() {
     }
 }
 
-/// One more item than fits, because one is returned instead of stored.
+/// A batch has one more item than fits, because one is returned instead of stored.
 #[test]
 fn batch_and_pop_into_nearly_full() {
     for free in 0..=3 {

@@ -98,7 +98,7 @@ fn growable_bounds() {
     assert_eq!(bill.bytes, 0);
 }
 
-/// The same bound while thieves steal as the rings change.
+/// The bound of a growable deque also holds while thieves steal as the rings change.
 #[test]
 fn growable_bounds_with_thieves() {
     let ((worker, stealer), mut bill) = metered(|| Growable::with_room(1));
@@ -149,7 +149,7 @@ fn injector_after_a_burst() {
     assert_eq!(bill.bytes, 0);
 }
 
-/// The same where some threads allocate the segments and others free or keep them.
+/// The bound of an injector also holds where some threads allocate the segments and others free or keep them.
 #[test]
 fn injector_after_a_burst_of_threads() {
     const ITEMS: u64 = 300_000;

@@ -1,7 +1,7 @@
 //! A deque of the classic kind (Chase and Lev), right, and with each of the classic mistakes.
 //!
-//! Ours differs, so these mistakes cannot be made in it; but our models must be able to see them. The
-//! correct form goes through the same models and holds.
+//! The deques of this crate differ, so these mistakes cannot be made in them. But their models must be able to
+//! detect such mistakes. The correct form goes through the same models and holds.
 
 use std::marker::PhantomData;
 

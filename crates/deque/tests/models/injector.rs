@@ -123,7 +123,7 @@ fn reuse() {
 }
 
 /// A pusher crosses the border of a reused segment, and a thief follows it. Nothing of the segment's
-/// first use is seen, nor of its time in the stash, and it is given up as the first time.
+/// first use is seen, nor of its time in the stash, and it is freed as after its first use.
 fn second_life() {
     let injector = loom::sync::Arc::new(Injector::new_at(2));
     // Puts two segments into the stash; then uses one of them up to its last cell.

@@ -14,7 +14,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     deques::MODELS.iter().chain(injector::MODELS).chain(beams)
 }
 
-/// Not a test of its own: the child processes run it.
+/// Explores one twin. It is not a test of its own: the child processes run it.
 #[test]
 #[ignore = "explores one twin for the tests below"]
 fn child() {

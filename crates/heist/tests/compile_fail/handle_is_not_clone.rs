@@ -1,4 +1,4 @@
-//! A result is yielded once: there is no second handle. And a pool has one owner, who stops it.
+//! A result is yielded once: there is no second handle. And a pool has one owner, which stops it.
 
 use heist::{JoinHandle, Pool};
 

@@ -1,4 +1,4 @@
-//! A handle is as good as the result that it stands for.
+//! A handle can be sent to another thread only if its result can.
 
 use heist::JoinHandle;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! A task runs on another thread, so what it captures must be sent. (Different values, for the
-//! compiler says the same thing only once.)
+//! A task runs on another thread, so what it captures must be sent. (Different values, because the
+//! compiler reports the same error only once.)
 
 use heist::Pool;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! A task may outlive the caller, so it borrows nothing of it; `install` may, for it waits.
+//! A task may outlive the caller, so it must not borrow from it; `install` may, because it waits.
 
 use heist::Pool;
 

@@ -135,7 +135,7 @@ fn random<S: Kind>() {
     tried.unwrap();
 }
 
-/// On a thread that belongs to no pool.
+/// The sorts are called on a thread that belongs to no pool.
 fn outside<S: Kind>() {
     check("random", &numbers(5, MANY, usize::MAX));
 }

@@ -300,7 +300,7 @@ fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
     ledger.assert_each_once();
 }
 
-/// At a random moment.
+/// The token is cancelled at a random moment of a run.
 fn any_time<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);

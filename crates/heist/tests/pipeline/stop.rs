@@ -98,7 +98,7 @@ fn idle_feed<S: Kind>() {
     }
 }
 
-/// At a random moment.
+/// The pool stops at a random moment of a run.
 fn any_time<S: Kind>() {
     for (seed, way) in ways().cycle().take(120).enumerate() {
         let mut rng = Rng::new(seed as u64);

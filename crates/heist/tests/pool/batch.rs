@@ -293,7 +293,7 @@ fn stopped<S: Kind>() {
     assert_counts(&pool, 0, 0, 0);
 }
 
-/// Several results that no handle takes, because of a failure or because the handle was dropped. This
+/// Drops several results that no handle takes, because of a failure or because the handle was dropped. This
 /// runs in a child process, because it might abort.
 fn results_whose_drop_panics<S: Kind>() {
     in_child("drop", &[], || {

@@ -40,7 +40,7 @@ struct Builder<'r> {
     rng: &'r mut Rng,
     /// How many leaves the tree has so far.
     leaves: usize,
-    /// One leaf in so many panics, or none if this is 0.
+    /// One in this many leaves panics, or none if this is 0.
     panic_interval: u64,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Origin {
     Iterator,
     /// An iterator of results.
     TryIterator,
-    /// So many threads that send items.
+    /// This many threads, which send the items.
     Senders(u64),
 }
 
@@ -99,7 +99,7 @@ pub(super) struct Outcome {
     pub(super) results: Vec<u64>,
     /// `None` if the results were dropped before the end.
     pub(super) end: Option<Result<Report, PipelineError>>,
-    /// Whether a sender was told that the pipeline takes no more items.
+    /// Whether a send failed because the pipeline takes no more items.
     pub(super) refused: bool,
 }
 

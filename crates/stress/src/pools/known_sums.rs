@@ -20,8 +20,8 @@ const EXTERNAL_THREADS: u64 = 2;
 /// How many numbers a leaf of the tree adds up by itself.
 const LEAF: u64 = 500;
 
-/// In each round a tree of tasks that split and wait for their halves, a burst of tasks from external
-/// threads, and a batch, all at once. The pool runs out of tasks between two rounds.
+/// A case whose rounds each consist of a tree of tasks that split and wait for their halves, a burst of tasks from
+/// external threads, and a batch, all at once. The pool runs out of tasks between two rounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KnownSums {
     pub(super) strategy: Strategy,

@@ -34,7 +34,7 @@ pub(crate) struct TaskTrees {
     trees: u64,
     /// The largest number of tasks in all trees.
     max_tasks: usize,
-    /// One task in so many panics, or none if this is 0.
+    /// One in this many tasks panics, or none if this is 0.
     panic_interval: u64,
     end: End,
     /// How many events of each thread the pool records; 0 disables the trace.

@@ -1,4 +1,4 @@
-//! The threads of a case: who pushes, who pops and who steals.
+//! The threads of a case: which of them push, pop and steal.
 
 use std::io;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

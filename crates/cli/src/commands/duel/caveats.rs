@@ -7,7 +7,7 @@ use super::text;
 use super::watcher::EndReason;
 use crate::units;
 
-/// The width of an interval, as a part of the median, from which on the reader is told about noise.
+/// The width of an interval, as a part of the median, from which on the output warns about noise.
 const NOISY: f64 = 0.2;
 
 /// Facts about a run that its samples do not contain.

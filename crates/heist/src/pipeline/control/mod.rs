@@ -1,11 +1,11 @@
 //! What the threads of a run agree on: what is in flight, which thread pulls from the source, which workers
-//! are active, who sleeps, and how the run ends.
+//! are active, which threads sleep, and how the run ends.
 //!
 //! The module has no type parameters: items and results never pass through it. That is why the models
 //! (`../../models/pipeline.rs`) can explore it alone, and why it is separate from `run`.
 //!
 //! All of it is under one lock, the lock of [`RunState`], which a thread takes once for many batches. A
-//! thread that changes something decides under the lock who must be notified, and notifies them after it has
+//! thread that changes something decides under the lock which threads must be notified, and notifies them after it has
 //! released it. No notification is lost, because a thread that finds nothing to do says so under the same
 //! lock under which it looked.
 //!
@@ -122,7 +122,7 @@ impl Control {
         lock(&self.state.0).factory = Some(factory);
     }
 
-    /// Has a worker begin to pull from the source, unless the run has failed already.
+    /// Makes a worker begin to pull from the source, unless the run has failed already.
     pub(crate) fn begin(&self) {
         let mut notifications = Notifications::default();
         let mut state = lock(&self.state.0);
@@ -162,7 +162,7 @@ impl Control {
     ///
     /// It must be called once for each `enter`, once for each worker task, and once for the run itself.
     pub(crate) unsafe fn leave(&self) {
-        // SAFETY: the caller is a participant that has not left before.
+        // SAFETY: the latch is alive, because `self` is. The caller is a participant that has not left before.
         unsafe { CountLatch::done(NonNull::from(&self.participants)) };
     }
 

@@ -133,7 +133,7 @@ impl Control {
         self.send(notifications);
     }
 
-    /// Has a thread pull from the source, if no thread does and there is room (S5).
+    /// Makes a thread pull from the source, if no thread does and there is room (S5).
     pub(super) fn request_pull(&self, state: &mut RunState, notifications: &mut Notifications) {
         if state.source != SourceState::Idle || state.room(&self.rules) == 0 {
             return;
@@ -150,8 +150,8 @@ impl Control {
 
     /// Returns a quarter of the batches that may be in flight.
     ///
-    /// This many batches are worth telling the other side of: the consumer about results, or the source about
-    /// room.
+    /// This many batches are worth a notification to the other side: to the consumer about results, or to the
+    /// source about room.
     pub(crate) fn quarter_of_batches(&self) -> usize {
         (self.rules.max_batches / 4).max(1)
     }
@@ -161,7 +161,7 @@ impl Control {
         self.rules.max_weight.map_or(i128::MAX, |limit| i128::from(limit / 4).max(1))
     }
 
-    /// Records what the consumer has delivered, and has a thread pull if that makes room (S5).
+    /// Records what the consumer has delivered, and makes a thread pull if that makes room (S5).
     pub(crate) fn delivered(&self, delivered: &Delivered) {
         let mut notifications = Notifications::default();
         let mut state = lock(&self.state.0);

@@ -82,7 +82,7 @@ pub(crate) enum SleepKind {
 
 /// The consumer of the results, while it sleeps or is about to.
 pub(crate) struct SleepingConsumer {
-    /// Wakes it.
+    /// Wakes the consumer when it is fulfilled.
     pub(crate) promise: Promise<()>,
     /// The number of the batch that it waits for, if results are delivered in order.
     pub(crate) wanted: u64,

@@ -57,7 +57,7 @@ impl StageGuard<'_> {
     }
 }
 
-/// No stage: the results are the items.
+/// The identity: a pipeline without a stage, whose results are its items.
 #[derive(Debug)]
 pub struct Same;
 

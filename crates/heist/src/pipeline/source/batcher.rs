@@ -37,7 +37,7 @@ pub(super) enum Outcome {
 }
 
 impl Outcome {
-    /// Converts it to what `control` is told, with the weight of the next item if that did not fit. `batch`
+    /// Converts it to what is reported to `control`, with the weight of the next item if that did not fit. `batch`
     /// is the number of the batch that was being cut.
     pub(super) fn into_after_pull(self, batch: u64) -> (AfterPull, u64) {
         match self {
