@@ -112,7 +112,7 @@ impl Builder {
         self
     }
 
-    /// Sets the hook for panics of tasks whose result is not taken. It is called on the thread that detects it: a
+    /// Sets the hook for panics of tasks whose result is not taken. It is called on the thread that detects this: a
     /// worker, or the thread that drops the handle. The default prints a line to stderr. A panic of the hook itself
     /// is caught.
     ///

@@ -280,7 +280,7 @@ where
     ///
     /// # Safety
     ///
-    /// The job is that of a fork of this type which is in the chain, and is published once.
+    /// The job is that of a fork of this type which was pushed and whose join has not ended, and is published once.
     unsafe fn publish(job: *const Job, jobs: &Jobs, worker: usize) -> Option<Task> {
         // SAFETY: the job is the first field of a fork, which is alive until the join has waited for the task.
         let fork = unsafe { &*job.cast::<Self>() };

@@ -162,7 +162,8 @@ impl CountLatch {
     }
 
     pub(crate) fn one_more(&self) {
-        // Ordering: relaxed. The caller is counted and has not ended, so the count does not rise from zero.
+        // Ordering: relaxed. The caller is counted, or runs while a counted part has not ended, so the count does not
+        // rise from zero.
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 

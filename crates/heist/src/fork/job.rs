@@ -46,8 +46,8 @@ unsafe fn older(job: *const Job) -> *const Job {
 type Publish = unsafe fn(*const Job, &Jobs, usize) -> Option<Task>;
 
 impl Job {
-    /// Returns a job that is not in the chain. `publish` is called at most once, while the job is in the chain; from
-    /// then on the job is not private.
+    /// Returns a job that is not in the chain. `publish` is called at most once, before the frame of the job
+    /// ends; from then on the job is not private.
     #[inline(always)]
     pub(crate) const fn new(publish: Publish) -> Self {
         Self {

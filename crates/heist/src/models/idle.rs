@@ -177,7 +177,7 @@ fn submit_against_end() {
     assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
-/// A thread that has handed its core on retires while the thread that has the core goes to sleep, and the pool is
+/// A thread that has handed off its core retires while the thread that has the core goes to sleep, and the pool is
 /// stopping: one of the two finds that this is the end.
 fn retire_against_park() {
     let scene = Scene::new(1);

@@ -70,7 +70,7 @@ struct Made<'r, R> {
     results: PhantomData<&'r mut [R]>,
 }
 
-// SAFETY: it stands for results that are `Send`.
+// SAFETY: it owns results that are `Send`.
 unsafe impl<R: Send> Send for Made<'_, R> {}
 
 impl<R> Drop for Made<'_, R> {

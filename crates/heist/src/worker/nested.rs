@@ -15,7 +15,7 @@ use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{PAUSES, YIELDS};
 
 /// How often a waiting thread looks for something to do before it sleeps: some fifty microseconds, which is as long
-/// as it takes to sleep and to be woken at worst. While a thread of an engine sleeps, no other thread replaces it.
+/// as it can take to sleep and to be woken. While a thread of an engine sleeps, no other thread replaces it.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 256 };
 /// After this many looks in vain the thread raids private jobs: one of their owners has the task that it waits for.
 const FIRST_RAID: u32 = if cfg!(shuttle) { 1 } else { 8 };
@@ -57,7 +57,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
 }
 
 impl<Q: PoolQueues> WorkerThread<Q> {
-    /// Runs whatever there is until the awaited task is done.
+    /// Runs other tasks until the awaited task is done.
     fn wait_nested(&self, awaited: &dyn Awaited) {
         let mut wait = NestedWait { awaited, looks: 0, searching: false, listening: false };
         while !awaited.is_done() {

@@ -6,7 +6,7 @@
 //! waits for the one above it, and the topmost one waits for a task that is running: waiting adds no deadlock
 //! beyond those of one thread per task.
 //!
-//! The exception is a system that refuses threads. There, the last worker that is awake runs whatever there is on top
+//! The exception is a system that refuses threads. There, the last worker that is awake runs any other task on top
 //! of the task that waits. A task may then wait for one beneath it, but otherwise nothing would run at all.
 //!
 //! The same mechanism bounds the stack: a thread that has used a good part of its stack does not run the awaited
