@@ -184,8 +184,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.run_claimed(awaited)
     }
 
-    /// Claims the awaited task by its handle, wherever its queue entry is, and runs it on this thread. Returns `false`
-    /// if the task has started already.
+    /// Claims the awaited task by its handle and runs it on this thread. Returns `false` if it has started already.
     pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
         if self.shared.is_cancelling() && !claimed.is_job() {
@@ -206,8 +205,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE
     }
 
-    /// Returns whether enough of the stack is left to run something on top of a task that waits, if no other thread
-    /// could run it.
+    /// Like [`is_shallow`](Self::is_shallow), for something that no other thread could run.
     fn has_room(&self) -> bool {
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
     }
@@ -346,8 +344,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Sleeps with the core, because there are too many threads to hand it to another one. The task that was found
-    /// goes to the other workers.
+    /// Sleeps with the core, because there are too many threads. The task that was found goes to the other workers.
     #[cold]
     fn keep_core(&self, found: Task, awaited: &dyn Awaited, helps: bool) -> Waited {
         // A job of the same root runs here even on a deep stack: no thread has more stack.
