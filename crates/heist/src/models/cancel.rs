@@ -33,7 +33,7 @@ fn seen() {
 }
 
 /// A follower that is added during a cancellation is notified.
-fn told() {
+fn notified() {
     struct Counted(AtomicUsize);
     impl Follower for Counted {
         fn cancel(&self) {
@@ -46,14 +46,14 @@ fn told() {
         let token = token.clone();
         thread::spawn(move || token.cancel())
     };
-    let told = Arc::new(Counted(AtomicUsize::new(0)));
-    let follower: Arc<dyn Follower> = Arc::clone(&told) as _;
+    let notified = Arc::new(Counted(AtomicUsize::new(0)));
+    let follower: Arc<dyn Follower> = Arc::clone(&notified) as _;
     token.follow(&follower);
     canceller.join().unwrap();
-    assert_eq!(told.0.load(Relaxed), 1, "told once");
+    assert_eq!(notified.0.load(Relaxed), 1, "notified once");
 }
 
 models! {
     cancel_seen: seen, None, 6;
-    cancel_told: told, None, 5;
+    cancel_notified: notified, None, 5;
 }

@@ -49,7 +49,11 @@ impl Scene {
     }
 
     /// Runs `f` as a thread of the pool, from its start to its end.
-    pub(super) fn as_member(self: &Arc<Self>, own: <Stealing as Queues>::Own, f: impl FnOnce()) {
+    pub(super) fn as_worker_thread(
+        self: &Arc<Self>,
+        own: <Stealing as Queues>::Own,
+        f: impl FnOnce(),
+    ) {
         let thread = WorkerThread { scene: Arc::clone(self), own, published: Cell::new(0) };
         // SAFETY: no pool has this id.
         unsafe { enter(1, &thread, &self.demand, f) };
@@ -161,11 +165,11 @@ fn publish_against_pop() {
         let (scene, own) = (Arc::clone(&scene), own.remove(1));
         move || {
             let thief = Arc::clone(&scene);
-            scene.as_member(own, || thief.steal());
+            scene.as_worker_thread(own, || thief.steal());
         }
     });
     let ran = Once::new();
-    scene.as_member(own.remove(0), || {
+    scene.as_worker_thread(own.remove(0), || {
         assert_eq!(
             join(
                 || 1,
@@ -188,14 +192,14 @@ fn thief_against_owner_on_the_last() {
         let (scene, own) = (Arc::clone(&scene), own.remove(1));
         move || {
             let thief = Arc::clone(&scene);
-            scene.as_member(own, || {
+            scene.as_worker_thread(own, || {
                 thief.steal();
                 thief.steal();
             });
         }
     });
     let (older, newer) = (Once::new(), Once::new());
-    scene.as_member(own.remove(0), || {
+    scene.as_worker_thread(own.remove(0), || {
         let inner = || {
             join(
                 || 1,

@@ -24,7 +24,7 @@ fn raided(f: impl FnOnce()) {
             }
         }
     });
-    scene.as_member(own.remove(0), f);
+    scene.as_worker_thread(own.remove(0), f);
     thief.join().unwrap();
 }
 
@@ -61,7 +61,7 @@ fn against_sleep() {
         move || sleep_or_raid(&scene)
     });
     let second = Arc::new(Listener::thread());
-    scene.as_member(own.remove(0), || {
+    scene.as_worker_thread(own.remove(0), || {
         join(|| second.sleeper().park(), || second.notify());
     });
     worker.join().unwrap();

@@ -66,9 +66,9 @@ use crate::sync::Arc;
 const EVENTS: usize = (1 << 16) - 1;
 
 /// Returns the log of a pool that was configured to keep this many events of each thread, or was not configured.
-pub(crate) fn of_pool(name: &str, workers: usize, told: Option<usize>) -> Option<Arc<Log>> {
+pub(crate) fn of_pool(name: &str, workers: usize, events: Option<usize>) -> Option<Arc<Log>> {
     let log = |events| Arc::new(Log::new(name, workers, events));
-    match told {
+    match events {
         Some(0) => None,
         Some(events) => Some(log(events)),
         None => of_environment(log),
