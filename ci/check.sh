@@ -86,6 +86,8 @@ step_rayon() {
 step_bench() {
     cargo run "${checked[@]}" --features peers -- bench --quiet --rounds 1 >/dev/null
     on bench/rayon/stock test
+    # Without the long link of a measurement.
+    export CARGO_PROFILE_RELEASE_LTO=false CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
     bench/rayon/run.sh --check
     bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
 }
