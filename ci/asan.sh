@@ -37,7 +37,7 @@ run() { cargo +nightly "$1" --target "$target" --target-dir target/asan --profil
 
 # This leaves out `auto_traits`, which only compiles, and the doc tests, which run natively.
 run test -p heist-deque --lib --test deque --test memory --test race
-run run -p heist-stress -- queues --quick
+run run -p heist-stress -- queues --quick --seed 1
 
 # To detect the use of a local after a return, the sanitizer moves locals to a fake stack. The pool measures the use of its
 # stack by the addresses of locals, so it then considers the stack full, and another thread runs the task that a task waits
@@ -49,4 +49,4 @@ export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 # long to compile as all others together: the stress program has every kind of pipeline, with panics and early ends.
 run test -p heist --test pool --test fork --test parallel --test engine --test process -- \
     --skip ::forget --skip stack_overflow::
-run run -p heist-stress -- pools forks loops pipelines engines --quick
+run run -p heist-stress -- pools forks loops pipelines engines --quick --seed 1

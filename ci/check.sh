@@ -71,7 +71,7 @@ step_test() {
 step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
-    cargo run "${checked[@]}" -p heist-stress
+    cargo run "${checked[@]}" -p heist-stress -- --seed 1
     # Not in a release build, for which all that the tests depend on would be compiled again.
     cargo run -p heist --example skew
 }

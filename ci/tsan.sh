@@ -22,7 +22,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 subjects=(queues pools forks loops pipelines engines)
-args=(--quick)
+args=(--quick --seed 1)
 time_limit=1800 # seconds for each subject, so that a hang ends too
 min_rustc=1.85 # edition 2024; a higher rust-version in the workspace wins
 cache=${HEIST_TSAN_DIR:-target/tsan}
