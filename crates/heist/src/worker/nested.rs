@@ -17,6 +17,12 @@ use crate::worker::wait::{PAUSES, YIELDS};
 /// How often a waiting thread looks for something to do before it sleeps: some fifty microseconds, which is as long
 /// as it can take to sleep and to be woken. While a thread of an engine sleeps, no other thread replaces it.
 const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 256 };
+/// After this many looks in vain the thread first yields its processor: what it waits for may need it. The system may
+/// have placed the awaited thread there, or there may be only one processor.
+const FIRST_YIELD: u32 = 4;
+/// After every this many looks it yields again. On a processor that no other thread wants, a yield takes about as long as
+/// two looks.
+const YIELD_INTERVAL: u32 = 8;
 /// After this many looks in vain the thread raids private jobs: one of their owners has the task that it waits for.
 const FIRST_RAID: u32 = if cfg!(shuttle) { 1 } else { 8 };
 /// After every this many looks it raids again.
@@ -170,7 +176,7 @@ impl NestedWait<'_> {
     /// Pauses, yields or sleeps, because there is nothing to do.
     fn rest<Q: PoolQueues>(&mut self, thread: &WorkerThread<Q>) {
         self.looks += 1;
-        if self.looks <= LOOKS {
+        if self.looks <= LOOKS && self.looks != FIRST_YIELD && self.looks % YIELD_INTERVAL != 0 {
             return (0..PAUSES).for_each(|_| pause());
         }
         if self.looks <= LOOKS + YIELDS {
