@@ -167,12 +167,10 @@ impl Engine {
     }
 
     /// Runs one task on the calling thread: one of its own, or else one of another thread's or from outside. Returns
-    /// whether there was one, and `None` on a thread that is not the engine's.
+    /// whether there was one, and `None` on a thread that is not the engine's. A call may miss the private jobs of the
+    /// other threads; a loop of calls does not.
     pub fn yield_now(&self) -> Option<bool> {
-        self.here(|thread| {
-            let task = thread.next_local().or_else(|| thread.next_from_others());
-            task.map(|task| thread.run(task)).is_some()
-        })
+        self.here(WorkerThread::run_one)
     }
 
     /// Runs one of the calling thread's own tasks. Returns whether there was one, and `None` on a thread that is not

@@ -25,6 +25,8 @@ scenarios! {
     both_halves_run_at_once
     both_halves_run_at_once_in_a_busy_engine
     both_halves_of_a_nested_join_run_at_once
+    a_thread_that_yields_in_a_loop_runs_the_second_half
+    a_thread_with_tasks_from_outside_runs_the_second_half
     nested_joins
     tasks_spawned_before_shutdown_run
     tasks_spawned_by_the_last_task_run
@@ -112,6 +114,40 @@ fn meet() {
     assert!(elsewhere);
 }
 
+/// Becomes set once.
+#[derive(Default)]
+struct Flag(AtomicUsize);
+
+impl Flag {
+    fn set(&self) {
+        self.0.store(1, SeqCst);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(SeqCst) == 1
+    }
+
+    /// Blocks the thread.
+    fn wait(&self) {
+        while !self.is_set() {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Makes a join whose first half waits for the second one, and which no other thread wants before it has begun.
+fn wait_for_second_half(forked: &Flag, done: &Flag) {
+    // They use up the demand that there is.
+    (0..3).for_each(|_| _ = join(|| (), |_| ()));
+    join(
+        || {
+            forked.set();
+            done.wait();
+        },
+        |_| done.set(),
+    );
+}
+
 fn fib(n: u32) -> u32 {
     if n < 2 {
         return n;
@@ -152,6 +188,48 @@ mod scenarios {
                 spawn(engine, move || spawn(&other, thread::yield_now));
                 meet();
             });
+        });
+    }
+
+    /// The second half is private, and the other thread runs a task that yields until it has run.
+    pub(crate) fn a_thread_that_yields_in_a_loop_runs_the_second_half() {
+        with_engine(2, |engine| {
+            let (forked, done) = (Arc::new(Flag::default()), Arc::new(Flag::default()));
+            spawn(engine, {
+                let (engine, forked, done) =
+                    (engine.clone(), Arc::clone(&forked), Arc::clone(&done));
+                move || {
+                    forked.wait();
+                    while !done.is_set() {
+                        engine.yield_now();
+                        thread::yield_now();
+                    }
+                }
+            });
+            engine.run(|_| wait_for_second_half(&forked, &done));
+        });
+    }
+
+    /// The second half is private, and the other thread finds a task from outside whenever it looks.
+    pub(crate) fn a_thread_with_tasks_from_outside_runs_the_second_half() {
+        fn come_again(engine: &Engine, done: Arc<Flag>) {
+            if !done.is_set() {
+                let other = engine.clone();
+                let push = || spawn(engine, move || come_again(&other, done));
+                thread::scope(|outside| _ = outside.spawn(push));
+            }
+        }
+        with_engine(2, |engine| {
+            let (forked, done) = (Arc::new(Flag::default()), Arc::new(Flag::default()));
+            spawn(engine, {
+                let (engine, forked, done) =
+                    (engine.clone(), Arc::clone(&forked), Arc::clone(&done));
+                move || {
+                    forked.wait();
+                    come_again(&engine, done);
+                }
+            });
+            engine.run(|_| wait_for_second_half(&forked, &done));
         });
     }
 

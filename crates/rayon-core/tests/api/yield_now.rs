@@ -2,10 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use heist_testkit::test_path;
+use heist_testkit::watchdog::watched;
 use rayon_core::{
-    Yield, current_thread_has_pending_tasks, join, spawn, spawn_fifo, yield_local, yield_now,
+    Scope, ThreadPool, Yield, current_thread_has_pending_tasks, join, spawn, spawn_fifo,
+    yield_local, yield_now,
 };
 
 use crate::common::{add, with_pool};
@@ -39,7 +43,7 @@ fn from_elsewhere() {
     with_pool(1, |pool| {
         pool.install(|| {
             let (tell, told) = mpsc::channel();
-            std::thread::scope(|scope| {
+            thread::scope(|scope| {
                 scope.spawn(|| pool.spawn(move || tell.send(()).unwrap()));
             });
             assert_eq!(current_thread_has_pending_tasks(), Some(false));
@@ -77,7 +81,7 @@ fn to_the_second_half_of_a_join() {
                 let end = Instant::now() + Duration::from_secs(60);
                 while !done.load(Ordering::Acquire) && Instant::now() < end {
                     if yield_now() == Some(Yield::Idle) {
-                        std::thread::yield_now();
+                        thread::yield_now();
                     }
                 }
                 done.load(Ordering::Acquire)
@@ -98,4 +102,88 @@ fn yield_local_runs_a_broadcast() {
             assert_eq!(told.try_recv(), Ok(()));
         });
     });
+}
+
+/// Makes a test for each function of `contract`, under the watchdog.
+macro_rules! watched_tests {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            watched(test_path!(stringify!($name)), contract::$name);
+        }
+    )*};
+}
+
+watched_tests! {
+    to_the_second_half_of_the_join_of_another_thread
+    a_flow_from_outside_does_not_keep_second_halves_from_starting
+}
+
+/// In a pool of two threads: one of them waits, in the first half of a join, for the second half, which is still
+/// private. The other one first runs `meanwhile`, which begins when the join has begun, and is told when the second half
+/// has run.
+fn second_half_runs(pool: &ThreadPool, meanwhile: impl FnOnce(&AtomicBool) + Send) {
+    let [arrived, forked, done] = [const { AtomicBool::new(false) }; 3];
+    let wait_for = |flag: &AtomicBool| {
+        while !flag.load(Ordering::Acquire) {
+            thread::yield_now();
+        }
+    };
+    pool.scope(|scope| {
+        scope.spawn(|_| {
+            arrived.store(true, Ordering::Release);
+            wait_for(&forked);
+            meanwhile(&done);
+        });
+        // Not with a function of the pool: the task is for the other thread.
+        wait_for(&arrived);
+        // Nobody takes their second halves. After that, no thread is known to want one.
+        (0..1_000).for_each(|_| _ = join(|| (), || ()));
+        join(
+            || {
+                forked.store(true, Ordering::Release);
+                wait_for(&done);
+            },
+            || done.store(true, Ordering::Release),
+        );
+    });
+}
+
+mod contract {
+    use super::*;
+
+    pub(super) fn to_the_second_half_of_the_join_of_another_thread() {
+        with_pool(2, |pool| {
+            second_half_runs(pool, |done| {
+                while !done.load(Ordering::Acquire) {
+                    yield_now();
+                }
+            });
+        });
+    }
+
+    /// The other thread always finds a task from outside.
+    pub(super) fn a_flow_from_outside_does_not_keep_second_halves_from_starting() {
+        /// Comes again, from outside, before it ends.
+        fn come_again<'scope>(
+            pool: &'scope ThreadPool,
+            scope: &Scope<'scope>,
+            done: &'scope AtomicBool,
+        ) {
+            if !done.load(Ordering::Acquire) {
+                let again = || scope.spawn(|scope| come_again(pool, scope, done));
+                thread::scope(|outside| _ = outside.spawn(again));
+            }
+        }
+        with_pool(2, |pool| {
+            let done = AtomicBool::new(false);
+            pool.in_place_scope(|scope| {
+                let done = &done;
+                scope.spawn(move |scope| {
+                    second_half_runs(pool, |_| come_again(pool, scope, done));
+                    done.store(true, Ordering::Release);
+                });
+            });
+        });
+    }
 }
