@@ -176,7 +176,7 @@ impl Engine {
     /// Runs one of the calling thread's own tasks. Returns whether there was one, and `None` on a thread that is not
     /// the engine's.
     pub fn yield_local(&self) -> Option<bool> {
-        self.here(|thread| thread.next_local().map(|task| thread.run(task)).is_some())
+        self.here(WorkerThread::run_one_local)
     }
 
     /// Shuts the engine down: its threads end when nothing is left to do, whether all of them have started or not.
@@ -408,15 +408,35 @@ impl Latch {
     /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs other tasks
     /// meanwhile.
     pub fn wait(&self) {
+        // In parts, so that the frame that stays on the stack while other tasks run is small.
+        let end = self.count_owner_down();
+        if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
+            wait_outside(&end);
+        }
+        see(end);
+    }
+
+    /// Counts the owner down, and returns the handle to the end.
+    #[inline(never)]
+    fn count_owner_down(&self) -> TaskHandle<Vec<()>> {
         let end = lock(&self.end).take().expect("waits once");
         // SAFETY: alive; the owner was counted from the beginning, and counts itself down here.
         unsafe { Self::done(self) };
-        if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
-            outside::watch_outside(&end);
-        }
-        // Taking the outcome makes everything visible that was done before.
-        end.take().expect("the last one keeps the promise");
+        end
     }
+}
+
+/// Waits for the end of a latch on a thread of no pool.
+#[cold]
+#[inline(never)]
+fn wait_outside(end: &TaskHandle<Vec<()>>) {
+    outside::watch_outside(end);
+}
+
+/// Takes the outcome of a latch, which makes everything visible that was done before.
+#[inline(never)]
+fn see(end: TaskHandle<Vec<()>>) {
+    end.take().expect("the last one keeps the promise");
 }
 
 impl Default for Latch {

@@ -112,26 +112,38 @@ impl Registry {
         OP: Fn(BroadcastContext<'_>) -> R + Sync,
         R: Send,
     {
-        let threads = self.threads();
-        let mut results: Vec<Option<thread::Result<R>>> = (0..threads).map(|_| None).collect();
+        // In parts, so that the frame that stays on the stack while other jobs run is small.
         let latch = Latch::new();
+        // SAFETY: this function waits for the latch, and does not panic before that. The closure and the latch stay
+        // in place until then.
+        let results = unsafe { self.start_calls(&op, &latch) };
+        latch.wait();
+        outcome(results)
+    }
+
+    /// Calls `op` on every thread. The latch counts the calls, which write to the boxes of the results.
+    ///
+    /// # Safety
+    ///
+    /// The closure, the latch and the results are alive and in place until the latch has been waited for.
+    #[inline(never)]
+    unsafe fn start_calls<OP, R>(&self, op: &OP, latch: &Latch) -> Results<R>
+    where
+        OP: Fn(BroadcastContext<'_>) -> R + Sync,
+        R: Send,
+    {
+        let mut results: Results<R> = (0..self.threads()).map(|_| None).collect();
         let calls = results.iter_mut().map(|result| {
             latch.one_more();
             let call =
-                Call { op: &raw const op, result: &raw mut *result, latch: &raw const latch };
+                Call { op: &raw const *op, result: &raw mut *result, latch: &raw const *latch };
             // SAFETY: the latch counts the call, and the closure, the result and the latch are alive and in
-            // place until the latch has been waited for.
+            // place until the latch has been waited for, by the promise of the caller.
             move || unsafe { call.run() }
         });
-        // SAFETY: this function waits for the latch, which counts the calls, and does not panic before that.
+        // SAFETY: the caller waits for the latch, which counts the calls.
         unsafe { self.engine.broadcast(calls) };
-        latch.wait();
-        let results =
-            results.into_iter().map(|result| result.expect("the latch waits for every call"));
-        match results.collect() {
-            Ok(results) => results,
-            Err(payload) => resume_unwind(payload),
-        }
+        results
     }
 
     pub(crate) fn spawn_broadcast<OP>(&self, op: OP)
@@ -145,6 +157,19 @@ impl Registry {
         });
         // SAFETY: the calls borrow nothing, and their panics are caught.
         unsafe { self.engine.broadcast(calls) };
+    }
+}
+
+/// The results of a broadcast, in the order of the threads.
+type Results<R> = Box<[Option<thread::Result<R>>]>;
+
+/// Returns the values, or continues one of the panics.
+#[inline(never)]
+fn outcome<R>(results: Results<R>) -> Vec<R> {
+    let results = results.into_vec().into_iter();
+    match results.map(|result| result.expect("the latch waits for every call")).collect() {
+        Ok(values) => values,
+        Err(payload) => resume_unwind(payload),
     }
 }
 

@@ -75,11 +75,16 @@ pub(crate) fn with_current_registry<R>(f: impl FnOnce(&Registry) -> R) -> R {
 pub(crate) fn run_in_pool<R: Send>(f: impl FnOnce(&Registry) -> R + Send) -> R {
     with_current_thread(|thread| match thread {
         Some(thread) => f(thread.registry),
-        None => {
-            let registry = &**global();
-            registry.engine.run(move |_| f(registry))
-        }
+        None => run_in_global_pool(f),
     })
+}
+
+/// Apart from [`run_in_pool`], so that the frames of recursive calls are small.
+#[cold]
+#[inline(never)]
+fn run_in_global_pool<R: Send>(f: impl FnOnce(&Registry) -> R + Send) -> R {
+    let registry = &**global();
+    registry.engine.run(move |_| f(registry))
 }
 
 /// Calls user code. If it panics, calls the panic handler of the pool that the current thread belongs to.

@@ -164,12 +164,9 @@ pub(crate) trait DetachedTask: Send {
 
 /// Implements [`Kind::execute_alone`] for detached tasks.
 unsafe fn run_detached<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+    // It runs in its place: a copy would take room on the stack, where tasks that wait run others on top.
     // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
-    let mut detached: E = unsafe { Slot::take(slot) };
-    let end = detached.run(hook);
-    // SAFETY: the room still belongs to the caller, and is empty, because the detached task was taken out.
-    unsafe { Slot::put(slot, detached) };
-    end
+    unsafe { Slot::change(slot, |detached: &mut E| detached.run(hook)) }
 }
 
 /// Implements [`Kind::refuse`] for detached tasks.

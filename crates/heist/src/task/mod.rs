@@ -29,7 +29,7 @@ pub(crate) use handle::{Awaited, Claimed, TaskHandle};
 pub(crate) use kind::DetachedTask;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::Promise;
-pub(crate) use queued::{Started, Task};
+pub(crate) use queued::{Ended, Started, Task};
 pub(crate) use recycle::SlotLease;
 pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};

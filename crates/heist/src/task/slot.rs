@@ -132,6 +132,27 @@ impl Slot {
         })
     }
 
+    /// Calls a function with what [`put`](Self::put) has put there, which it may change.
+    ///
+    /// # Safety
+    ///
+    /// The slot is alive, and the room belongs to the caller and holds an `X`.
+    #[inline(always)]
+    pub(super) unsafe fn change<X, R>(slot: NonNull<Self>, f: impl FnOnce(&mut X) -> R) -> R {
+        // SAFETY: alive.
+        let room = unsafe { &(*slot.as_ptr()).room };
+        room.with_mut(|room| {
+            let place = if fits::<X>() {
+                room.cast::<X>()
+            } else {
+                // SAFETY: the room holds the pointer that `put` has written for an `X`.
+                unsafe { room.cast::<*mut X>().read() }
+            };
+            // SAFETY: the `X` in the room, or in its box, is alive and belongs to the caller.
+            f(unsafe { &mut *place })
+        })
+    }
+
     /// Moves out what [`put`](Self::put) has put there.
     ///
     /// # Safety

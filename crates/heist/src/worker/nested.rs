@@ -9,7 +9,8 @@ use std::cell::Cell;
 use crate::fork::job;
 use crate::idle::WakeReason;
 use crate::sync::{Arc, AtomicUsize, pause, per_thread, yield_now};
-use crate::task::{Awaited, Task};
+use crate::task::{Awaited, End, Ended, Started, Task};
+use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::policy::{PoolQueues, RunNested, WaitPolicy};
 use crate::worker::shared::Shared;
@@ -104,30 +105,83 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Runs one task: one of this thread's own, or else one of another thread's or from outside. Returns whether there
     /// was one. Calls that find nothing raid now and then, so that a loop of them misses nothing.
     pub(crate) fn run_one(&self) -> bool {
-        let next = self.next_local().or_else(|| self.next_from_others());
+        let Some(started) = self.start_one() else { return false };
+        self.run_on_top(started);
+        true
+    }
+
+    /// Runs one of this thread's own tasks. Returns whether there was one.
+    pub(crate) fn run_one_local(&self) -> bool {
+        let Some(started) = self.start_one_local() else { return false };
+        self.run_on_top(started);
+        true
+    }
+
+    #[inline(never)]
+    fn start_one(&self) -> Option<Started> {
         let raid = || if is_turn_to_raid() { self.raid() } else { None };
-        next.or_else(raid).map(|task| self.run(task)).is_some()
+        start_first(|| self.next_local().or_else(|| self.next_from_others()).or_else(raid))
+    }
+
+    #[inline(never)]
+    fn start_one_local(&self) -> Option<Started> {
+        start_first(|| self.next_local())
     }
 
     /// Runs other tasks until the awaited task is done.
+    ///
+    /// Waits nest as deep as the program's recursion. So the frame of this function is small: what it needs only
+    /// before or after a task runs is in the frames of other functions.
     fn wait_nested(&self, awaited: &dyn Awaited) {
-        let mut wait = NestedWait { awaited, looks: 0, searching: false, listening: false };
+        let mut listening = false;
+        while let Some(started) = self.start_before(awaited, &mut listening) {
+            self.run_on_top(started);
+        }
+        self.continue_shutdown();
+    }
+
+    /// Starts the next task, or returns `None` when the awaited one is done. `listening` says whether the thread is
+    /// registered to be notified then.
+    #[inline(never)]
+    fn start_before(&self, awaited: &dyn Awaited, listening: &mut bool) -> Option<Started> {
+        let mut wait = NestedWait { awaited, looks: 0, searching: false, listening };
         while !awaited.is_done() {
             let next = self.next_local().or_else(|| self.next_from_others());
-            if let Some(task) = next.or_else(|| wait.raid(self)) {
-                wait.leave_search(self);
-                wait.looks = 0;
-                self.run(task);
-            } else {
+            let Some(task) = next.or_else(|| wait.raid(self)) else {
                 wait.rest(self);
+                continue;
+            };
+            wait.leave_search(self);
+            wait.looks = 0;
+            if let Some(started) = start(task) {
+                return Some(started);
             }
         }
         wait.leave_search(self);
-        self.continue_shutdown();
+        None
+    }
+
+    /// Runs a task on top of one that waits. Its root does not matter: a thread that waits runs everything.
+    #[inline(always)]
+    fn run_on_top(&self, started: Started) {
+        let execute = || started.execute(&self.shared.config.on_panic);
+        // Without the feature, the events are recorded elsewhere, for the sake of the frame.
+        let (end, ended) = if cfg!(feature = "tracing") { trace::task(execute) } else { execute() };
+        self.after_task(end, ended);
+    }
+
+    #[inline(never)]
+    fn after_task(&self, end: End, ended: Ended) {
+        if !cfg!(feature = "tracing") {
+            record(EventKind::End);
+        }
+        self.count(end);
+        ended.deliver(Some(&self.shared.config.on_panic));
     }
 
     /// Lets the shutdown continue after an attached thread has waited. It does not sleep as a worker would; if it was
     /// the last thread with something to do, the others may end now (step E5).
+    #[inline(never)]
     fn continue_shutdown(&self) {
         let shared = &*self.shared;
         let is_attached = |core: &Core<Q>| shared.is_attached(core.index);
@@ -196,14 +250,34 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 }
 
-/// The state of one wait.
+/// Starts the first task that `next` returns and that is not a stale entry.
+#[inline(always)]
+fn start_first(mut next: impl FnMut() -> Option<Task>) -> Option<Started> {
+    loop {
+        if let Some(started) = start(next()?) {
+            return Some(started);
+        }
+    }
+}
+
+/// Starts a task, unless it is a stale entry. [`WorkerThread::run_on_top`] must run it.
+#[inline(always)]
+fn start(task: Task) -> Option<Started> {
+    let started = task.start()?;
+    if !cfg!(feature = "tracing") {
+        record(EventKind::Start);
+    }
+    Some(started)
+}
+
+/// The state of one wait, since the thread has last run something.
 struct NestedWait<'a> {
     awaited: &'a dyn Awaited,
-    /// The number of looks since the thread has last run something.
+    /// The number of looks.
     looks: u32,
     searching: bool,
     /// Is the thread registered to be notified when the awaited task is done?
-    listening: bool,
+    listening: &'a mut bool,
 }
 
 impl NestedWait<'_> {
@@ -229,10 +303,10 @@ impl NestedWait<'_> {
             return yield_now();
         }
         let listener = &thread.listener;
-        if !self.listening && !self.awaited.listen(Arc::clone(listener)) {
+        if !*self.listening && !self.awaited.listen(Arc::clone(listener)) {
             return;
         }
-        self.listening = true;
+        *self.listening = true;
         let (shared, awaited) = (&*thread.shared, self.awaited);
         let Some(index) = thread.core.borrow().as_ref().map(|core| core.index) else {
             return thread.sleep_until(awaited);

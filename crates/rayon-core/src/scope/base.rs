@@ -3,11 +3,11 @@
 use std::fmt::DebugStruct;
 use std::marker::PhantomData;
 use std::panic::resume_unwind;
-use std::sync::Mutex;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use heist::engine::Latch;
 
-use crate::fifo::lock;
 use crate::registry::Registry;
 use crate::unwind::{Payload, catch};
 
@@ -18,8 +18,8 @@ pub(super) struct ScopeBase<'scope> {
     registry: SharedPtr<Registry>,
     /// Counts the closure of the scope and the spawned jobs.
     latch: Latch,
-    /// The first panic.
-    panic: Mutex<Option<Payload>>,
+    /// The first panic, in a box of one word.
+    panic: AtomicPtr<Payload>,
     /// Makes the scope invariant in the lifetime for which spawned closures may borrow.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -34,7 +34,7 @@ impl<'scope> ScopeBase<'scope> {
         Self {
             registry: SharedPtr::new(registry),
             latch: Latch::new(),
-            panic: Mutex::new(None),
+            panic: AtomicPtr::default(),
             lifetime: PhantomData,
         }
     }
@@ -72,11 +72,17 @@ impl<'scope> ScopeBase<'scope> {
     pub(super) fn complete<R>(&self, f: impl FnOnce() -> R) -> R {
         let result = self.catch(f);
         self.latch.wait();
-        let panic = lock(&self.panic).take();
-        match (result, panic) {
-            (Some(value), None) => value,
-            (_, Some(payload)) => resume_unwind(payload),
-            (None, None) => unreachable!("if the closure did not return, its panic was kept"),
+        self.resume_panic();
+        result.expect("if the closure did not return, its panic was kept")
+    }
+
+    /// Continues the first panic, if there was one.
+    #[inline(never)]
+    fn resume_panic(&self) {
+        let first = self.panic.swap(ptr::null_mut(), Ordering::Acquire);
+        if !first.is_null() {
+            // SAFETY: `keep` made it from a box, and it is taken here once.
+            resume_unwind(*unsafe { Box::from_raw(first) });
         }
     }
 
@@ -108,12 +114,12 @@ impl<'scope> ScopeBase<'scope> {
     /// Keeps the first panic, and drops the others.
     #[cold]
     fn keep(&self, payload: Payload) {
-        let mut first = lock(&self.panic);
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            drop(first);
-            drop_payload(payload);
+        let payload = Box::into_raw(Box::new(payload));
+        let none = ptr::null_mut();
+        let kept = self.panic.compare_exchange(none, payload, Ordering::Release, Ordering::Relaxed);
+        if kept.is_err() {
+            // SAFETY: made from a box above, and not kept.
+            drop_payload(*unsafe { Box::from_raw(payload) });
         }
     }
 

@@ -98,6 +98,7 @@ impl<'scope> ScopeFifo<'scope> {
     /// rayon_core::scope_fifo(|scope| scope.spawn_fifo(|_| length = text.len()));
     /// assert_eq!(length, 8);
     /// ```
+    #[inline(never)]
     pub fn spawn_fifo<BODY>(&self, body: BODY)
     where
         BODY: FnOnce(&ScopeFifo<'scope>) + Send + 'scope,

@@ -103,6 +103,7 @@ impl<'scope> Scope<'scope> {
     /// rayon_core::scope(|scope| scope.spawn(|_| length = text.len()));
     /// assert_eq!(length, 8);
     /// ```
+    #[inline(never)]
     pub fn spawn<BODY>(&self, body: BODY)
     where
         BODY: FnOnce(&Scope<'scope>) + Send + 'scope,
