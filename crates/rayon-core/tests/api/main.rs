@@ -17,3 +17,4 @@ mod current_thread;
 mod cross_pool;
 mod heist_pool;
 mod lifecycle;
+mod stack;

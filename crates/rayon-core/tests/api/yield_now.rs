@@ -165,13 +165,9 @@ mod contract {
     /// The other thread always finds a task from outside.
     pub(super) fn a_flow_from_outside_does_not_keep_second_halves_from_starting() {
         /// Comes again, from outside, before it ends.
-        fn come_again<'scope>(
-            pool: &'scope ThreadPool,
-            scope: &Scope<'scope>,
-            done: &'scope AtomicBool,
-        ) {
+        fn come_again<'scope>(scope: &Scope<'scope>, done: &'scope AtomicBool) {
             if !done.load(Ordering::Acquire) {
-                let again = || scope.spawn(|scope| come_again(pool, scope, done));
+                let again = || scope.spawn(|scope| come_again(scope, done));
                 thread::scope(|outside| _ = outside.spawn(again));
             }
         }
@@ -180,7 +176,7 @@ mod contract {
             pool.in_place_scope(|scope| {
                 let done = &done;
                 scope.spawn(move |scope| {
-                    second_half_runs(pool, |_| come_again(pool, scope, done));
+                    second_half_runs(pool, |_| come_again(scope, done));
                     done.store(true, Ordering::Release);
                 });
             });
