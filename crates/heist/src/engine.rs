@@ -406,9 +406,8 @@ impl Latch {
     }
 
     /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs other tasks
-    /// meanwhile.
+    /// meanwhile. Its frame is small, because it stays on the stack below them.
     pub fn wait(&self) {
-        // In parts, so that the frame that stays on the stack while other tasks run is small.
         let end = self.count_owner_down();
         if !end.is_done() && with_worker(|worker| worker.wait_for_job(&end, None)).is_none() {
             wait_outside(&end);
@@ -416,7 +415,6 @@ impl Latch {
         see(end);
     }
 
-    /// Counts the owner down, and returns the handle to the end.
     #[inline(never)]
     fn count_owner_down(&self) -> TaskHandle<Vec<()>> {
         let end = lock(&self.end).take().expect("waits once");
@@ -426,7 +424,6 @@ impl Latch {
     }
 }
 
-/// Waits for the end of a latch on a thread of no pool.
 #[cold]
 #[inline(never)]
 fn wait_outside(end: &TaskHandle<Vec<()>>) {

@@ -135,17 +135,26 @@ impl Flag {
     }
 }
 
-/// Makes a join whose first half waits for the second one, and which no other thread wants before it has begun.
-fn wait_for_second_half(forked: &Flag, done: &Flag) {
-    // They use up the demand that there is.
-    (0..3).for_each(|_| _ = join(|| (), |_| ()));
-    join(
-        || {
+/// Makes a join whose first half waits for the second one, and which no other thread wants before it has begun. The other
+/// thread then calls `meanwhile`.
+fn wait_for_second_half(meanwhile: fn(&Engine, Arc<Flag>)) {
+    with_engine(2, |engine| {
+        let [forked, done] = [(); 2].map(|()| Arc::new(Flag::default()));
+        let (other, begun, ended) = (engine.clone(), Arc::clone(&forked), Arc::clone(&done));
+        spawn(engine, move || {
+            begun.wait();
+            meanwhile(&other, ended);
+        });
+        let first = || {
             forked.set();
             done.wait();
-        },
-        |_| done.set(),
-    );
+        };
+        engine.run(|_| {
+            // They use up the demand that there is.
+            (0..3).for_each(|_| _ = join(|| (), |_| ()));
+            join(first, |_| done.set());
+        });
+    });
 }
 
 fn fib(n: u32) -> u32 {
@@ -191,26 +200,17 @@ mod scenarios {
         });
     }
 
-    /// The second half is private, and the other thread runs a task that yields until it has run.
+    /// The other thread runs a task that yields until the second half has run.
     pub(crate) fn a_thread_that_yields_in_a_loop_runs_the_second_half() {
-        with_engine(2, |engine| {
-            let (forked, done) = (Arc::new(Flag::default()), Arc::new(Flag::default()));
-            spawn(engine, {
-                let (engine, forked, done) =
-                    (engine.clone(), Arc::clone(&forked), Arc::clone(&done));
-                move || {
-                    forked.wait();
-                    while !done.is_set() {
-                        engine.yield_now();
-                        thread::yield_now();
-                    }
-                }
-            });
-            engine.run(|_| wait_for_second_half(&forked, &done));
+        wait_for_second_half(|engine, done| {
+            while !done.is_set() {
+                engine.yield_now();
+                thread::yield_now();
+            }
         });
     }
 
-    /// The second half is private, and the other thread finds a task from outside whenever it looks.
+    /// The other thread finds a task from outside whenever it looks.
     pub(crate) fn a_thread_with_tasks_from_outside_runs_the_second_half() {
         fn come_again(engine: &Engine, done: Arc<Flag>) {
             if !done.is_set() {
@@ -219,18 +219,7 @@ mod scenarios {
                 thread::scope(|outside| _ = outside.spawn(push));
             }
         }
-        with_engine(2, |engine| {
-            let (forked, done) = (Arc::new(Flag::default()), Arc::new(Flag::default()));
-            spawn(engine, {
-                let (engine, forked, done) =
-                    (engine.clone(), Arc::clone(&forked), Arc::clone(&done));
-                move || {
-                    forked.wait();
-                    come_again(&engine, done);
-                }
-            });
-            engine.run(|_| wait_for_second_half(&forked, &done));
-        });
+        wait_for_second_half(come_again);
     }
 
     pub(crate) fn nested_joins() {
