@@ -123,8 +123,16 @@ mod tests {
     #[test]
     fn every_family_of_pools_can_be_traced() {
         let case = |family: &str| Selection { cases: vec![family.into()], ..Selection::default() };
-        let families =
-            ["spawn/", "strategies/", "fib/", "ignition/", "latency/", "pipeline/", "duel/"];
+        let families = [
+            "spawn/",
+            "strategies/",
+            "fib/",
+            "ignition/",
+            "latency/",
+            "server/",
+            "pipeline/",
+            "duel/",
+        ];
         for family in families {
             let traces = Bench::new(&case(family)).unwrap().traces(1, || false);
             let [trace] = &traces[..] else { panic!("{family} has {} traces", traces.len()) };

@@ -29,11 +29,14 @@ pub enum Better {
 }
 
 /// All metrics, each key once. Cases that define an operation more exactly have titles of their own.
-const ALL: [&Metric; 13] = [
+const ALL: [&Metric; 16] = [
     &TIME,
     &STEALS,
     &P50,
     &P99,
+    &P999,
+    &LONGEST,
+    &THREADS,
     &CPU,
     &SWITCHES,
     &CONTENTION,
@@ -127,6 +130,39 @@ pub const P99: Metric = Metric {
     digits: (1, 0),
     spread: true,
     ratio: Some("p99"),
+};
+
+/// The time within which 999 of 1,000 waits in one sample ended.
+pub const P999: Metric = Metric {
+    key: "p999_nanoseconds",
+    title: "µs until the answer, p99.9",
+    better: Better::Less,
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("p99.9"),
+};
+
+/// The longest of the waits in one sample.
+pub const LONGEST: Metric = Metric {
+    key: "longest_nanoseconds",
+    title: "µs until the answer, longest",
+    better: Better::Less,
+    unit: 1e3,
+    digits: (1, 0),
+    spread: true,
+    ratio: Some("longest time"),
+};
+
+/// The largest number of threads that worked on a sample and were alive at the same time.
+pub const THREADS: Metric = Metric {
+    key: "threads",
+    title: "threads at the peak",
+    better: Better::Less,
+    unit: 1.0,
+    digits: (0, 0),
+    spread: true,
+    ratio: None,
 };
 
 /// The processor time of the whole process, user and system.

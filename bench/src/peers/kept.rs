@@ -27,7 +27,9 @@ pub(crate) fn pool<P: Pool>(workers: usize) -> &'static P {
     pool
 }
 
-fn warm<P: Pool>(workers: usize) -> &'static P {
+/// Returns the pool of this type with this number of workers, for a pool beside the one that is measured: it is neither
+/// traced nor observed.
+pub(crate) fn warm<P: Pool>(workers: usize) -> &'static P {
     keep(P::NAME, workers, || {
         let pool: &'static P = Box::leak(Box::new(P::new(workers)));
         for shape in [Shape::Inside, Shape::Outside] {

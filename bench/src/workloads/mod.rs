@@ -7,6 +7,7 @@ mod ignition;
 pub(crate) mod latency;
 mod pipeline;
 mod range;
+mod server;
 mod sort;
 mod spawn;
 mod strategies;
@@ -20,6 +21,7 @@ pub(crate) fn rows() -> Vec<Row> {
     for workload in [
         spawn::rows,
         latency::rows,
+        server::rows,
         idle::rows,
         strategies::rows,
         ignition::rows,

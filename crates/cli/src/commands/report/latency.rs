@@ -15,7 +15,7 @@ const WORDS: u32 = 27;
 
 /// Returns the section.
 pub(super) fn latency(record: &Record, palette: &Palette<'_>) -> String {
-    let lead = "A thread outside the pool submits a task to an idle pool and waits for the answer. Further left is faster. The solid line is \
+    let lead = "A thread outside the pool submits a task to an idle pool and waits for the answer; in the cases of a server, it submits requests at given times to a busy one. Further left is faster. The solid line is \
                 p50 and the dashed line p99, over all rounds together and rounded up to the end of a bucket, which is 3 to 6 % wide. The \
                 comparison above shows the median of each round’s percentiles instead. The outline of the first histogram is repeated in \
                 the others.";

@@ -1,0 +1,30 @@
+//! heist: a task, a scope in it, and `install` on the other pool.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::Pools;
+use super::request::{PARTS, Request};
+use crate::peers::Pool as _;
+use crate::peers::heist::Stealing;
+
+pub(super) struct Server;
+
+impl super::Server for Server {
+    const NAME: &'static str = Stealing::NAME;
+
+    type Pool = Stealing;
+
+    fn submit(pools: Pools<Stealing>, request: Request) {
+        pools.main.spawn(move || {
+            let sum = &AtomicU64::new(request.begin());
+            heist::scope(|scope| {
+                for part in 0..PARTS {
+                    let request = &request;
+                    scope.spawn(move |_| _ = sum.fetch_add(request.part(part), Ordering::Relaxed));
+                }
+            });
+            let elsewhere = pools.other.install(|| request.elsewhere());
+            request.finish(sum.load(Ordering::Relaxed).wrapping_add(elsewhere));
+        });
+    }
+}
