@@ -3,11 +3,13 @@
 //! A loop that no other worker joins is one loop in blocks, between which it checks whether work is wanted. The
 //! time that an item takes is not known, and everything depends on it: whether to wake a worker (ten
 //! microseconds) or to let it sleep, and how long a block is. So the first few items are timed, unless there are
-//! so few in all that each of them is likely to be long.
+//! so few in all that each of them is likely to be long. Each block is timed as well: its items may take longer than
+//! those before, and then the rest is shared.
 
 use std::time::Instant;
 
 use super::Pieces;
+use super::pace::Pace;
 use crate::api::join::join;
 use crate::fork::job;
 use crate::parallel::external::{self, Offer, Visit};
@@ -24,9 +26,6 @@ const PROBE: usize = 32;
 const SHARE: f64 = 2_000.0;
 /// Less work than this is not shared with a worker that sleeps: to wake it takes half of this.
 const WAKE: f64 = 20_000.0;
-/// The time of a block, between two looks at the demand. A guess: a hundred times as long as a look, and a
-/// fraction of what is shared.
-const BLOCK: f64 = 3_000.0;
 /// An external thread moves a loop that will take longer than this to the pool, and sleeps.
 const LEAVE: f64 = 100_000.0;
 
@@ -53,31 +52,8 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
 }
 
 fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Output {
-    let rest = Rest { work, min, left: pieces, done: None, pace };
+    let rest = Rest { work, min, left: pieces, done: None, pace, looked: None };
     if job::is_open() { rest.inside() } else { rest.outside(None) }
-}
-
-/// The time that an item takes, in nanoseconds.
-#[derive(Clone, Copy)]
-struct Pace(f64);
-
-impl Pace {
-    /// The time before it was measured: assumed to be infinite.
-    const UNKNOWN: Self = Self(f64::INFINITY);
-
-    fn is_known(self) -> bool {
-        self.0.is_finite()
-    }
-
-    /// Returns the time that this many items take.
-    fn of(self, items: usize) -> f64 {
-        self.0 * items as f64
-    }
-
-    /// Returns how many items, at least one, take that long.
-    fn items(self, time: f64) -> usize {
-        ((time / self.0) as usize).max(1)
-    }
 }
 
 /// What is left of a loop, and the result so far.
@@ -87,6 +63,8 @@ struct Rest<'w, W: Work> {
     left: W::Pieces,
     done: Option<W::Output>,
     pace: Pace,
+    /// When the last block ended.
+    looked: Option<Instant>,
 }
 
 impl<W: Work> Rest<'_, W> {
@@ -96,21 +74,24 @@ impl<W: Work> Rest<'_, W> {
         if workers == 1 {
             return self.finish();
         }
-        self = self.probe(Instant::now(), workers);
+        self = self.probe(Instant::now, workers);
         loop {
-            let time = self.pace.of(self.left.len());
-            if self.left.len() <= self.min || time < SHARE {
+            if self.left.len() <= self.min {
                 return self.finish();
             }
-            if job::is_demanded() && (time >= WAKE || is_somebody_up()) {
-                let Self { work, min, left, done, pace } = self;
+            let time = self.pace.of(self.left.len());
+            if time >= SHARE && job::is_demanded() && (time >= WAKE || is_somebody_up()) {
+                let Self { work, min, left, done, pace, .. } = self;
                 let (left, right) = halve(left);
                 let (left, right) =
                     join(|| go_on(work, left, pace, min), || go_on(work, right, pace, min));
                 return add(work, done, work.combine(left, right));
             }
-            let items = self.pace.items(BLOCK);
-            self = self.block(Instant::now(), items);
+            let items = self.pace.block(self.left.len());
+            if items == self.left.len() {
+                return self.finish();
+            }
+            self = self.block(Instant::now, items);
         }
     }
 
@@ -122,47 +103,52 @@ impl<W: Work> Rest<'_, W> {
             return self.finish();
         }
         let visit = Visit::begin();
-        self = self.probe(visit.start, workers);
-        if self.pace.of(self.left.len()) < SHARE {
-            return self.finish();
-        }
+        self = self.probe(|| visit.start, workers);
+        // Whether the loop is long enough to count together with those after it.
+        let mut counts = false;
         loop {
             let time = self.pace.of(self.left.len());
-            if self.left.len() <= self.min || time < SHARE {
+            counts |= time >= SHARE;
+            let items = self.pace.block(self.left.len());
+            if self.left.len() <= self.min || items == self.left.len() {
                 let output = self.finish();
-                visit.end_alone();
+                if counts {
+                    visit.end_alone();
+                }
                 return output;
             }
             if time > LEAVE {
+                self.looked = None;
                 return external::install(|| self.inside());
             }
-            if offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
-                let Self { work, min, left, done, pace } = self;
+            if time >= SHARE && offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
+                let Self { work, min, left, done, pace, .. } = self;
                 let (left, right) = halve(left);
-                let rest = Self { work, min, left, done: None, pace };
+                let rest = Self { work, min, left, done: None, pace, looked: None };
                 let right = || go_on(work, right, pace, min);
                 let (left, right) = external::join(|offer| rest.outside(Some(offer)), right);
                 return add(work, done, work.combine(left, right));
             }
-            let items = self.pace.items(BLOCK);
-            self = self.block(Instant::now(), items);
+            self = self.block(Instant::now, items);
         }
     }
 
     /// Times the first items, if that was not done before and there are enough of them.
-    fn probe(self, start: Instant, workers: usize) -> Self {
+    fn probe(self, start: impl FnOnce() -> Instant, workers: usize) -> Self {
         let items = self.left.len() / (PROBE * workers);
         if self.pace.is_known() || items == 0 { self } else { self.block(start, items) }
     }
 
-    /// Processes the first `items`, or all.
-    fn block(self, start: Instant, items: usize) -> Self {
-        let Self { work, min, left, done, .. } = self;
-        let items = items.min(left.len());
+    /// Processes the first `items`, and times them: since the last block, or else since `start`.
+    fn block(self, start: impl FnOnce() -> Instant, items: usize) -> Self {
+        let Self { work, min, left, done, looked, .. } = self;
+        let start = looked.unwrap_or_else(start);
         let (now, left) = left.split_at(items);
         let done = add(work, done, work.each(now));
-        let pace = Pace(external::nanoseconds(start.elapsed()) / items as f64);
-        Self { work, min, left, done: Some(done), pace }
+        let end = Instant::now();
+        let time = external::nanoseconds(end.saturating_duration_since(start));
+        let pace = Pace::measured(time, items);
+        Self { work, min, left, done: Some(done), pace, looked: Some(end) }
     }
 
     fn finish(self) -> W::Output {

@@ -24,6 +24,7 @@
 mod drive;
 pub(crate) mod external;
 mod map;
+mod pace;
 mod pieces;
 mod sort;
 

@@ -8,3 +8,4 @@ mod common;
 mod loops;
 mod sort;
 mod sort_comparisons;
+mod uneven;
