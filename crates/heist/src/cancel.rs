@@ -28,9 +28,14 @@ struct Node {
     /// Set once, under the lock.
     cancelled: AtomicBool,
     followers: Mutex<Followers>,
+    /// Keeps the nodes between this one and the first token: a cancellation comes along them, whether or not
+    /// somebody still has those tokens.
+    parent: Option<Arc<Node>>,
 }
 
 /// The followers to notify. Empty once the token is cancelled.
+///
+/// They are not kept alive: a token that is used for a long time may have had any number of children.
 struct Followers {
     list: Vec<Weak<dyn Follower>>,
     /// When the list has grown to this length, followers that are gone are removed.
@@ -43,18 +48,43 @@ const TIDY: usize = 16;
 /// Something that is notified of a cancellation, on the thread that cancels. It must neither panic nor wait.
 pub(crate) trait Follower: Send + Sync {
     fn cancel(&self);
+
+    /// Does what `cancel` does, except that it returns the followers that are to be notified in turn. So a
+    /// long chain of tokens needs no stack.
+    fn cancel_alone(&self) -> Vec<Weak<dyn Follower>> {
+        self.cancel();
+        Vec::new()
+    }
 }
 
 impl Follower for Node {
     fn cancel(&self) {
-        let followers = {
-            let mut followers = lock(&self.followers);
-            // A look without the lock must see what was done before the cancellation.
-            self.cancelled.store(true, order::cancel_publish());
-            std::mem::take(&mut followers.list)
-        };
-        // Not under the lock: a follower may take a lock of its own, and may look at this token.
-        followers.iter().filter_map(Weak::upgrade).for_each(|follower| follower.cancel());
+        let mut next = self.cancel_alone();
+        next.reverse();
+        while let Some(follower) = next.pop() {
+            if let Some(follower) = follower.upgrade() {
+                next.extend(follower.cancel_alone().into_iter().rev());
+            }
+        }
+    }
+
+    fn cancel_alone(&self) -> Vec<Weak<dyn Follower>> {
+        let mut followers = lock(&self.followers);
+        // A look without the lock must see what was done before the cancellation.
+        self.cancelled.store(true, order::cancel_publish());
+        // They are notified without the lock: a follower may take a lock of its own, and may look at this
+        // token.
+        std::mem::take(&mut followers.list)
+    }
+}
+
+impl Drop for Node {
+    /// Drops the nodes above that nothing else refers to, one by one: a long chain needs no stack.
+    fn drop(&mut self) {
+        let mut parent = self.parent.take();
+        while let Some(mut node) = parent.and_then(Arc::into_inner) {
+            parent = node.parent.take();
+        }
     }
 }
 
@@ -65,26 +95,38 @@ impl CancelToken {
     /// assert!(!heist::CancelToken::new().is_cancelled());
     /// ```
     pub fn new() -> Self {
-        let followers = Followers { list: Vec::new(), tidy_at: TIDY };
-        Self(Arc::new(Node { cancelled: AtomicBool::new(false), followers: Mutex::new(followers) }))
+        Self::with_parent(None)
+    }
+
+    fn with_parent(parent: Option<Arc<Node>>) -> Self {
+        let followers = Mutex::new(Followers { list: Vec::new(), tidy_at: TIDY });
+        Self(Arc::new(Node { cancelled: AtomicBool::new(false), followers, parent }))
     }
 
     /// Returns a token that is cancelled together with this one, or on its own.
+    ///
+    /// The child of a child is cancelled with the first token, too, even if the token between them was dropped.
+    /// For that, a token keeps some memory for each of its ancestors.
     ///
     /// ```
     /// let parent = heist::CancelToken::new();
     /// parent.cancel();
     /// assert!(parent.child().is_cancelled());
+    ///
+    /// let first = heist::CancelToken::new();
+    /// let third = first.child().child();
+    /// first.cancel();
+    /// assert!(third.is_cancelled());
     /// ```
     #[must_use]
     pub fn child(&self) -> Self {
-        let child = Self::new();
+        let child = Self::with_parent(Some(Arc::clone(&self.0)));
         let node: Arc<dyn Follower> = Arc::clone(&child.0) as _;
         self.follow(&node);
         child
     }
 
-    /// Cancels the token and its children. Has no effect if it is cancelled already.
+    /// Cancels the token, its children and theirs. Has no effect if it is cancelled already.
     ///
     /// ```
     /// let token = heist::CancelToken::new();

@@ -53,7 +53,22 @@ fn notified() {
     assert_eq!(notified.0.load(Relaxed), 1, "notified once");
 }
 
+/// A cancellation gets past a token that is dropped during it.
+fn passed_on() {
+    let token = CancelToken::new();
+    let between = token.child();
+    let canceller = {
+        let token = token.clone();
+        thread::spawn(move || token.cancel())
+    };
+    let last = between.child();
+    drop(between);
+    canceller.join().unwrap();
+    assert!(last.is_cancelled(), "the token between was dropped");
+}
+
 models! {
     cancel_seen: seen, None, 6;
     cancel_notified: notified, None, 5;
+    cancel_passed_on: passed_on, None, 5;
 }

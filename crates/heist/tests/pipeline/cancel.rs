@@ -331,7 +331,9 @@ fn children<S: Kind>() {
         let finite = Pipeline::new(0..10).cancel_on(&other);
         way.of(finite).run(&pool, |n| sum += n).expect("an end");
         assert_eq!(sum, 45);
-        endless(&other.child().child(), &all);
+        // The token between is dropped.
+        let grandchild = other.child().child();
+        endless(&grandchild, &all);
         assert!(other.is_cancelled());
         assert_cancelled(Pipeline::new(0..10).cancel_on(&all.child()).run(&pool, drop));
     }

@@ -15,6 +15,7 @@ mod install;
 mod wait;
 mod wait_chain;
 mod panic;
+mod cancel;
 mod drops;
 mod stats;
 mod trace;
