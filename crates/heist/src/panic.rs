@@ -123,6 +123,32 @@ pub(crate) fn contain(code: impl FnOnce()) {
     }
 }
 
+/// Drops user values one by one. If several destructors panic, only the first panic is returned, and the other
+/// ones end here. (If a collection is dropped as a whole, a second panic aborts the process.)
+#[inline]
+pub(crate) fn drop_each<T>(values: impl IntoIterator<Item = T>) -> std::thread::Result<()> {
+    let mut outcome = Ok(());
+    if std::mem::needs_drop::<T>() {
+        for value in values {
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(value)));
+            match (dropped, &outcome) {
+                (Ok(()), _) => {}
+                (Err(first), Ok(())) => outcome = Err(first),
+                (Err(payload), Err(_)) => abandon(payload),
+            }
+        }
+    }
+    outcome
+}
+
+/// Drops user values one by one. The panics of their destructors end here.
+#[inline]
+pub(crate) fn contain_each<T>(values: impl IntoIterator<Item = T>) {
+    if let Err(payload) = drop_each(values) {
+        abandon(payload);
+    }
+}
+
 /// Aborts the process if it is dropped by a panic. It guards code in which unwinding would be unsound or would
 /// leave other threads waiting for ever, and in which nothing is known to panic.
 pub(crate) struct AbortOnUnwind;
@@ -136,7 +162,7 @@ impl Drop for AbortOnUnwind {
 
 /// Drops the payload of a panic. If that panics in turn, the new payload is leaked: otherwise payloads whose drop
 /// panics could go on for ever.
-fn abandon(payload: Box<dyn Any + Send>) {
+pub(crate) fn abandon(payload: Box<dyn Any + Send>) {
     if let Err(next) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(next);
     }

@@ -28,6 +28,9 @@
 //! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
 //!   says where it occurred. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
 //!   delivered.
+//! * Items, results and functions that the run has no more use for are dropped one by one. If a drop panics,
+//!   the others happen nevertheless. (A source that owns several items is dropped as one value: if two of them
+//!   panic, the process aborts, as it does when a `Vec` of them is dropped.)
 //! * There is no polling. While the source or the sink blocks, the pipeline uses no processor time. It keeps
 //!   no worker of the pool waiting, except for the one that is inside of a blocking source.
 //! * If the consuming thread has waited for a result for longer than a millisecond, it gets the next one at

@@ -1,10 +1,16 @@
 //! The contract of destructors that panic: a panic affects no other item, wherever it happens.
 
+use std::error::Error;
+use std::fmt;
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use heist::CancelToken;
 use heist::pipeline::{Pipeline, Stage};
+use heist_testkit::limits::disable_core_dumps;
+use heist_testkit::process::in_child;
 
 use crate::common::pipeline::{assert_cancelled, assert_works, ways};
 use crate::common::{Kind, Ledger, Tracked, WORKERS, eventually, for_every_strategy};
@@ -17,6 +23,11 @@ for_every_strategy! {
     when_cancelled,
     in_a_feed,
     when_results_are_dropped,
+    several_in_a_batch,
+    several_in_flight,
+    several_in_a_feed,
+    several_in_dropped_results,
+    several_functions,
 }
 
 const ITEMS: usize = 60;
@@ -126,8 +137,7 @@ fn when_results_are_dropped<S: Kind>() {
             let pipeline = Pipeline::new(items).batch(2).in_flight(5);
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let first = results.next().expect("a result").expect("no error");
-            // A panicking destructor of an item may panic out of this drop.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(results)));
+            drop(results);
             drop(first.defuse());
             eventually("everything is gone", || ledger.dropped() == ITEMS);
             ledger.assert_each_once();
@@ -135,6 +145,183 @@ fn when_results_are_dropped<S: Kind>() {
         }
     }
 }
+
+/// Runs the body in a process of its own: a panic of a destructor while another one is on its way ends the process.
+fn alone<S: Kind>(body: impl FnOnce()) {
+    in_child(&S::STRATEGY.to_string(), &[], || {
+        disable_core_dumps();
+        body();
+    });
+}
+
+/// Bombs only, made when they are taken: the drop of a collection of several bombs would be a crash of its own.
+struct Bombs {
+    ledger: Ledger,
+    made: AtomicUsize,
+}
+
+impl Bombs {
+    fn new() -> Self {
+        Self { ledger: Ledger::new(ITEMS), made: AtomicUsize::new(0) }
+    }
+
+    fn items(&self) -> impl Iterator<Item = Tracked> {
+        (0..ITEMS).map(|n| {
+            self.made.fetch_add(1, Ordering::AcqRel);
+            self.ledger.bomb(n)
+        })
+    }
+
+    fn assert_gone(&self) {
+        let gone = || self.ledger.dropped() == self.made.load(Ordering::Acquire);
+        eventually("what was taken is gone", gone);
+    }
+}
+
+/// One panics in a stage or fails there; others are in the same batch, behind it or among its results.
+fn several_in_a_batch<S: Kind>() {
+    alone::<S>(|| {
+        for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
+            let pool = S::pool(workers);
+            let bombs = Bombs::new();
+            let pipeline = Pipeline::new(bombs.items()).batch(5).map(drop);
+            let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
+            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            bombs.assert_gone();
+
+            let bombs = Bombs::new();
+            let pipeline = Pipeline::new(bombs.items()).batch(5).map_batch(|batch| batch.len());
+            let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
+            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            bombs.assert_gone();
+
+            let bombs = Bombs::new();
+            let third = |item: Tracked| match item.number % 5 {
+                2 => Err(format!("planned: {}", item.defuse().number)),
+                _ => Ok(item),
+            };
+            let pipeline = Pipeline::new(bombs.items()).batch(5).try_map(third);
+            let error = way.of(pipeline).run(&pool, |_| ()).expect_err("a fault");
+            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            bombs.assert_gone();
+            assert_works(&pool);
+        }
+    });
+}
+
+/// They are in queues, in outboxes and with the consumer.
+fn several_in_flight<S: Kind>() {
+    alone::<S>(|| {
+        for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
+            let pool = S::pool(workers);
+            for batch in [1, 5] {
+                let (bombs, token) = (Bombs::new(), CancelToken::new());
+                let pipeline = Pipeline::new(bombs.items()).batch(batch).in_flight(8);
+                assert_cancelled(way.of(pipeline.cancel_on(&token)).run(&pool, |item| {
+                    token.cancel();
+                    drop(item.defuse());
+                }));
+                bombs.assert_gone();
+
+                let bombs = Bombs::new();
+                let pipeline = Pipeline::new(bombs.items()).batch(batch).in_flight(8);
+                let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
+                assert_eq!(error.stage(), Some(Stage::Sink), "{way:?}");
+                bombs.assert_gone();
+            }
+            assert_works(&pool);
+        }
+    });
+}
+
+fn several_in_a_feed<S: Kind>() {
+    alone::<S>(|| {
+        let pool = S::pool(2);
+        for way in ways() {
+            let (bombs, token) = (Bombs::new(), CancelToken::new());
+            let (sender, pipeline) = Pipeline::fed(NonZero::new(ITEMS).expect("a number"));
+            bombs.items().for_each(|item| sender.send(item).expect("room"));
+            let pipeline = pipeline.batch(2).in_flight(2).cancel_on(&token);
+            assert_cancelled(way.of(pipeline).run(&pool, |item: Tracked| {
+                token.cancel();
+                drop(item.defuse());
+            }));
+            bombs.assert_gone();
+            assert_works(&pool);
+        }
+    });
+}
+
+fn several_in_dropped_results<S: Kind>() {
+    alone::<S>(|| {
+        for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
+            let pool = S::pool(workers);
+            let ledger = Arc::new(Ledger::new(ITEMS));
+            let (made, source) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&ledger));
+            let items = (0..ITEMS).map({
+                let made = Arc::clone(&made);
+                move |n| {
+                    made.fetch_add(1, Ordering::AcqRel);
+                    source.bomb(n)
+                }
+            });
+            let pipeline = Pipeline::new(items).batch(4).in_flight(5);
+            let mut results = way.of(pipeline).results(&pool).expect("a start");
+            let first = results.next().expect("a result").expect("no error");
+            drop(first.defuse());
+            drop(results);
+            eventually("the run is gone", || Arc::strong_count(&ledger) == 1);
+            assert_eq!(ledger.dropped(), made.load(Ordering::Acquire), "{way:?}");
+            assert_works(&pool);
+        }
+    });
+}
+
+/// The source, the weight function, both stages and the sink panic when they are dropped.
+fn several_functions<S: Kind>() {
+    alone::<S>(|| {
+        for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
+            let pool = S::pool(workers);
+            let ledger = Ledger::new(6);
+            let [source, weight, first, second, sink, error] =
+                [0, 1, 2, 3, 4, 5].map(|n| ledger.bomb(n));
+            let error = Arc::new(Mutex::new(Some(Fault(error))));
+            let run = || {
+                let pipeline = Pipeline::new((0..10).inspect(move |_| _ = &source))
+                    .batch(2)
+                    .weigh(move |_| number_of(&weight), 100)
+                    .map(move |n| n + number_of(&first))
+                    .map(move |n| n + number_of(&second));
+                let sink = move |_| match (&sink, error.lock().expect("no panic").take()) {
+                    (_, Some(error)) => Err(error),
+                    (_, None) => Ok(()),
+                };
+                way.of(pipeline).try_run(&pool, sink).map(drop)
+            };
+            // The panic of the sink's destructor is passed on.
+            assert!(catch_unwind(AssertUnwindSafe(run)).is_err(), "{way:?}");
+            ledger.assert_each_once();
+            assert_works(&pool);
+        }
+    });
+}
+
+/// Returns the number of an item. A closure that calls it has all of the item, not only the number.
+fn number_of(item: &Tracked) -> usize {
+    item.number
+}
+
+/// An error whose destructor panics.
+#[derive(Debug)]
+struct Fault(#[expect(dead_code, reason = "it is dropped")] Tracked);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("planned")
+    }
+}
+
+impl Error for Fault {}
 
 /// A panic in the destructor of the sink reaches the caller, because the run is over.
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::panic::contain_each;
 use crate::sync::{Mutex, Padded, lock};
 
 /// The results of some batches. If results are delivered in order, the batches are in ascending order of
@@ -18,6 +19,13 @@ pub(crate) struct BatchEntry {
     pub(crate) weight: u64,
     /// How many results the batch has.
     pub(crate) results: usize,
+}
+
+impl<R> Drop for Chunk<R> {
+    /// Drops the results one by one: the drop of each is the user's code and may panic.
+    fn drop(&mut self) {
+        contain_each(self.results.drain(..));
+    }
 }
 
 impl<R> Default for Chunk<R> {

@@ -7,7 +7,7 @@ mod worker_task;
 
 use std::cell::Cell;
 use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Pipeline;
 use super::control::TaskFactory;
@@ -60,8 +60,12 @@ where
     let report = run.report();
     contain(|| drop(run));
     mem::forget(guard);
-    // If this panics, the panic goes to the caller, and nothing is lost.
-    drop(sink);
+    // If this panics, the panic goes to the caller, and nothing is lost but the error, whose drop may panic as
+    // well.
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(sink))) {
+        contain(|| drop(error));
+        resume_unwind(payload);
+    }
     match error {
         None => Ok(report),
         Some(error) => Err(error),

@@ -1,12 +1,13 @@
 //! What the threads of a run share.
 
 use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
 use std::time::Instant;
 
 use super::stage::Steps;
 use super::worker_task::WorkerTask;
 use crate::cancel::Follower;
-use crate::panic::contain;
+use crate::panic::contain_each;
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::{Control, Rules, StopFollower, TaskFactory};
@@ -25,7 +26,8 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     pub(crate) control: Arc<Control>,
     pub(crate) outboxes: Arc<Outboxes<G::Out>>,
     pub(crate) config: Config,
-    pub(crate) steps: G,
+    /// Dropped by the destructor of the run.
+    pub(crate) steps: ManuallyDrop<G>,
     /// The source. `None` while a thread pulls from it; `control` grants that to one thread at a time.
     batcher: Padded<Mutex<Option<Batcher<S>>>>,
     /// The batches that were pushed for each worker.
@@ -126,7 +128,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         let run = Self {
             control,
             outboxes: Arc::new(Outboxes::new(workers, config.ordered)),
-            steps,
+            steps: ManuallyDrop::new(steps),
             batcher: Padded(Mutex::new(Some(Batcher::new(source, config.batch)))),
             config,
             queues: queues.into(),
@@ -237,14 +239,19 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
 }
 
 impl<S: Source, G: Steps<S::Item>> Drop for Run<S, G> {
-    /// Drops the batches that were not processed, one by one: the drop of an item is the user's code and may
-    /// panic.
+    /// Drops the user's values one by one: the items that were not processed, the source and the stages. Each
+    /// of these drops is the user's code and may panic.
     fn drop(&mut self) {
         for queue in self.queues.iter().chain(&self.local_queues).chain([&self.shared_queue]) {
             while let Some(batch) = queue.0.take() {
-                contain(|| drop(batch));
+                contain_each(batch.items);
             }
         }
+        if let Some(batcher) = lock(&self.batcher.0).take() {
+            batcher.drop_each();
+        }
+        // SAFETY: the field is not used again.
+        unsafe { ManuallyDrop::take(&mut self.steps) }.drop_each();
     }
 }
 

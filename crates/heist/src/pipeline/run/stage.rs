@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::mem;
+use std::vec::Drain;
 
+use crate::panic::{contain, contain_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
@@ -35,6 +37,10 @@ pub trait Steps<T>: Send + Sync + Sealed {
         failed: &FailedStage,
         out: &mut impl FnMut(Self::Out) -> Result<(), BoxError>,
     ) -> Result<(), BoxError>;
+
+    /// Drops the functions one by one, because the drop of each may panic. The panics end here.
+    #[doc(hidden)]
+    fn drop_each(self);
 }
 
 /// Notes the number of its stage as the failed one when it is dropped, which happens only if the stage
@@ -57,6 +63,17 @@ impl StageGuard<'_> {
     }
 }
 
+/// The items of a batch that have not been processed yet. If a stage fails or panics, they are dropped one by
+/// one: the thread may be unwinding, and then a panic of one of them must not get any further.
+struct Rest<'b, T>(Drain<'b, T>);
+
+impl<T> Drop for Rest<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        contain_each(self.0.by_ref());
+    }
+}
+
 /// The identity: a pipeline without a stage, whose results are its items.
 #[derive(Debug)]
 pub struct Same;
@@ -75,8 +92,10 @@ impl<T> Steps<T> for Same {
         _: &FailedStage,
         out: &mut impl FnMut(T) -> Result<(), BoxError>,
     ) -> Result<(), BoxError> {
-        batch.drain(..).try_for_each(out)
+        Rest(batch.drain(..)).0.try_for_each(out)
     }
+
+    fn drop_each(self) {}
 }
 
 /// A stage that applies a function to each item. See [`Pipeline::map`].
@@ -107,6 +126,11 @@ where
         self.before.apply(batch, failed, &mut |item| {
             out(StageGuard(failed, Self::STAGES).call(|| (self.f)(item)))
         })
+    }
+
+    fn drop_each(self) {
+        contain(|| drop(self.f));
+        self.before.drop_each();
     }
 }
 
@@ -147,6 +171,11 @@ where
             }
         })
     }
+
+    fn drop_each(self) {
+        contain(|| drop(self.f));
+        self.before.drop_each();
+    }
 }
 
 /// A stage that applies a function to each batch. See [`Pipeline::map_batch`].
@@ -173,6 +202,10 @@ where
         out: &mut impl FnMut(U) -> Result<(), BoxError>,
     ) -> Result<(), BoxError> {
         out(StageGuard(failed, Self::STAGES).call(|| (self.f)(batch)))
+    }
+
+    fn drop_each(self) {
+        contain(|| drop(self.f));
     }
 }
 

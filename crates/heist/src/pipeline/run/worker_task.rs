@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::shared::{Run, WorkerState};
 use super::stage::{FailedStage, Steps};
-use crate::panic::{PanicHook, contain};
+use crate::panic::{PanicHook, abandon, contain, contain_each, drop_each};
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
 use crate::pipeline::error::{PipelineError, Stage};
@@ -160,21 +160,21 @@ where
         let Batch { number, weight, items } = &mut *batch;
         let (number, weight) = (*number, *weight);
         if number >= self.control.cutoff() {
-            return contain(|| drop(batch));
+            return contain_each(batch.items);
         }
         let results = &mut state.results;
         let failed_stage = FailedStage::default();
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let applied = self.steps.apply(items, &failed_stage, &mut |result| {
+            self.steps.apply(items, &failed_stage, &mut |result| {
                 results.push_back(result);
                 Ok(())
-            });
-            items.clear();
-            applied
+            })
         }));
         let stage = Stage::Map(failed_stage.get().max(1));
-        let error = match outcome {
-            Ok(Ok(())) => {
+        // What the stages have left in the batch.
+        let dropped = drop_each(items.drain(..));
+        let error = match (outcome, dropped) {
+            (Ok(Ok(())), Ok(())) => {
                 let entry = BatchEntry { number, weight, results: results.len() };
                 self.queues[worker].0.count_processed();
                 // R1.
@@ -182,11 +182,17 @@ where
                 self.control.results_stored(number, &mut state.unannounced);
                 return self.recycle(batch, &mut state.spares);
             }
-            Ok(Err(error)) => PipelineError::failed(stage, number, error),
-            Err(payload) => PipelineError::panicked(stage, number, payload),
+            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, number, payload),
+            (Ok(Err(error)), dropped) => {
+                dropped.unwrap_or_else(abandon);
+                PipelineError::failed(stage, number, error)
+            }
+            (Err(payload), dropped) => {
+                dropped.unwrap_or_else(abandon);
+                PipelineError::panicked(stage, number, payload)
+            }
         };
-        contain(|| results.clear());
-        contain(|| drop(batch));
+        contain_each(results.drain(..));
         self.control.fail(Some(number), error);
     }
 }

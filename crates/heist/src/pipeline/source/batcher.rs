@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{Filled, Source};
-use crate::panic::contain;
+use crate::panic::{contain, contain_each};
 use crate::pipeline::control::{AfterPull, Grant};
 use crate::pipeline::error::{PipelineError, Stage};
 use crate::pipeline::run::BoxError;
@@ -58,6 +58,15 @@ impl Outcome {
 impl<S: Source> Batcher<S> {
     pub(crate) fn new(source: S, size: usize) -> Self {
         Self { source, size, held: None, weighing: Vec::new() }
+    }
+
+    /// Drops the source and the items that it has yielded one by one: the drop of each may panic. The panics
+    /// end here.
+    pub(crate) fn drop_each(self) {
+        let Self { source, held, weighing, .. } = self;
+        source.drop_each();
+        contain_each(held);
+        contain_each(weighing);
     }
 
     /// Fills a batch within what the grant leaves, and notes the weight in the grant. Whatever the outcome

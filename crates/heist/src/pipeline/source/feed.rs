@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::{fmt, mem};
 
 use super::{Filled, Source};
-use crate::panic::contain;
+use crate::panic::contain_each;
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
@@ -65,7 +65,7 @@ impl<T> Queue<T> {
         let (items, waiting) = (mem::take(&mut queue.items), mem::take(&mut queue.waiting));
         drop(queue);
         waiting.into_iter().for_each(|promise| promise.fulfil(Ok(Vec::new()), None));
-        contain(|| drop(items));
+        contain_each(items);
     }
 
     /// Returns the run that waits for a notification, if one does. The caller notifies it after it has

@@ -10,6 +10,7 @@ mod weighed;
 use super::control::Control;
 use super::run::BoxError;
 use super::sealed::Sealed;
+use crate::panic::contain;
 use crate::sync::Arc;
 pub(super) use batcher::Batcher;
 pub use feed::{Feed, SendError, Sender};
@@ -50,6 +51,15 @@ pub trait Source: Sealed {
     /// Tells the senders of the source that the run has ended.
     #[doc(hidden)]
     fn close(_: &Self::Handle) {}
+
+    /// Drops the parts of the source one by one, because the drop of each may panic. The panics end here.
+    #[doc(hidden)]
+    fn drop_each(self)
+    where
+        Self: Sized,
+    {
+        contain(|| drop(self));
+    }
 }
 
 /// What a source says after it has added items to a batch.

@@ -1,6 +1,7 @@
 //! Sources whose items have weights.
 
 use super::{Filled, Source};
+use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::Control;
 use crate::pipeline::sealed::Sealed;
@@ -39,6 +40,11 @@ where
 
     fn close(handle: &S::Handle) {
         S::close(handle);
+    }
+
+    fn drop_each(self) {
+        contain(|| drop(self.weigh));
+        self.source.drop_each();
     }
 }
 
