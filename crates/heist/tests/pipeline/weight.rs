@@ -8,7 +8,7 @@ use std::thread;
 use heist::pipeline::Pipeline;
 
 use crate::common::pipeline::{Door, OpenOnDrop, Traffic, ways};
-use crate::common::{Kind, WORKERS, for_every_strategy};
+use crate::common::{Kind, WORKERS, eventually, for_every_strategy};
 
 for_every_strategy! {
     within_the_limit,
@@ -17,6 +17,7 @@ for_every_strategy! {
     heaviest,
     weightless,
     heavy_first,
+    light_among_heavy,
 }
 
 /// The weights of items, from 1 to 7.
@@ -147,5 +148,43 @@ fn heavy_first<S: Kind>() {
         });
         let began = began.into_inner().expect("no panic");
         assert_eq!(began[..2], [1, 40], "{way:?}: {began:?}");
+    }
+}
+
+/// A flow of heavy items that never ends does not keep a light one waiting: fewer later ones than may be in
+/// flight come before it.
+fn light_among_heavy<S: Kind>() {
+    const LAST: usize = 200;
+    for (workers, bound) in [(1, 4), (1, 9), (3, 12)] {
+        let pool = S::pool(workers);
+        for way in ways().filter(|way| way.has_producer() && way.steals && !way.ordered) {
+            let (taken, delivered) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let began = Mutex::new(Vec::new());
+            let items = (0..=LAST).inspect(|_| _ = taken.fetch_add(1, Ordering::AcqRel));
+            let light = |n: &usize| n % 50 == 1;
+            let weigh = |n: &usize| if light(n) { 1 } else { 10 };
+            let pipeline = Pipeline::new(items).batch(1).in_flight(bound).weigh(weigh, 10_000);
+            let pipeline = pipeline.map(|n| {
+                began.lock().expect("no panic").push(n);
+                // All that may be in flight is queued by then, so the worker always finds a heavy batch.
+                let full = || {
+                    let most = delivered.load(Ordering::Acquire) + bound;
+                    taken.load(Ordering::Acquire) >= most.min(LAST + 1)
+                };
+                if workers == 1 {
+                    eventually("more are queued", full);
+                }
+            });
+            let sink = |()| _ = delivered.fetch_add(1, Ordering::AcqRel);
+            way.of(pipeline).run(&pool, sink).expect("an end");
+            let began = began.into_inner().expect("no panic");
+            for n in (0..=LAST).filter(light) {
+                let before = began.iter().take_while(|other| **other != n);
+                let later = before.filter(|other| **other > n).count();
+                // The other workers may each have missed it once, and write down what they took later.
+                let most = bound - 1 + 2 * (workers - 1);
+                assert!(later <= most, "{way:?}: {later} of {bound} before {n}: {began:?}");
+            }
+        }
     }
 }

@@ -65,16 +65,26 @@ where
 
     /// Takes the heaviest batch of all queues that this worker may take from. Of equally heavy ones, it
     /// prefers its own.
+    ///
+    /// A batch is passed over if it is younger than the oldest one by as many batches as may be in flight, or
+    /// more. So fewer later batches than that are taken before any batch. (The looks take no lock. If a batch
+    /// is pushed between two of them, each worker may miss it once.)
     fn find_heaviest(&self, worker: usize) -> Option<BoxedBatch<S::Item>> {
         let (own, shared) = (&self.queues[worker].0, &self.shared_queue.0);
         loop {
             let others = self.queues.iter().map(|queue| &queue.0).filter(|_| self.config.steals);
+            let all = || {
+                let queues = others.clone().chain([shared, own]);
+                queues.filter_map(|queue| Some((queue.front()?, queue)))
+            };
+            let (front, oldest) = all().min_by_key(|(front, _)| front.oldest)?;
+            let limit = front.oldest.saturating_add(self.config.in_flight as u64);
             // `max_by_key` returns the last of several maxima: `own` comes last.
-            let all = others.chain([shared, own]);
-            let weighed = all.filter_map(|queue| Some((queue.first_weight()?, queue)));
-            let (_, queue) = weighed.max_by_key(|(weight, _)| *weight)?;
+            let allowed = all().filter(|(front, _)| front.number < limit);
+            let heaviest = allowed.max_by_key(|(front, _)| front.weight);
+            let queue = heaviest.map_or(oldest, |(_, queue)| queue);
             // Another worker may have taken the batch since.
-            if let Some(batch) = queue.take() {
+            if let Some(batch) = queue.take_below(limit) {
                 if !ptr::eq(queue, own) && !ptr::eq(queue, shared) {
                     own.count_stolen(1);
                 }

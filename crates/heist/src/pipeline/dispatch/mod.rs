@@ -1,4 +1,4 @@
-//! How batches get from the source to the workers: where they wait (`queue`), which queue the producer thread
+//! How batches get from the source to the workers: where they wait (`queue`, `waiting`), which queue the producer thread
 //! chooses (`producer`), and where a worker looks for its next batch (`find`).
 
 mod batch;
@@ -6,6 +6,7 @@ mod distribution;
 mod find;
 mod producer;
 mod queue;
+mod waiting;
 
 pub(super) use batch::{Batch, BoxedBatch};
 pub use distribution::Distribution;

@@ -1,11 +1,10 @@
 //! Where batches wait for a worker, and what is known about that worker's speed.
 
-use std::collections::VecDeque;
-
 use heist_deque::Steal;
 use heist_deque::growable::{self, Stealer, Worker};
 
 use super::batch::BoxedBatch;
+use super::waiting::{Front, Waiting};
 use crate::pipeline::report::WorkerReport;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, prefetch};
 
@@ -37,13 +36,14 @@ enum Kind<T> {
 }
 
 struct LockedQueue<T> {
-    batches: Mutex<VecDeque<BoxedBatch<T>>>,
-    /// Whether the first batch is the heaviest one. If not, it is the oldest one.
-    heaviest_first: bool,
+    batches: Mutex<Waiting<T>>,
     /// The number of batches, for threads that only look. Written under the lock.
     length: AtomicUsize,
-    /// The weight of the first batch, for threads that only look. Written under the lock.
+    /// Copies of what [`Front`] has, for threads that only look, if the heaviest batch comes first. Written
+    /// under the lock.
     first_weight: AtomicU64,
+    first_number: AtomicU64,
+    oldest: AtomicU64,
 }
 
 /// The end of a queue at which one thread pushes.
@@ -75,10 +75,11 @@ impl<T> WorkerQueue<T> {
     /// Makes a queue at which any thread pushes.
     pub(crate) fn locked(heaviest_first: bool) -> Self {
         Self::with(Kind::Locked(LockedQueue {
-            batches: Mutex::new(VecDeque::new()),
-            heaviest_first,
+            batches: Mutex::new(Waiting::new(heaviest_first)),
             length: AtomicUsize::new(0),
             first_weight: AtomicU64::new(0),
+            first_number: AtomicU64::new(0),
+            oldest: AtomicU64::new(0),
         }))
     }
 
@@ -104,6 +105,13 @@ impl<T> WorkerQueue<T> {
     /// Takes the first batch.
     #[inline]
     pub(crate) fn take(&self) -> Option<BoxedBatch<T>> {
+        self.take_below(u64::MAX)
+    }
+
+    /// Takes the first batch, but the oldest one if that is not the first, and the first one has this number
+    /// or a higher one.
+    #[inline]
+    pub(crate) fn take_below(&self, limit: u64) -> Option<BoxedBatch<T>> {
         match &self.queue {
             Kind::Deque(stealer) => loop {
                 match stealer.steal() {
@@ -112,7 +120,7 @@ impl<T> WorkerQueue<T> {
                     Steal::Retry => {}
                 }
             },
-            Kind::Locked(locked) => locked.take(),
+            Kind::Locked(locked) => locked.take(limit),
         }
     }
 
@@ -154,13 +162,15 @@ impl<T> WorkerQueue<T> {
         self.len() == 0
     }
 
-    /// Returns the weight of the first batch, if there is one and the queue is a locked one.
-    pub(crate) fn first_weight(&self) -> Option<u64> {
+    /// Returns what is first, if there is a batch and the heaviest one comes first. It is a hint.
+    pub(super) fn front(&self) -> Option<Front> {
         match &self.queue {
-            Kind::Deque(_) => None,
-            Kind::Locked(locked) => {
-                (!self.is_empty()).then(|| locked.first_weight.load(Ordering::Relaxed))
-            }
+            Kind::Locked(locked) if !self.is_empty() => Some(Front {
+                weight: locked.first_weight.load(Ordering::Relaxed),
+                number: locked.first_number.load(Ordering::Relaxed),
+                oldest: locked.oldest.load(Ordering::Relaxed),
+            }),
+            _ => None,
         }
     }
 
@@ -223,29 +233,27 @@ impl<T> WorkerQueue<T> {
 impl<T> LockedQueue<T> {
     fn push(&self, batch: BoxedBatch<T>) {
         let mut batches = lock(&self.batches);
-        if self.heaviest_first {
-            let at = batches.partition_point(|other| other.weight >= batch.weight);
-            batches.insert(at, batch);
-        } else {
-            batches.push_back(batch);
-        }
+        batches.push(batch);
         self.update_hints(&batches);
     }
 
-    fn take(&self) -> Option<BoxedBatch<T>> {
+    fn take(&self, limit: u64) -> Option<BoxedBatch<T>> {
         if self.length.load(Ordering::Relaxed) == 0 {
             return None;
         }
         let mut batches = lock(&self.batches);
-        let first = batches.pop_front();
+        let taken = batches.take(limit);
         self.update_hints(&batches);
-        first
+        taken
     }
 
-    fn update_hints(&self, batches: &VecDeque<BoxedBatch<T>>) {
+    fn update_hints(&self, batches: &Waiting<T>) {
         self.length.store(batches.len(), Ordering::Relaxed);
-        let weight = batches.front().map_or(0, |batch| batch.weight);
-        self.first_weight.store(weight, Ordering::Relaxed);
+        if let Some(front) = batches.front() {
+            self.first_weight.store(front.weight, Ordering::Relaxed);
+            self.first_number.store(front.number, Ordering::Relaxed);
+            self.oldest.store(front.oldest, Ordering::Relaxed);
+        }
     }
 }
 
