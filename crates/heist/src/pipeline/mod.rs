@@ -189,8 +189,12 @@ impl<S: Source, G> Pipeline<S, G> {
         self
     }
 
-    /// Ends the run when the token is cancelled. Batches that are being processed are finished, and the other
-    /// ones are dropped.
+    /// Ends the run when the token is cancelled. Calls of the user's functions that have begun are finished. No
+    /// further item is taken from the source, processed or passed to the sink: all of them are dropped, even
+    /// in the middle of a batch.
+    ///
+    /// A function or an iterator that blocks is not interrupted, and [`run`](Self::run) waits for it. See
+    /// [`Pipeline::new`].
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, PipelineError};
@@ -274,8 +278,8 @@ where
     /// Starts the pipeline, and returns an iterator over its results. The pool processes batches ahead of the
     /// iterator, until the bound of what may be [in flight](Self::in_flight) is reached.
     ///
-    /// Dropping the iterator ends the run, without waiting for it. Batches that are being processed are
-    /// finished, and the other ones are dropped.
+    /// Dropping the iterator ends the run, without waiting for it. Items that are being processed are finished,
+    /// and the other ones are dropped.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -308,7 +308,7 @@ fn queued_batches_are_dropped<S: Kind>() {
     }
 }
 
-/// Batches that have started when a fault happens are not interrupted: the run waits for them.
+/// Items that have started when a fault happens are not interrupted: the run waits for them.
 fn running_batches_finish<S: Kind>() {
     for workers in [2, 4] {
         let pool = S::pool(workers);
@@ -317,8 +317,11 @@ fn running_batches_finish<S: Kind>() {
             let (door, ended) = (Door::default(), AtomicBool::new(false));
             let pipeline = Pipeline::new(items).batch(BATCH).try_map(|item: TrackedItem| {
                 match item.0.number {
-                    // The batch has more items, which are still processed.
-                    1 => door.pass(),
+                    // The batch has more items, which are still processed if results come in order.
+                    1 => {
+                        door.pass();
+                        ended.store(!way.ordered, Ordering::Release);
+                    }
                     4 => ended.store(true, Ordering::Release),
                     // All that is known here is that the first batch is running.
                     5 => {

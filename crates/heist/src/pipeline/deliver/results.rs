@@ -139,7 +139,9 @@ impl<R> Running<R> {
             return None;
         }
         loop {
-            let Some((batch, left)) = self.batch.take() else {
+            // A run that failed as a whole delivers nothing more, not even the rest of a batch.
+            let current = self.batch.take().filter(|_| !self.control.discards_all());
+            let Some((batch, left)) = current else {
                 let Some(batch) = self.delivery.next_batch() else {
                     self.over = true;
                     return self.control.close().map(Err);

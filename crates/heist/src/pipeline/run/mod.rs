@@ -141,6 +141,9 @@ where
             number.set(batch.number);
             for _ in 0..batch.results {
                 sink(delivery.next_result()).map_err(Into::into)?;
+                if run.control.discards_all() {
+                    return Ok(());
+                }
             }
             delivery.finish_batch(batch);
         }

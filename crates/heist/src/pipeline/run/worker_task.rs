@@ -3,6 +3,8 @@
 //! It ends when it finds nothing to do, and a new one is started when there is something. So no worker of the
 //! pool is kept waiting for a pipeline.
 
+use std::error::Error;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::shared::{Run, WorkerState};
@@ -25,6 +27,18 @@ const TIME_SLICE: u64 = 1_000_000;
 /// Before it ends, a worker task looks this often whether there is a batch in the queues for it: for some
 /// microseconds.
 const SPINS_BEFORE_END: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
+
+/// Ends the processing of a batch whose results would be discarded.
+#[derive(Debug)]
+struct Discarded;
+
+impl fmt::Display for Discarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the results of this batch are not wanted any more")
+    }
+}
+
+impl Error for Discarded {}
 
 /// The worker task of one worker.
 pub(super) struct WorkerTask<S: Source, G: Steps<S::Item>> {
@@ -167,7 +181,8 @@ where
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             self.steps.apply(items, &failed_stage, &mut |result| {
                 results.push_back(result);
-                Ok(())
+                // The batch may have become one to discard: then no other item of it is processed.
+                if number < self.control.cutoff() { Ok(()) } else { Err(Discarded.into()) }
             })
         }));
         let stage = Stage::Map(failed_stage.get().max(1));
@@ -185,6 +200,9 @@ where
             (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, number, payload),
             (Ok(Err(error)), dropped) => {
                 dropped.unwrap_or_else(abandon);
+                if error.is::<Discarded>() {
+                    return contain_each(results.drain(..));
+                }
                 PipelineError::failed(stage, number, error)
             }
             (Err(payload), dropped) => {

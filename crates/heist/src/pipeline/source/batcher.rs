@@ -70,10 +70,19 @@ impl<S: Source> Batcher<S> {
     }
 
     /// Fills a batch within what the grant leaves, and notes the weight in the grant. Whatever the outcome
-    /// is, the items that are in the batch are to be processed.
-    pub(super) fn cut(&mut self, batch: &mut Vec<S::Item>, grant: &mut Grant) -> Outcome {
+    /// is, the items that are in the batch are to be processed. It takes no further item once it is to `stop`.
+    pub(super) fn cut(
+        &mut self,
+        batch: &mut Vec<S::Item>,
+        grant: &mut Grant,
+        stop: &impl Fn() -> bool,
+    ) -> Outcome {
         let filled = catch_unwind(AssertUnwindSafe(|| {
-            if S::WEIGHED { self.fill_by_weight(batch, grant) } else { self.fill(batch) }
+            if S::WEIGHED {
+                self.fill_by_weight(batch, grant, stop)
+            } else {
+                self.fill(batch, stop)
+            }
         }));
         filled.unwrap_or_else(|payload| {
             contain(|| self.weighing.clear());
@@ -81,8 +90,8 @@ impl<S: Source> Batcher<S> {
         })
     }
 
-    fn fill(&mut self, batch: &mut Vec<S::Item>) -> Outcome {
-        match self.source.fill(batch, self.size) {
+    fn fill(&mut self, batch: &mut Vec<S::Item>, stop: &impl Fn() -> bool) -> Outcome {
+        match self.source.fill(batch, self.size, stop) {
             Filled::More => Outcome::More,
             Filled::Pending => Outcome::Pending,
             Filled::End => Outcome::End,
@@ -90,8 +99,13 @@ impl<S: Source> Batcher<S> {
         }
     }
 
-    fn fill_by_weight(&mut self, batch: &mut Vec<S::Item>, grant: &mut Grant) -> Outcome {
-        while batch.len() < self.size {
+    fn fill_by_weight(
+        &mut self,
+        batch: &mut Vec<S::Item>,
+        grant: &mut Grant,
+        stop: &impl Fn() -> bool,
+    ) -> Outcome {
+        while batch.len() < self.size && !stop() {
             let (item, weight) = match self.held.take() {
                 Some(held) => held,
                 None => match self.weigh_next() {
@@ -112,7 +126,7 @@ impl<S: Source> Batcher<S> {
     }
 
     fn weigh_next(&mut self) -> Result<(S::Item, u64), Outcome> {
-        let filled = self.source.fill(&mut self.weighing, 1);
+        let filled = self.source.fill(&mut self.weighing, 1, &|| false);
         if let Filled::Failed(error) = filled {
             return Err(Outcome::Failed(error));
         }

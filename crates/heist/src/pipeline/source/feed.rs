@@ -206,7 +206,7 @@ impl<T: Send> Source for Feed<T> {
     type Item = T;
     type Handle = Arc<Mutex<Queue<T>>>;
 
-    fn fill(&mut self, batch: &mut Vec<T>, most: usize) -> Filled {
+    fn fill(&mut self, batch: &mut Vec<T>, most: usize, _: &impl Fn() -> bool) -> Filled {
         let mut queue = lock(&self.0);
         let count = most.min(queue.items.len());
         batch.extend(queue.items.drain(..count));

@@ -23,11 +23,18 @@ impl<I: Iterator> Source for Items<I> {
     fn attach(&mut self, _: &Arc<Control>) {}
 
     #[inline]
-    fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize) -> Filled {
-        let before = batch.len();
-        // For an iterator whose length can be trusted, `extend` compiles to a loop without capacity checks.
-        batch.extend(self.0.by_ref().take(most));
-        if batch.len() - before < most { Filled::End } else { Filled::More }
+    fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize, stop: &impl Fn() -> bool) -> Filled {
+        batch.reserve(most.min(self.0.size_hint().0));
+        for _ in 0..most {
+            if stop() {
+                break;
+            }
+            match self.0.next() {
+                Some(item) => batch.push(item),
+                None => return Filled::End,
+            }
+        }
+        Filled::More
     }
 }
 
@@ -47,8 +54,11 @@ where
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
-    fn fill(&mut self, batch: &mut Vec<T>, most: usize) -> Filled {
+    fn fill(&mut self, batch: &mut Vec<T>, most: usize, stop: &impl Fn() -> bool) -> Filled {
         for _ in 0..most {
+            if stop() {
+                break;
+            }
             match self.0.next() {
                 Some(Ok(item)) => batch.push(item),
                 Some(Err(error)) => return Filled::Failed(error.into()),
@@ -61,6 +71,11 @@ where
 
 impl<I: Iterator> Pipeline<Items<I>> {
     /// Makes a pipeline from anything that can be iterated over. The iterator may block, and it may panic.
+    ///
+    /// A call of the iterator's `next` cannot be interrupted. If it blocks, [`run`](Self::run) does not return
+    /// before that call has, even if the run is [cancelled](Self::cancel_on) or has failed, because the iterator
+    /// may borrow from the caller. Where it may block for ever, use a [`Sender`](crate::pipeline::Sender), or
+    /// [`results`](Self::results), which does not wait.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

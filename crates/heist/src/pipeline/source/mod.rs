@@ -29,10 +29,15 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     const WEIGHED: bool = false;
 
-    /// Adds at least one item and at most `most` items to a batch, unless there are none. It may block,
-    /// panic, and run the user's code.
+    /// Adds at least one item and at most `most` items to a batch, unless there are none or it is to `stop`.
+    /// It may block, panic, and run the user's code.
     #[doc(hidden)]
-    fn fill(&mut self, batch: &mut Vec<Self::Item>, most: usize) -> Filled;
+    fn fill(
+        &mut self,
+        batch: &mut Vec<Self::Item>,
+        most: usize,
+        stop: &impl Fn() -> bool,
+    ) -> Filled;
 
     /// Returns the weight of an item.
     #[doc(hidden)]

@@ -74,8 +74,9 @@ where
         let (after, next_weight) = loop {
             let mut batch = self.empty_batch(spares);
             let before = grant.taken;
-            let outcome = batcher.cut(&mut batch.items, grant);
             let number = grant.next_batch + batches;
+            let stop = || self.control.cutoff() <= number;
+            let outcome = batcher.cut(&mut batch.items, grant, &stop);
             if batch.items.is_empty() {
                 spares.push(batch);
                 break outcome.into_after_pull(number);
@@ -84,7 +85,7 @@ where
             batch.weight = grant.taken - before;
             items += batch.items.len() as u64;
             batches += 1;
-            let enough = batches == most as u64 || self.control.discards_all();
+            let enough = batches == most as u64 || stop();
             let last = enough || !matches!(outcome, Outcome::More);
             push(batch, last);
             if last {

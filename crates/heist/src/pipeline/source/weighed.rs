@@ -26,8 +26,8 @@ where
 
     const WEIGHED: bool = true;
 
-    fn fill(&mut self, batch: &mut Vec<S::Item>, most: usize) -> Filled {
-        self.source.fill(batch, most)
+    fn fill(&mut self, batch: &mut Vec<S::Item>, most: usize, stop: &impl Fn() -> bool) -> Filled {
+        self.source.fill(batch, most, stop)
     }
 
     fn weight(&self, item: &S::Item) -> u64 {
@@ -56,7 +56,8 @@ impl<S: Source, G> Pipeline<S, G> {
     /// weighed, and for which there is no room yet.
     ///
     /// Unless results are [ordered](Self::ordered), heavy batches are processed before light ones, so that no
-    /// heavy batch is left for the end.
+    /// heavy batch is left for the end. A light batch does not wait for ever: fewer later batches are processed
+    /// before it than may be [in flight](Self::in_flight).
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
