@@ -63,6 +63,10 @@ impl TaskFactory for NoTasks {
         Task::detached(NoTask)
     }
 
+    fn help(self: Arc<Self>, _: &dyn Fn() -> bool) -> bool {
+        false
+    }
+
     fn run_ended(&self) {}
 }
 

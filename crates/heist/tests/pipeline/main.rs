@@ -8,6 +8,7 @@ mod common;
 mod run;
 mod results;
 mod feed;
+mod feed_help;
 mod bounds;
 mod weight;
 mod prompt;

@@ -46,6 +46,7 @@ scenarios! {
     pulled
     fed
     fed_by_two_blocking_senders
+    fed_by_two_tasks
     fed_and_cancelled_while_empty
     fed_and_stopped_while_empty
     fed_by_two_blocking_senders_and_the_sink_fails
@@ -193,6 +194,20 @@ fn fed_by_two_blocking_senders(distribution: Distribution) {
     let of = |first: u64| results.iter().copied().filter(move |n| n / 10 == first / 10);
     assert!(of(0).eq(0..2) && of(10).eq(10..12), "{results:?}");
     feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    end(&pool);
+}
+
+/// The tasks find the feed full, and work for the pipeline.
+fn fed_by_two_tasks(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    for first in [0, 10] {
+        let sender = sender.clone();
+        drop(pool.spawn(move || (first..first + 2_u64).try_for_each(|n| sender.send(n)).unwrap()));
+    }
+    drop(sender);
+    let fed = pipeline.batch(1).in_flight(2).distribute(distribution);
+    assert_eq!(fed.run(&pool, |_| ()).unwrap().results, 4);
     end(&pool);
 }
 

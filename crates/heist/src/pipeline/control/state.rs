@@ -101,6 +101,10 @@ pub(crate) trait TaskFactory: Send + Sync {
     /// Makes a task that processes batches as this worker.
     fn worker_task(self: Arc<Self>, worker: usize) -> Task;
 
+    /// Works as one of the workers on the calling thread, until there is `enough` room in the source or nothing
+    /// to do. Returns whether there was something to do.
+    fn help(self: Arc<Self>, enough: &dyn Fn() -> bool) -> bool;
+
     /// Tells the source's senders that the run has ended.
     fn run_ended(&self);
 }

@@ -4,6 +4,7 @@ use super::Control;
 use super::state::{Notifications, RunState, SourceState};
 use crate::order;
 use crate::sync::{Arc, Ordering, full_fence, lock};
+use crate::worker::current::{current_pool, with_worker};
 
 impl Control {
     /// Starts a worker task if one is needed for a batch that was just pushed (B2 to B4).
@@ -48,6 +49,24 @@ impl Control {
         drop(state);
         self.send(notifications);
         ends
+    }
+
+    /// Has the calling thread work as one of the workers, if it is a worker of the pool, until there is `enough`
+    /// room in the source or nothing to do (H1). Returns whether there was something to do.
+    pub(crate) fn help(&self, enough: &dyn Fn() -> bool) -> bool {
+        if current_pool() != self.pool.id() || with_worker(|_| ()).is_none() {
+            return false;
+        }
+        let state = lock(&self.state.0);
+        // The run is not closed, and it has not left. So it waits for this participant as well.
+        let Some(factory) = state.factory.clone() else { return false };
+        self.enter();
+        drop(state);
+        // The factory is dropped before this thread leaves, as in a worker task.
+        let helped = factory.help(enough);
+        // SAFETY: this thread was counted by `enter` above, and leaves once.
+        unsafe { self.leave() };
+        helped
     }
 
     fn note_inactive(&self, state: &RunState) {

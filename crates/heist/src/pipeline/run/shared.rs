@@ -1,13 +1,13 @@
 //! What the threads of a run share.
 
 use std::collections::VecDeque;
-use std::mem::ManuallyDrop;
+use std::mem::{self, ManuallyDrop};
 use std::time::Instant;
 
 use super::stage::Steps;
 use super::worker_task::WorkerTask;
 use crate::cancel::Follower;
-use crate::panic::contain_each;
+use crate::panic::{contain, contain_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::{Control, Rules, StopFollower, TaskFactory};
@@ -38,7 +38,7 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     pub(crate) local_queues: Box<[Padded<WorkerQueue<S::Item>>]>,
     /// The queue that all workers share.
     pub(crate) shared_queue: Padded<WorkerQueue<S::Item>>,
-    /// The private state of each worker. `None` while a worker task has it.
+    /// The private state of each worker.
     worker_states: Box<[WorkerSlot<S::Item, G::Out>]>,
     /// The push ends of `queues`, until the producer thread takes them. Empty if the workers pull.
     push_ends: Mutex<Vec<Option<PushEnd<S::Item>>>>,
@@ -51,10 +51,23 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     started: Instant,
 }
 
-/// Keeps the state of a worker while no worker task has it.
-type WorkerSlot<T, R> = Mutex<Option<WorkerState<T, R>>>;
+/// Keeps the state of a worker while no thread has it.
+type WorkerSlot<T, R> = Mutex<Slot<T, R>>;
 
-/// The private state of a worker. Its worker task takes it out of the run while it is active.
+/// Where the state of a worker is.
+enum Slot<T, R> {
+    /// No thread has it. A worker task may be queued in the pool.
+    Here(WorkerState<T, R>),
+    /// The worker task has it.
+    Taken,
+    /// A sender has it, which helps as this worker.
+    Lent {
+        /// Whether a worker task has found it lent, and has ended. The sender then has that task's duties.
+        task_ended: bool,
+    },
+}
+
+/// The private state of a worker. The thread that works as this worker takes it out of the run.
 pub(crate) struct WorkerState<T, R> {
     /// The push end of the worker's local queue, or of its own queue if the workers pull. `None` where the
     /// queues are locked ones.
@@ -120,11 +133,11 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         let (mut local_queues, mut own_ends) = (Vec::new(), Vec::new());
         if workers_pull {
             // Each worker pushes to its own queue. No other thread does.
-            std::mem::swap(&mut push_ends, &mut own_ends);
+            mem::swap(&mut push_ends, &mut own_ends);
         } else {
             (local_queues, own_ends) = (0..workers).map(queue).unzip();
         }
-        let state = |push_end| Mutex::new(Some(WorkerState::new(push_end)));
+        let state = |push_end| Mutex::new(Slot::Here(WorkerState::new(push_end)));
         let run = Self {
             control,
             outboxes: Arc::new(Outboxes::new(workers, config.ordered)),
@@ -161,17 +174,46 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
 
     /// Takes the push ends of all workers' queues. The producer thread calls this once.
     pub(crate) fn take_push_ends(&self) -> Vec<Option<PushEnd<S::Item>>> {
-        std::mem::take(&mut *lock(&self.push_ends))
+        mem::take(&mut *lock(&self.push_ends))
     }
 
-    /// Takes the state of a worker, for its worker task.
-    pub(super) fn take_worker_state(&self, worker: usize) -> WorkerState<S::Item, G::Out> {
-        lock(&self.worker_states[worker]).take().expect("a worker has one worker task")
+    /// Takes the state of a worker, for its worker task. If it is lent, returns `None`, and the task must end
+    /// (H2).
+    pub(super) fn take_worker_state(&self, worker: usize) -> Option<WorkerState<S::Item, G::Out>> {
+        let mut slot = lock(&self.worker_states[worker]);
+        match mem::replace(&mut *slot, Slot::Taken) {
+            Slot::Here(state) => Some(state),
+            Slot::Lent { task_ended: false } => {
+                *slot = Slot::Lent { task_ended: true };
+                None
+            }
+            Slot::Taken | Slot::Lent { .. } => unreachable!("a worker has one worker task"),
+        }
     }
 
-    /// Puts the state of a worker back.
-    pub(super) fn put_worker_state(&self, worker: usize, state: WorkerState<S::Item, G::Out>) {
-        *lock(&self.worker_states[worker]) = Some(state);
+    /// Takes the state of any worker that no thread has, for a sender that helps (H1).
+    pub(super) fn borrow_worker_state(&self) -> Option<(usize, WorkerState<S::Item, G::Out>)> {
+        let lend = |(worker, slot): (usize, &WorkerSlot<S::Item, G::Out>)| {
+            let mut slot = lock(slot);
+            match mem::replace(&mut *slot, Slot::Lent { task_ended: false }) {
+                Slot::Here(state) => Some((worker, state)),
+                other => {
+                    *slot = other;
+                    None
+                }
+            }
+        };
+        self.worker_states.iter().enumerate().find_map(lend)
+    }
+
+    /// Puts the state of a worker back. Returns whether a worker task has ended because it was lent (H3).
+    pub(super) fn put_worker_state(
+        &self,
+        worker: usize,
+        state: WorkerState<S::Item, G::Out>,
+    ) -> bool {
+        let mut slot = lock(&self.worker_states[worker]);
+        matches!(mem::replace(&mut *slot, Slot::Here(state)), Slot::Lent { task_ended: true })
     }
 
     /// Returns whether the workers pull from the source themselves.
@@ -190,7 +232,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
     pub(crate) fn empty_batch(&self, spares: &mut Vec<BoxedBatch<S::Item>>) -> BoxedBatch<S::Item> {
         if !self.workers_pull() {
             if spares.is_empty() {
-                std::mem::swap(&mut *lock(&self.spares), spares);
+                mem::swap(&mut *lock(&self.spares), spares);
             }
             // These batches were last used on another processor. They should be in this one's cache when they
             // are needed.
@@ -266,6 +308,12 @@ where
         // SAFETY: `start` requires that what the pipeline borrows outlives the last participant. The task was
         // counted as a participant before this call, and it leaves after its last use of the run.
         unsafe { Task::detached_borrowing(WorkerTask::new(self, worker)) }
+    }
+
+    fn help(self: Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
+        let helped = self.help_as_worker(enough);
+        contain(|| drop(self));
+        helped
     }
 
     fn run_ended(&self) {

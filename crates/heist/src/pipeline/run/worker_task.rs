@@ -97,7 +97,7 @@ where
     /// Processes batches as this worker, until there are none or the time slice ends. Returns whether there
     /// is more to do.
     fn work(&self, worker: usize) -> bool {
-        let mut state = self.take_worker_state(worker);
+        let Some(mut state) = self.take_worker_state(worker) else { return false };
         state.now = self.now();
         let slice_ends = state.now.saturating_add(TIME_SLICE);
         loop {
@@ -105,14 +105,8 @@ where
                 self.put_worker_state(worker, state);
                 return !self.control.discards_all();
             }
-            // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
-            let found_work = if self.workers_pull() {
-                self.process_some(worker, &mut state, false)
-                    || self.pull(worker, &mut state)
-                    || self.process_some(worker, &mut state, true)
-            } else {
-                self.process_some(worker, &mut state, true) || self.spin_for_batches(worker)
-            };
+            let found_work = self.find_work(worker, &mut state)
+                || (!self.workers_pull() && self.spin_for_batches(worker));
             if !found_work {
                 // W1. The state is put back first: once the worker is inactive, a new task may be started for
                 // it.
@@ -120,10 +114,49 @@ where
                 if self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
                     return false;
                 }
-                state = self.take_worker_state(worker);
+                let Some(again) = self.take_worker_state(worker) else { return false };
+                state = again;
                 state.now = self.now();
             }
         }
+    }
+
+    /// Processes batches, or takes some from the source. Returns whether there was something to do.
+    fn find_work(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
+        // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
+        if self.workers_pull() {
+            self.process_some(worker, state, false)
+                || self.pull(worker, state)
+                || self.process_some(worker, state, true)
+        } else {
+            self.process_some(worker, state, true)
+        }
+    }
+
+    /// Works as any worker on the thread of a sender, which needs room in the source (H1 to H3). Returns whether
+    /// there was something to do.
+    pub(super) fn help_as_worker(self: &Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
+        let Some((worker, mut state)) = self.borrow_worker_state() else { return false };
+        state.now = self.now();
+        let mut helped = false;
+        while !self.control.discards_all() && !enough() && self.find_work(worker, &mut state) {
+            helped = true;
+        }
+        // H3.
+        let task_ended = self.put_worker_state(worker, state);
+        if !task_ended {
+            if self.queued(worker) > 0 {
+                self.control.batch_pushed(Some(worker));
+            }
+        } else if !self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
+            self.control.enter();
+            // SAFETY: the task is counted as a participant, as in `activate`, and leaves after its last use of
+            // the run. This thread is a participant until then.
+            let task =
+                unsafe { Task::detached_borrowing(WorkerTask::new(Arc::clone(self), worker)) };
+            self.control.pool().push_remote_if_open(task);
+        }
+        helped
     }
 
     /// Processes batches until there are none, or until it is time to read the clock. Returns whether there

@@ -133,7 +133,9 @@ impl<T> Pipeline<Feed<T>> {
 impl<T> Sender<T> {
     /// Sends an item to the pipeline, and waits while there is no room for it.
     ///
-    /// If a worker of a pool calls it, that worker's other tasks run on another thread meanwhile.
+    /// If a worker of the pipeline's own pool calls it, it processes items of the pipeline while there is no room,
+    /// as far as there is something to process. So the caller must not hold a lock that a stage takes. If a
+    /// worker of a pool has to wait, that worker's other tasks run on another thread meanwhile.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -156,6 +158,7 @@ impl<T> Sender<T> {
     ///
     /// Returns the item if the run has ended or the pipeline was dropped.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
+        let mut may_help = true;
         loop {
             let mut queue = lock(&self.0);
             if queue.closed {
@@ -170,11 +173,26 @@ impl<T> Sender<T> {
                 }
                 return Ok(());
             }
+            if mem::take(&mut may_help) {
+                let control = queue.control.clone();
+                drop(queue);
+                may_help = control.is_some_and(|control| control.help(&|| self.has_room()));
+                continue;
+            }
             let (promise, handle) = Promise::new();
             queue.waiting.push(promise);
             drop(queue);
             wait::wait(&handle, NO_POOL);
+            may_help = true;
         }
+    }
+}
+
+impl<T> Sender<T> {
+    /// Returns whether a sender need not wait.
+    fn has_room(&self) -> bool {
+        let queue = lock(&self.0);
+        queue.closed || queue.items.len() < queue.capacity
     }
 }
 
