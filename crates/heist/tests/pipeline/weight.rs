@@ -155,8 +155,9 @@ fn heavy_first<S: Kind>() {
 /// flight come before it.
 fn light_among_heavy<S: Kind>() {
     const LAST: usize = 200;
-    for (workers, bound) in [(1, 4), (1, 9), (3, 12)] {
-        let pool = S::pool(workers);
+    // With one worker, it is known in which order batches are taken.
+    let pool = S::pool(1);
+    for bound in [4, 9] {
         for way in ways().filter(|way| way.has_producer() && way.steals && !way.ordered) {
             let (taken, delivered) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let began = Mutex::new(Vec::new());
@@ -171,9 +172,7 @@ fn light_among_heavy<S: Kind>() {
                     let most = delivered.load(Ordering::Acquire) + bound;
                     taken.load(Ordering::Acquire) >= most.min(LAST + 1)
                 };
-                if workers == 1 {
-                    eventually("more are queued", full);
-                }
+                eventually("more are queued", full);
             });
             let sink = |()| _ = delivered.fetch_add(1, Ordering::AcqRel);
             way.of(pipeline).run(&pool, sink).expect("an end");
@@ -181,9 +180,7 @@ fn light_among_heavy<S: Kind>() {
             for n in (0..=LAST).filter(light) {
                 let before = began.iter().take_while(|other| **other != n);
                 let later = before.filter(|other| **other > n).count();
-                // The other workers may each have missed it once, and write down what they took later.
-                let most = bound - 1 + 2 * (workers - 1);
-                assert!(later <= most, "{way:?}: {later} of {bound} before {n}: {began:?}");
+                assert!(later < bound, "{way:?}: {later} of {bound} before {n}: {began:?}");
             }
         }
     }

@@ -83,7 +83,7 @@ where
             let allowed = all().filter(|(front, _)| front.number < limit);
             let heaviest = allowed.max_by_key(|(front, _)| front.weight);
             let queue = heaviest.map_or(oldest, |(_, queue)| queue);
-            // Another worker may have taken the batch since.
+            // Another worker may have taken the batch since, or what was seen of the queue was out of date.
             if let Some(batch) = queue.take_below(limit) {
                 if !ptr::eq(queue, own) && !ptr::eq(queue, shared) {
                     own.count_stolen(1);

@@ -108,8 +108,8 @@ impl<T> WorkerQueue<T> {
         self.take_below(u64::MAX)
     }
 
-    /// Takes the first batch, but the oldest one if that is not the first, and the first one has this number
-    /// or a higher one.
+    /// Takes the first batch if its number is below `limit`, or else the oldest one if its number is. (A deque
+    /// has no limit.)
     #[inline]
     pub(crate) fn take_below(&self, limit: u64) -> Option<BoxedBatch<T>> {
         match &self.queue {

@@ -53,7 +53,7 @@ impl<T> Waiting<T> {
         }
     }
 
-    /// Takes the first batch if its number is below `limit`, or else the oldest one.
+    /// Takes the first batch if its number is below `limit`, or else the oldest one if its number is.
     pub(super) fn take(&mut self, limit: u64) -> Option<BoxedBatch<T>> {
         let ByWeight { batches, weights } = match self {
             Self::OldestFirst(batches) => return batches.pop_front(),
@@ -62,6 +62,9 @@ impl<T> Waiting<T> {
         let first = batches.first_entry()?;
         if first.key().1 >= limit {
             let (number, weight) = weights.first_key_value()?;
+            if *number >= limit {
+                return None;
+            }
             let oldest = (Reverse(*weight), *number);
             weights.remove(&oldest.1);
             return batches.remove(&oldest);

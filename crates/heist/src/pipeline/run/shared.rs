@@ -67,6 +67,9 @@ enum Slot<T, R> {
     },
 }
 
+/// A worker whose state a sender has borrowed, and the state.
+type Borrowed<T, R> = (usize, WorkerState<T, R>);
+
 /// The private state of a worker. The thread that works as this worker takes it out of the run.
 pub(crate) struct WorkerState<T, R> {
     /// The push end of the worker's local queue, or of its own queue if the workers pull. `None` where the
@@ -192,7 +195,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
     }
 
     /// Takes the state of any worker that no thread has, for a sender that helps (H1).
-    pub(super) fn borrow_worker_state(&self) -> Option<(usize, WorkerState<S::Item, G::Out>)> {
+    pub(super) fn borrow_worker_state(&self) -> Option<Borrowed<S::Item, G::Out>> {
         let lend = |(worker, slot): (usize, &WorkerSlot<S::Item, G::Out>)| {
             let mut slot = lock(slot);
             match mem::replace(&mut *slot, Slot::Lent { task_ended: false }) {
