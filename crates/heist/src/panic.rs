@@ -126,7 +126,7 @@ pub(crate) fn contain(code: impl FnOnce()) {
 /// Drops user values one by one. If several destructors panic, only the first panic is returned, and the other
 /// ones end here. (If a collection is dropped as a whole, a second panic aborts the process.)
 #[inline]
-pub(crate) fn drop_each<T>(values: impl IntoIterator<Item = T>) -> std::thread::Result<()> {
+pub(crate) fn drop_each<T>(values: impl IntoIterator<Item = T>) -> Result<(), Box<dyn Any + Send>> {
     let mut outcome = Ok(());
     if std::mem::needs_drop::<T>() {
         for value in values {
