@@ -1,6 +1,7 @@
 //! Loops whose first items say nothing about the others: they are shared all the same.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
@@ -52,6 +53,14 @@ fn all_kinds(place: impl Fn(&(dyn Fn() + Sync))) {
         place(&|| parallel::for_range(0..ITEMS, |item| meeting.item(item)));
     };
     shared_to_the_end("for_range", each);
+    let pieces = |meeting: &Meeting| {
+        // Short items take no time at all here, whatever the compiler makes of a loop.
+        let each = |some: Range<usize>| {
+            (some.start.max(LONG)..some.end).for_each(|item| meeting.item(item))
+        };
+        place(&|| _ = parallel::reduce_pieces(0..ITEMS, each, |(), ()| ()));
+    };
+    shared_to_the_end("reduce_pieces", pieces);
     let map = |meeting: &Meeting| {
         place(&|| assert_eq!(parallel::map(0..ITEMS, |item| meeting.item(item)).len(), ITEMS));
     };
