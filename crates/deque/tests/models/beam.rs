@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use heist_deque::Steal;
-use heist_testkit::explore::Model;
+use heist_testkit::explore::{Model, RACE};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -185,9 +185,10 @@ impl<M: Mistake> Thief<usize> for Stealer<M> {
 }
 
 macro_rules! twins {
-    ($($name:ident: $mistake:ident, $model:ident;)*) => {
-        /// Each mistake in the model that shows it, and the correct form in the same model.
-        pub(crate) const TWINS: &[(Model, Model)] = &[$((
+    ($($name:ident: $mistake:ident, $model:ident, $message:expr;)*) => {
+        /// Each mistake in the model that shows it, the correct form in the same model, and what is reported of the
+        /// mistake.
+        pub(crate) const TWINS: &[(Model, Model, &str)] = &[$((
             Model {
                 name: stringify!($name),
                 run: $model::<Worker<$mistake>>,
@@ -200,15 +201,16 @@ macro_rules! twins {
                 preemptions: None,
                 floor: 1,
             },
+            $message,
         )),*];
     };
 }
 
 twins! {
-    beam_no_fence: NoFence, last_item;
-    beam_unsigned: Unsigned, empty_pop;
-    beam_read_before_claim: ReadFirst, pop_and_reuse;
-    beam_weak_exchange: Weak, last_item;
-    beam_early_free: EarlyFree, worker_goes_first;
-    beam_relaxed_bottom: RelaxedBottom, push_and_steal;
+    beam_no_fence: NoFence, last_item, "lost or doubled";
+    beam_unsigned: Unsigned, empty_pop, "nothing was pushed yet";
+    beam_read_before_claim: ReadFirst, pop_and_reuse, RACE;
+    beam_weak_exchange: Weak, last_item, "a pop that says None is final";
+    beam_early_free: EarlyFree, worker_goes_first, RACE;
+    beam_relaxed_bottom: RelaxedBottom, push_and_steal, RACE;
 }

@@ -5,6 +5,7 @@ use std::ptr::NonNull;
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
 use super::explore::{Model, models};
@@ -229,6 +230,9 @@ struct Want {
     /// worker.
     first: AtomicUsize,
     last: AtomicUsize,
+    /// How often the other worker was about to park.
+    rests: Mutex<usize>,
+    rested: Condvar,
 }
 
 /// The order in which the steps are taken. The right one comes first.
@@ -244,7 +248,9 @@ enum Way {
 impl Want {
     fn new() -> Arc<Self> {
         let (first, last) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Arc::new(Self { idle: Idle::new(2, true), demand: Demand::new(0, 2), first, last })
+        let (idle, demand) = (Idle::new(2, true), Demand::new(0, 2));
+        let (rests, rested) = (Mutex::new(0), Condvar::new());
+        Arc::new(Self { idle, demand, first, last, rests, rested })
     }
 
     /// Publishes a job if it is wanted: one look of the owner.
@@ -265,6 +271,19 @@ impl Want {
 
     fn take(job: &AtomicUsize) -> bool {
         job.load(Relaxed) == 1 && job.swap(0, Relaxed) == 1
+    }
+
+    /// Looks until the last job is wanted, and publishes it. Between two looks it waits until the other worker parks
+    /// once more. If that worker parks and the demand is lost, loom reports a deadlock.
+    fn publish_last(&self, way: Way) {
+        let mut seen = 0;
+        while !self.publish(&self.last, way) {
+            let mut rests = self.rests.lock().unwrap();
+            while *rests == seen {
+                rests = self.rested.wait(rests).unwrap();
+            }
+            seen = *rests;
+        }
     }
 
     /// Looks and sleeps until it has the last job.
@@ -289,7 +308,11 @@ impl Want {
                 }
                 any()
             };
-            match self.idle.sleep(&me, searching, last_look, || false, || ()) {
+            let parking = || {
+                *self.rests.lock().unwrap() += 1;
+                self.rested.notify_one();
+            };
+            match self.idle.sleep(&me, searching, last_look, || false, parking) {
                 WakeReason::Early | WakeReason::Called => searching = true,
                 WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops it"),
             }
@@ -298,7 +321,7 @@ impl Want {
 }
 
 /// The owner publishes a job and takes it back while the other worker goes to sleep. From then on the owner looks
-/// until a job is wanted, and must find that one is.
+/// whenever the other worker parks, and must find that a job is wanted.
 fn demand_against_sleep(way: Way) {
     let want = Want::new();
     let worker = thread::spawn({
@@ -308,9 +331,7 @@ fn demand_against_sleep(way: Way) {
     if want.publish(&want.first, way) {
         Want::take(&want.first);
     }
-    while !want.publish(&want.last, way) {
-        thread::yield_now();
-    }
+    want.publish_last(way);
     worker.join().unwrap();
 }
 
@@ -323,9 +344,7 @@ fn settle_against_sleep() {
         move || want.work(Way::Right)
     });
     want.demand.keep_for_sleepers(&want.idle);
-    while !want.publish(&want.last, Way::Right) {
-        thread::yield_now();
-    }
+    want.publish_last(Way::Right);
     worker.join().unwrap();
 }
 
@@ -388,8 +407,8 @@ fn scope_end() {
 models! {
     fork_publish_against_pop: publish_against_pop, None, 2_000;
     fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
-    fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 36_000;
-    fork_take_back_against_sleep: settle_against_sleep, Some(4), 900;
+    fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 33_000;
+    fork_take_back_against_sleep: settle_against_sleep, Some(4), 740;
     fork_offer_against_steal: offer_against_steal, None, 9;
     fork_scope_end: scope_end, Some(4), 1_500;
 }
