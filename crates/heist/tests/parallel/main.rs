@@ -8,4 +8,3 @@ mod common;
 mod loops;
 mod sort;
 mod sort_comparisons;
-mod uneven;
