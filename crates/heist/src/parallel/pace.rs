@@ -1,8 +1,8 @@
 //! How fast a loop is, and how many items it may run before it looks again.
 //!
-//! What the first items took says nothing certain about the others. So no pace is trusted for long: if it was
-//! wrong, the loop notices after half of what is left, or it was to take less than a quarter
-//! of a microsecond.
+//! What the first items took says nothing certain about the others. So no pace is trusted for long: the loop looks at
+//! the clock again after half of what is left, at the latest. Only a rest of at most a thousand items that should
+//! take less than a quarter of a microsecond runs without another look.
 
 // All times here are in nanoseconds.
 

@@ -121,12 +121,8 @@ impl Slot {
         // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with(|room| {
-            let place = if fits::<X>() {
-                room.cast::<X>()
-            } else {
-                // SAFETY: the room holds the pointer that `put` has written for an `X`.
-                unsafe { room.cast::<*const X>().read() }
-            };
+            // SAFETY: the room belongs to the caller and holds an `X`, by the caller's promise.
+            let place = unsafe { place_of::<X>(room.cast_mut()) };
             // SAFETY: the `X` in the room, or in its box, is alive and belongs to the caller.
             f(unsafe { &*place })
         })
@@ -142,13 +138,9 @@ impl Slot {
         // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with_mut(|room| {
-            let place = if fits::<X>() {
-                room.cast::<X>()
-            } else {
-                // SAFETY: the room holds the pointer that `put` has written for an `X`.
-                unsafe { room.cast::<*mut X>().read() }
-            };
-            // SAFETY: the `X` in the room, or in its box, is alive and belongs to the caller.
+            // SAFETY: the room belongs to the caller and holds an `X`, by the caller's promise.
+            let place = unsafe { place_of::<X>(room) };
+            // SAFETY: the `X` in the room, or in its box, is alive and belongs to the caller alone.
             f(unsafe { &mut *place })
         })
     }
@@ -173,6 +165,21 @@ impl Slot {
                 *unsafe { Box::from_raw(boxed) }
             }
         })
+    }
+}
+
+/// Returns where the `X` of a room is: in the room itself, or in its box.
+///
+/// # Safety
+///
+/// The room belongs to the caller, and [`Slot::put`] has put an `X` there.
+#[inline(always)]
+unsafe fn place_of<X>(room: *mut Room) -> *mut X {
+    if fits::<X>() {
+        room.cast()
+    } else {
+        // SAFETY: the room holds the pointer that `put` has written for an `X`.
+        unsafe { room.cast::<*mut X>().read() }
     }
 }
 

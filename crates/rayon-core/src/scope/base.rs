@@ -79,6 +79,7 @@ impl<'scope> ScopeBase<'scope> {
     /// Continues the first panic, if there was one.
     #[inline(never)]
     fn resume_panic(&self) {
+        // Ordering: acquire, to see the payload that `keep` has written before its release.
         let first = self.panic.swap(ptr::null_mut(), Ordering::Acquire);
         if !first.is_null() {
             // SAFETY: `keep` made it from a box, and it is taken here once.
@@ -116,6 +117,7 @@ impl<'scope> ScopeBase<'scope> {
     fn keep(&self, payload: Payload) {
         let payload = Box::into_raw(Box::new(payload));
         let none = ptr::null_mut();
+        // Ordering: release, so that `resume_panic` sees the payload. Nothing is read if another one was first.
         let kept = self.panic.compare_exchange(none, payload, Ordering::Release, Ordering::Relaxed);
         if kept.is_err() {
             // SAFETY: made from a box above, and not kept.

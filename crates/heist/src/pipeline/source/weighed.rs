@@ -57,7 +57,7 @@ impl<S: Source, G> Pipeline<S, G> {
     ///
     /// Unless results are [ordered](Self::ordered), heavy batches are processed before light ones, so that no
     /// heavy batch is left for the end. A light batch does not wait for ever: fewer later batches are processed
-    /// before it than may be [in flight](Self::in_flight).
+    /// before it than may be [in flight](Self::in_flight). (With several workers, each may take one more.)
     ///
     /// ```
     /// use heist::pipeline::Pipeline;
