@@ -36,6 +36,7 @@ use crate::worker::current::{
     AnyPool, AnyWorker, clear_current, enter, set_current, with_worker, with_worker_thread,
 };
 use crate::worker::shared::{Config, Shared};
+use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 use crate::worker::{outside, wait};
 
@@ -61,6 +62,7 @@ impl Engine {
         let config = Config {
             workers: threads,
             attached: usize::from(attached),
+            max_threads: threads,
             stack_size: usize::MAX,
             thread_name: Box::new(|_| String::new()),
             on_thread_start: Box::new(|_| ()),
@@ -68,19 +70,20 @@ impl Engine {
             on_panic: Arc::default(),
             trace: trace::of_pool("rayon-core", threads, None),
         };
-        let (shared, own) = Shared::new(config);
-        let engine = Self(Arc::new(shared));
+        let engine = Self(Arc::new(Shared::new(config)));
         // The workers count as missing until their threads start.
         engine.0.idle.add_missing(threads - usize::from(attached));
-        let core = |(index, own)| {
-            let core = core::Core::new(index, own, engine.0.ledger.of_worker(index));
+        let core = |index| {
+            let core = core::Core::new(index, engine.0.ledger.of_worker(index));
+            // Places are filled in order, so that each worker has the place with its own number.
+            let place = engine.0.enter().expect("as many places as workers");
             Worker {
-                core: Some(Box::new(core)),
+                core: Some((Box::new(core), place)),
                 engine: engine.clone(),
                 attached: attached && index == 0,
             }
         };
-        let cores = own.into_iter().enumerate().map(core).collect();
+        let cores = (0..threads).map(core).collect();
         (engine, cores)
     }
 
@@ -196,7 +199,7 @@ impl fmt::Debug for Engine {
 /// The right to be one of an engine's threads. If it is dropped unused, this worker never starts.
 pub struct Worker {
     /// `None` once it was used.
-    core: Option<Box<core::Core<Single>>>,
+    core: Option<(Box<core::Core>, Place<Single>)>,
     engine: Engine,
     attached: bool,
 }
@@ -204,7 +207,7 @@ pub struct Worker {
 impl Worker {
     /// Returns the worker's number, from zero.
     pub fn index(&self) -> usize {
-        self.core.as_ref().expect("not taken yet").index
+        self.core.as_ref().expect("not taken yet").0.index
     }
 
     /// Runs the worker on the calling thread until the engine shuts down. `start` and `stop` are called on the thread
@@ -223,6 +226,7 @@ impl Worker {
         let work = || {
             shared.idle.arrive();
             thread.acquire_core(core);
+            thread.be_raided();
             thread.in_service.set(true);
             start();
             thread.run_until_shutdown();
@@ -262,12 +266,13 @@ impl Worker {
         // until the thread's end.
         unsafe { set_current(thread.shared.id(), thread, &thread.shared.demand_when_idle) };
         thread.acquire_core(core);
+        thread.be_raided();
         DEPARTURE.with(|departure| departure.set(Some(Departure(place))));
     }
 
-    fn take(&mut self) -> (Box<WorkerThread<Single>>, Box<core::Core<Single>>) {
-        let core = self.core.take().expect("taken once");
-        (Box::new(WorkerThread::new(Arc::clone(&self.engine.0))), core)
+    fn take(&mut self) -> (Box<WorkerThread<Single>>, Box<core::Core>) {
+        let (core, place) = self.core.take().expect("taken once");
+        (Box::new(WorkerThread::new(Arc::clone(&self.engine.0), place)), core)
     }
 }
 
@@ -296,7 +301,7 @@ impl Drop for Departure {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(core) = self.core.take() {
+        if let Some((core, _)) = self.core.take() {
             self.engine.0.abandon_worker(core.index);
         }
     }
@@ -314,7 +319,7 @@ struct Chore<F>(Option<F>);
 impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
     const JOB: bool = true;
 
-    fn root(&self) -> usize {
+    fn group(&self) -> usize {
         ROOT
     }
 

@@ -59,6 +59,13 @@ pub enum BuildError {
         /// The largest number of events that can be kept for each thread.
         limit: usize,
     },
+    /// The pool may have fewer threads than it has workers.
+    TooFewThreads {
+        /// The largest number of threads that was asked for.
+        max_threads: usize,
+        /// The number of workers.
+        workers: usize,
+    },
     /// `HEIST_WORKERS` is not a number of workers.
     Environment {
         /// The value of the variable.
@@ -89,6 +96,11 @@ impl fmt::Display for BuildError {
             Self::TooManyEvents { asked, limit } => write!(
                 f,
                 "a trace keeps at most {limit} events of each thread, and {asked} were asked for: ask for fewer"
+            ),
+            Self::TooFewThreads { max_threads, workers } => write!(
+                f,
+                "a pool of {workers} workers cannot do with {max_threads} threads: allow at least one thread \
+                 for each worker, and some more if tasks wait for each other"
             ),
             Self::Environment { value } => write!(
                 f,

@@ -25,11 +25,6 @@ macro_rules! orderings {
 orderings! {
     /// The runner finds the handle gone: what was done through the handle is visible (`handle_leaves`).
     start_alone = Acquire;
-    /// A thread that is to run a task writes its outcome after a thread that has put the task back has looked at it
-    /// (`postpone`).
-    claim = Acquire;
-    /// A worker that has started a task and looked at it puts it back (`claim`).
-    postpone = Release;
     /// The queue's side lets go: the outcome becomes visible, and if the handle's side went first, it is done with
     /// the slot (`outcome_read`, `handle_leaves`).
     queue_leaves = AcqRel;
@@ -37,8 +32,11 @@ orderings! {
     handle_leaves = AcqRel;
     /// The handle's side sees that the task is done: it sees the outcome (`queue_leaves`).
     outcome_read = Acquire;
-    /// The handle's side registers a listener: the runner sees the listener (`queue_leaves`).
+    /// The handle's side registers a listener: the runner and those who push parts see the listener (`queue_leaves`,
+    /// `listener_read`).
     listener_publish = Release;
+    /// A part of what a thread waits for wakes that thread: it sees the listener (`listener_publish`).
+    listener_read = Acquire;
 
     /// The end of a task is counted after its submission (`count_read`).
     count_publish = Release;
@@ -74,7 +72,7 @@ orderings! {
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
 pub(crate) const FENCES: &[&str] =
-    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, GIVE, REST, PUT, ASLEEP];
+    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, LISTEN, GIVE, REST, PUT, ASLEEP];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -92,6 +90,8 @@ pub(crate) const STOLEN: &str = "stolen_fence";
 pub(crate) const CHAIN: &str = "chain_fence";
 /// Heavy: between a demand, or the announcement of a raid, and a look at another thread's chain (`CHAIN`).
 pub(crate) const RAID: &str = "raid_fence";
+/// Between the registration of a listener and the look for parts to run (`SUBMIT`); see `worker/README.md`.
+pub(crate) const LISTEN: &str = "listen_fence";
 /// Between a batch in a worker's queue and the look which workers are inactive (`REST`); see `pipeline/README.md`.
 pub(crate) const GIVE: &str = "give_fence";
 /// Between a worker's announcement that it is inactive and its last look at the queues (`GIVE`).

@@ -1,9 +1,10 @@
 //! Batches: many tasks that enter the pool as one entry and are split as they spread.
 //!
-//! A batch is a list of closures and as many places for results. A task of a batch is a range of that list. The
-//! worker that runs it pushes the upper half back as a task of its own, again and again, until one closure is
-//! left, and runs that one. So everything that is not running can be stolen, the largest pieces first, and each
-//! task runs one closure.
+//! A batch is a list of closures and as many places for results. What enters the pool is a task that starts the batch: a
+//! thread that waits for the batch can claim it. It pushes the whole list as a *piece*, which is a task and a range of
+//! the list, into the lane of its thread. The thread that runs a piece pushes the upper half back as a task of its own,
+//! again and again, until one closure is left, and runs that one. So everything that is not running can be stolen, the
+//! largest pieces first, and each task runs one closure.
 
 use std::mem;
 use std::ops::Range;
@@ -13,7 +14,7 @@ use std::ptr::NonNull;
 use crate::order;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
-use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Starter, Task, TaskHandle};
 use crate::worker::current::with_worker;
 
 /// The number of closures that share a counter of unfinished ones. Neighbours mostly run on the same worker, so
@@ -38,7 +39,7 @@ struct Batch<F, T> {
     entries: Box<[UnsafeCell<Entry<F, T>>]>,
     /// For each group of entries, the number of those without an outcome.
     groups: Box<[Padded<AtomicUsize>]>,
-    /// The number of groups that have entries without an outcome.
+    /// The number of groups that have entries without an outcome, and one more until the batch has started.
     left: AtomicUsize,
     promise: Promise<T>,
     hook: Arc<PanicHook>,
@@ -63,11 +64,21 @@ struct Piece<F, T> {
 // SAFETY: a piece is the right to use some entries of a batch, which is `Sync`.
 unsafe impl<F: Send, T: Send> Send for Piece<F, T> {}
 
-/// Returns the whole batch as a task (`None` if it is empty), the handle to its results, and the number of tasks.
+/// A batch that is not in a queue yet.
+pub(crate) struct Unstarted {
+    /// Starts the batch.
+    pub(crate) task: Task,
+    /// The handle by which a thread that waits for the batch can claim `task`.
+    pub(crate) starter: TaskHandle<()>,
+    /// The number of closures.
+    pub(crate) count: u64,
+}
+
+/// Returns the handle to the results of a batch, and what is to be put into a queue, unless the batch is empty.
 pub(crate) fn new<F, T>(
     tasks: impl Iterator<Item = F>,
     hook: &Arc<PanicHook>,
-) -> (Option<Task>, TaskHandle<Vec<T>>, u64)
+) -> (TaskHandle<Vec<T>>, Option<Unstarted>)
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
@@ -77,19 +88,20 @@ where
     let count = entries.len();
     if count == 0 {
         promise.fulfil(Ok(Vec::new()), Some(hook));
-        return (None, handle, 0);
+        return (handle, None);
     }
     let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
     let groups: Box<[_]> = (0..count.div_ceil(GROUP)).map(of_group).collect();
     let batch = Batch {
         entries,
-        left: AtomicUsize::new(groups.len()),
+        left: AtomicUsize::new(groups.len() + 1),
         groups,
         promise,
         hook: Arc::clone(hook),
     };
     let piece = Piece { batch: NonNull::from(Box::leak(Box::new(batch))), range: 0..count };
-    (Some(Task::detached(piece)), handle, count as u64)
+    let (task, starter) = Task::starter(Start(piece));
+    (handle, Some(Unstarted { task, starter, count: count as u64 }))
 }
 
 impl<F, T> DetachedTask for Piece<F, T>
@@ -97,12 +109,19 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    const PART: bool = true;
+
+    fn group(&self) -> usize {
+        self.batch().promise.id()
+    }
+
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         while self.range.len() > 1 {
             let middle = self.range.start + self.range.len() / 2;
             let upper = Self { batch: self.batch, range: middle..self.range.end };
             self.range.end = middle;
-            with_worker(|worker| worker.push_local(Task::detached(upper), 0));
+            upper.push();
+            self.batch().remind();
         }
         let Entry::Closure(closure) = self.exchange(self.range.start, Entry::Away) else {
             unreachable!("a closure is run once")
@@ -125,11 +144,47 @@ where
 
     fn finish(self) {
         // SAFETY: the entries belong to this piece, which has run or refused them and ends here.
-        if unsafe { Batch::done(self.batch, &self.range) } {
-            // SAFETY: it came from a box, and all entries are done, so no other piece uses the batch.
-            let batch = unsafe { Box::from_raw(self.batch.as_ptr()) };
-            (*batch).keep_promise();
-        }
+        unsafe { Batch::done(self.batch, &self.range) };
+    }
+}
+
+/// Starts a batch: pushes the piece of all its entries. It counts as one more group, so that the batch is alive.
+struct Start<F, T>(Piece<F, T>);
+
+impl<F, T> Starter for Start<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    fn start(self) {
+        let batch = self.0.batch;
+        self.0.push();
+        // SAFETY: alive until the starter is done, which is below.
+        unsafe { batch.as_ref() }.remind();
+        // SAFETY: this is its end.
+        unsafe { Batch::group_done(batch) };
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> u64 {
+        self.0.refuse(refusal)
+    }
+
+    fn finish(self) {
+        let batch = self.0.batch;
+        self.0.finish();
+        // SAFETY: this is its end.
+        unsafe { Batch::group_done(batch) };
+    }
+}
+
+impl<F, T> Piece<F, T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    /// Pushes the piece to where every thread that waits for the batch can take it.
+    fn push(self) {
+        with_worker(|worker| worker.push_piece(Task::detached(self)));
     }
 }
 
@@ -150,14 +205,20 @@ impl<F, T> Piece<F, T> {
 }
 
 impl<F, T: Send> Batch<F, T> {
-    /// Notes that these entries have their outcomes. Returns whether all entries of the batch have. If not, the batch
-    /// may be gone before this returns, hence a pointer instead of `&self`.
+    /// Wakes the thread that waits for the batch, if one does, because a piece was pushed.
+    fn remind(&self) {
+        // SAFETY: the caller has a reference, so the batch is alive and the promise not fulfilled.
+        unsafe { self.promise.reminder().send() };
+    }
+
+    /// Notes that these entries have their outcomes. The batch may be gone before this returns, hence a pointer instead
+    /// of `&self`.
     ///
     /// # Safety
     ///
     /// The entries belong to the caller and have their outcomes, and the caller calls this once for them. So the batch
     /// is alive.
-    unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) -> bool {
+    unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) {
         let mut start = range.start;
         while start < range.end {
             let group = start / GROUP;
@@ -166,15 +227,27 @@ impl<F, T: Send> Batch<F, T> {
             let groups = unsafe { &(*batch.as_ptr()).groups };
             let before = groups[group].fetch_sub(end - start, order::batch_done());
             if before == end - start {
-                // SAFETY: alive while the caller has not subtracted this group.
-                let left = unsafe { &(*batch.as_ptr()).left };
-                if left.fetch_sub(1, order::batch_done()) == 1 {
-                    return true;
-                }
+                // SAFETY: these were the last entries of the group, which is noted once.
+                unsafe { Self::group_done(batch) };
             }
             start = end;
         }
-        false
+    }
+
+    /// Notes that a group is done, or the start of the batch. If it was the last, fulfils the promise.
+    ///
+    /// # Safety
+    ///
+    /// The caller calls this once for that group, all of whose entries are done, or for the start. So the batch is
+    /// alive.
+    unsafe fn group_done(batch: NonNull<Self>) {
+        // SAFETY: alive while the caller has not subtracted this group.
+        let left = unsafe { &(*batch.as_ptr()).left };
+        if left.fetch_sub(1, order::batch_done()) == 1 {
+            // SAFETY: it came from a box, and all entries and the start are done, so no other thread uses the batch.
+            let batch = unsafe { Box::from_raw(batch.as_ptr()) };
+            (*batch).keep_promise();
+        }
     }
 
     /// Fulfils the promise. All entries are done.

@@ -21,6 +21,12 @@ const ENVIRONMENT: &str = "HEIST_WORKERS";
 /// The default stack size, the same as that of the standard library's threads.
 const STACK_SIZE: usize = 2 << 20;
 
+/// No pool has more threads than this beyond its workers: the table of threads has a place for each.
+const MOST_MORE_THREADS: usize = 1 << 16;
+
+/// By default, a pool has at most this many threads more than workers.
+const MORE_THREADS: usize = 512;
+
 /// Configures and builds a pool; see [`Pool::builder`].
 ///
 /// ```
@@ -39,6 +45,7 @@ const STACK_SIZE: usize = 2 << 20;
 pub struct Builder {
     workers: Option<usize>,
     strategy: Strategy,
+    max_threads: Option<usize>,
     stack_size: usize,
     thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -52,6 +59,7 @@ impl Builder {
         Self {
             workers: None,
             strategy: Strategy::default(),
+            max_threads: None,
             stack_size: STACK_SIZE,
             thread_name: Box::new(|number| format!("heist-{number}")),
             on_thread_start: Box::new(|_| ()),
@@ -70,6 +78,34 @@ impl Builder {
     /// ```
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Sets the largest number of threads that the pool may have. The default is 512 more than there are workers. There
+    /// are never more than 65,536 beyond the workers.
+    ///
+    /// A task that waits for a task, a pool or a pipeline gives its worker to another thread, so that others go on
+    /// meanwhile. A pool has as many threads as workers, and more only while tasks wait: up to 32 more, or as many as
+    /// there are workers if these are more, are started as soon as they are needed. Beyond that, a waiting thread keeps
+    /// its worker for a while, which gets longer with the number of threads, and starts another thread only if queued
+    /// tasks still do not get done. Threads beyond that number that are not needed any more end after some seconds.
+    ///
+    /// When the pool has as many threads as it may have, a thread that waits keeps its worker, and runs only what it
+    /// waits for. When all workers wait like that, one of them runs other tasks on top of the one that waits. This is
+    /// the one case in which a task can wait for ever for one beneath it on the same stack.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).max_threads(8).build()?;
+    /// let sum: u32 = pool.install(|| {
+    ///     let handles: Vec<_> = (0..100).map(|n| heist::spawn(move || n)).collect();
+    ///     handles.into_iter().map(|handle| handle.join().unwrap()).sum()
+    /// });
+    /// assert_eq!(sum, 4950);
+    /// assert!(pool.stats().peak_threads <= 8);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn max_threads(mut self, threads: usize) -> Self {
+        self.max_threads = Some(threads);
         self
     }
 
@@ -211,9 +247,9 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Returns an error for no workers or too many, for a trace of too many events, for a `HEIST_WORKERS` that is not
-    /// a number, and if the system refuses a thread. In the last case the threads that had started have ended when
-    /// this returns.
+    /// Returns an error for no workers or too many, for fewer threads than workers, for a trace of too many events, for
+    /// a `HEIST_WORKERS` that is not a number, and if the system refuses a thread. In the last case the threads that
+    /// had started have ended when this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
         let workers = self.workers.map_or_else(Self::default_workers, Ok)?;
         match workers {
@@ -224,9 +260,14 @@ impl Builder {
         if let Some(asked) = self.trace.filter(|&events| events > MOST_EVENTS) {
             return Err(BuildError::TooManyEvents { asked, limit: MOST_EVENTS });
         }
+        let max_threads = self.max_threads.unwrap_or(workers + MORE_THREADS);
+        if max_threads < workers {
+            return Err(BuildError::TooFewThreads { max_threads, workers });
+        }
         let config = Config {
             workers,
             attached: 0,
+            max_threads: max_threads.min(workers + MOST_MORE_THREADS),
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             on_thread_start: self.on_thread_start,
@@ -245,10 +286,9 @@ impl Builder {
 /// Starts all threads, or none.
 fn start<Q: PoolQueues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
-    let (shared, own) = Shared::<Q>::new(config);
-    let shared = Arc::new(shared);
-    for (index, own) in own.into_iter().enumerate() {
-        let core = Core::new(index, own, shared.ledger.of_worker(index));
+    let shared = Arc::new(Shared::<Q>::new(config));
+    for index in 0..asked {
+        let core = Core::new(index, shared.ledger.of_worker(index));
         let handed = HandedCore { core: Box::new(core), first: None };
         if let Err((_, source)) = run::start(&shared, index, handed) {
             shared.abort_start(asked - index);
@@ -263,6 +303,7 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("workers", &self.workers)
             .field("strategy", &self.strategy)
+            .field("max_threads", &self.max_threads)
             .field("stack_size", &self.stack_size)
             .field("trace", &self.trace)
             .finish_non_exhaustive()

@@ -27,17 +27,28 @@ pub struct JoinHandle<T> {
     pool: usize,
     /// The listener that the first poll has left with the task.
     polled: Option<Arc<Listener>>,
+    /// The task that starts the batch, if this is the handle of one.
+    starter: Option<TaskHandle<()>>,
 }
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(handle: TaskHandle<T>, pool: usize) -> Self {
-        Self { handle: Some(handle), pool, polled: None }
+        Self { handle: Some(handle), pool, polled: None, starter: None }
+    }
+
+    /// Returns the handle of a batch, which `starter` starts.
+    pub(crate) fn of_batch(
+        handle: TaskHandle<T>,
+        starter: Option<TaskHandle<()>>,
+        pool: usize,
+    ) -> Self {
+        Self { handle: Some(handle), pool, polled: None, starter }
     }
 
     /// Waits for the task and returns its result.
     ///
-    /// On a worker of the pool, a task that has not started runs right there. If the task is running on another
-    /// worker, another thread goes on with this worker's other tasks meanwhile.
+    /// On a worker of the pool, a task that has not started runs right there, and a batch starts there. If the
+    /// task is running on another worker, another thread goes on with this worker's other tasks meanwhile.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -55,9 +66,12 @@ impl<T> JoinHandle<T> {
     /// Panics if the handle was polled to completion before.
     pub fn join(mut self) -> Result<T, JoinError> {
         let handle = self.handle.take().expect("the result was given out by a poll");
-        match self.polled.take() {
-            None => wait(&handle, self.pool),
-            Some(listener) => wait(&Polled { handle: &handle, listener: &listener }, self.pool),
+        match (&self.polled, &self.starter) {
+            (None, None) => wait(&handle, self.pool),
+            (polled, starter) => {
+                let (polled, starter) = (polled.as_deref(), starter.as_ref());
+                wait(&Joined { handle: &handle, polled, starter }, self.pool);
+            }
         }
         handle.take()
     }
@@ -118,13 +132,14 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// A thread's view of a task that already has the listener of a future.
-struct Polled<'h, T> {
+/// A thread's view of a batch, or of something that already has the listener of a future.
+struct Joined<'h, T> {
     handle: &'h TaskHandle<T>,
-    listener: &'h Listener,
+    polled: Option<&'h Listener>,
+    starter: Option<&'h TaskHandle<()>>,
 }
 
-impl<T> Awaited for Polled<'_, T> {
+impl<T> Awaited for Joined<'_, T> {
     fn id(&self) -> usize {
         self.handle.id()
     }
@@ -133,8 +148,13 @@ impl<T> Awaited for Polled<'_, T> {
         self.handle.is_done()
     }
 
+    fn starter(&self) -> Option<&TaskHandle<()>> {
+        self.starter
+    }
+
     fn listen(&self, listener: Arc<Listener>) -> bool {
-        self.listener.set_waker(&listener.into());
+        let Some(polled) = self.polled else { return self.handle.listen(listener) };
+        polled.set_thread(listener);
         !self.handle.is_done()
     }
 

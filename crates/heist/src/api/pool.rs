@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::api::batch;
+use crate::api::batch::{self, Unstarted};
 use crate::api::builder::Builder;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
@@ -71,7 +71,7 @@ impl Pool {
 
     /// Spawns a task that runs the closure.
     ///
-    /// A task of the pool pushes the new task to its worker's own deque; other threads push it to the injector. After
+    /// A task of the pool pushes the new task to its thread's own deque; other threads push it to the injector. After
     /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error.
     ///
     /// ```
@@ -109,11 +109,12 @@ impl Pool {
     {
         let tasks = tasks.into_iter();
         with_shared!(self, shared => {
-            let (detached, handle, count) = batch::new(tasks, &shared.config.on_panic);
-            if let Some(detached) = detached {
-                submit(shared, detached, count);
-            }
-            JoinHandle::new(handle, shared.id())
+            let (handle, unstarted) = batch::new(tasks, &shared.config.on_panic);
+            let starter = unstarted.map(|Unstarted { task, starter, count }| {
+                submit(shared, task, count);
+                starter
+            });
+            JoinHandle::of_batch(handle, starter, shared.id())
         })
     }
 
@@ -242,7 +243,7 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        with_shared!(self, shared => shared.ledger.read())
+        with_shared!(self, shared => shared.stats())
     }
 
     /// Returns what the pool's threads have done lately, if the pool keeps a [trace](crate::trace): see
@@ -348,7 +349,7 @@ where
     JoinHandle::new(handle, shared.id())
 }
 
-/// Pushes a task to the worker's own deque, or to the injector if the calling thread is not the pool's.
+/// Pushes a task to the thread's own deque, or to the injector if the calling thread is not the pool's.
 #[inline(always)]
 fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) {
     let mut task = Some(task);

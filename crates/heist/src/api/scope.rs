@@ -11,7 +11,7 @@ use crate::fork::job;
 use crate::order;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, UnsafeCell, lock};
-use crate::task::{Awaited, DetachedTask, End, Promise, Refusal, Task, TaskHandle};
+use crate::task::{Awaited, DetachedTask, End, Promise, Refusal, Reminder, Task, TaskHandle};
 use crate::worker::current::{AnyPool, current_pool, with_worker};
 
 /// Runs a closure that may spawn others which borrow, and waits for all of them.
@@ -107,6 +107,8 @@ pub(crate) struct CountLatch {
     left: AtomicUsize,
     /// Taken by the part that ends last.
     end: UnsafeCell<Option<Promise<()>>>,
+    /// Wakes the thread that waits for the end when there is one more part.
+    reminder: Reminder,
 }
 
 impl<'scope> Scope<'scope> {
@@ -148,6 +150,9 @@ impl<'scope> Scope<'scope> {
             // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
             unsafe { self.any_pool.as_ref() }.push_job(job);
         }
+        // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
+        // part has not ended.
+        unsafe { self.latch.reminder.send() };
     }
 }
 
@@ -158,7 +163,8 @@ impl CountLatch {
     /// Returns a latch with a count of one, for its owner, and the handle to its end.
     pub(crate) fn new() -> (Self, TaskHandle<Vec<()>>) {
         let (promise, end) = Promise::new();
-        (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)) }, end)
+        let reminder = promise.reminder();
+        (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)), reminder }, end)
     }
 
     pub(crate) fn one_more(&self) {
@@ -212,7 +218,7 @@ where
 {
     const JOB: bool = true;
 
-    fn root(&self) -> usize {
+    fn group(&self) -> usize {
         // SAFETY: the scope waits for this part.
         unsafe { self.scope.as_ref() }.root
     }

@@ -1,5 +1,5 @@
-//! The demand for a worker's private jobs: one word per worker, raised by workers that find nothing, answered by the
-//! worker at its next fork.
+//! The demand for a thread's private jobs: one word per thread, raised by workers that find nothing, answered by the
+//! thread at its next fork.
 //!
 //! The owner looks at its word at every join, so looking must cost nothing: it is a load of a cache line that no
 //! thread writes while all workers are busy. An idle worker raises the words of all others; a worker that is about
@@ -16,7 +16,7 @@ use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
 #[cfg(not(any(loom, shuttle)))]
 const WANTED_BY_SEARCHER: usize = 16;
 /// The number of jobs that a worker requests before it sleeps. It takes time to wake up, in which the owner can
-/// publish more. A guess: half of a job deque.
+/// publish more. A guess.
 #[cfg(not(any(loom, shuttle)))]
 const WANTED_BY_SLEEPER: usize = 128;
 /// Small, so that a checker sees a demand that is used up.
@@ -26,23 +26,23 @@ const WANTED_BY_SEARCHER: usize = 1;
 #[cfg(any(loom, shuttle))]
 const WANTED_BY_SLEEPER: usize = 1;
 
-/// Stands for the number of a worker where there is none.
+/// Stands for the place of a thread where there is none.
 pub(crate) const NO_WORKER: usize = usize::MAX;
 
 /// The bit of the word that announces a raid: a thief accesses, or has accessed, the owner's private jobs (`raid`).
 /// The owner must look again while it holds the lock of the chain.
 const RAID: usize = 1 << (usize::BITS - 1);
 
-/// The demand for the private jobs of one worker.
+/// The demand for the private jobs of one thread.
 pub(crate) struct Demand {
-    /// How many more jobs are wanted, and the bit [`RAID`]. Any thread raises it; only the worker lowers it.
+    /// How many more jobs are wanted, and the bit [`RAID`]. Any thread raises it; only the owner lowers it.
     ///
     /// Ordering: relaxed, everywhere. No data is passed with it; what must be ordered is ordered by the
     /// fences of the idle protocol and by the lock of the chain.
     wanted: AtomicUsize,
-    /// The worker's number, or [`NO_WORKER`]. A join learns from it which worker has stolen its job.
+    /// The thread's place in the table, or [`NO_WORKER`]. A join learns from it which thread has stolen its job.
     pub(crate) worker: usize,
-    /// The private jobs of the worker's thread, if they can be raided.
+    /// The private jobs of the thread, if they can be raided.
     pub(crate) chain: Option<Chain>,
 }
 
@@ -54,7 +54,7 @@ impl Demand {
         Self { wanted: AtomicUsize::new(wanted), worker, chain: None }
     }
 
-    /// Lets thieves raid the worker's private jobs.
+    /// Lets thieves raid the thread's private jobs.
     pub(crate) fn with_raids(self) -> Self {
         Self { chain: Some(Chain::default()), ..self }
     }

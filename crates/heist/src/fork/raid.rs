@@ -16,7 +16,7 @@ use crate::fork::job::Jobs;
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
-/// A pointer to the private jobs of a worker's thread, and the lock that a thief or the owner holds while it moves the
+/// A pointer to the private jobs of a thread, and the lock that a thief or the owner holds while it moves the
 /// border.
 #[derive(Default)]
 pub(crate) struct Chain(Mutex<Place>);
@@ -28,12 +28,12 @@ struct Place(Option<NonNull<Jobs>>);
 unsafe impl Send for Place {}
 
 impl Chain {
-    /// Sets the jobs of the calling thread, which has acquired the worker's core.
+    /// Sets the jobs of the calling thread, which begins to use the demand of its place.
     pub(crate) fn put(&self, jobs: &Jobs) {
         lock(&self.0).0 = Some(NonNull::from(jobs));
     }
 
-    /// Removes the jobs of the calling thread, which releases the worker's core.
+    /// Removes the jobs of the calling thread, which stops using that demand.
     pub(crate) fn remove(&self) {
         lock(&self.0).0 = None;
     }
@@ -56,7 +56,7 @@ impl Chain {
 pub(crate) struct Guard<'c>(MutexGuard<'c, Place>);
 
 impl Guard<'_> {
-    /// Returns the jobs of the thread that holds the worker's core, if there is one.
+    /// Returns the jobs of the thread in that place, if there is one.
     fn jobs(&self) -> Option<&Jobs> {
         // SAFETY: the jobs are in a thread-local of the thread that holds the core. That thread removes the pointer
         // under the lock, which this guard holds, before it ends (`job::close`).
@@ -64,7 +64,7 @@ impl Guard<'_> {
     }
 }
 
-/// Takes a private job of that worker, if it has one, and publishes it for the caller.
+/// Takes a private job of that thread, if it has one, and publishes it for the caller.
 pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     // If the lock is taken, another thief or the owner is moving the border.
     let guard = demand.chain.as_ref()?.try_guard()?;
@@ -78,7 +78,7 @@ pub(crate) fn raid(demand: &Demand) -> Option<Task> {
     unsafe { jobs.publish_of_another(demand.worker) }
 }
 
-/// Returns whether that worker may have private jobs. The caller has passed a heavy fence.
+/// Returns whether that thread may have private jobs. The caller has passed a heavy fence.
 pub(crate) fn may_raid(demand: &Demand) -> bool {
     let Some(chain) = &demand.chain else { return false };
     chain.try_guard().is_none_or(|guard| guard.jobs().is_some_and(Jobs::seem_private))

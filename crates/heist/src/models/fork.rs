@@ -15,31 +15,36 @@ use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::idle::{Idle, WakeReason};
 use crate::panic::PanicHook;
-use crate::queues::{Found, Queues, Stealing};
+use crate::queues::{Found, Queues, Single, Stealing};
 use crate::stats::Ledger;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 use crate::task::{Awaited, Task};
 use crate::worker::current::{AnyPool, AnyWorker, enter};
 
-/// The jobs of two workers: the owner, which is worker 0, and a thief.
-pub(super) struct Scene {
-    pub(super) queues: Stealing,
+/// The jobs of two workers: the owner, which is worker 0, and a thief. In a pool, published jobs lie in a lane; in an
+/// engine, whose queues are `Single`, they lie in a deque.
+pub(super) struct Scene<Q: Queues = Stealing> {
+    pub(super) queues: Q,
+    /// The owner's queues, as the thief reaches them.
+    pub(super) owner: Q::Reach,
     pub(super) idle: Idle,
     pub(super) demand: Demand,
     pub(super) ledger: Ledger,
     hook: Arc<PanicHook>,
 }
 
-impl Scene {
-    fn new() -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
+impl<Q: Queues> Scene<Q> {
+    fn new() -> (Arc<Self>, Vec<Q::Own>) {
         Self::with_demand(Demand::new(0, 2))
     }
 
-    pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<<Stealing as Queues>::Own>) {
-        let (queues, own) = Stealing::new(2);
+    pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<Q::Own>) {
+        let queues = Q::new(2);
+        let ((own, owner), (thief, _)) = (Q::of_thread(), Q::of_thread());
         let (idle, ledger) = (Idle::new(2, true), Ledger::new(2));
-        (Arc::new(Self { queues, idle, demand, ledger, hook: Arc::default() }), own)
+        let scene = Self { queues, owner, idle, demand, ledger, hook: Arc::default() };
+        (Arc::new(scene), vec![own, thief])
     }
 
     pub(super) fn run(&self, task: Task) {
@@ -50,11 +55,7 @@ impl Scene {
     }
 
     /// Runs `f` as a thread of the pool, from its start to its end.
-    pub(super) fn as_worker_thread(
-        self: &Arc<Self>,
-        own: <Stealing as Queues>::Own,
-        f: impl FnOnce(),
-    ) {
+    pub(super) fn as_worker_thread(self: &Arc<Self>, own: Q::Own, f: impl FnOnce()) {
         let thread = WorkerThread { scene: Arc::clone(self), own, published: Cell::new(0) };
         // SAFETY: no pool has this id.
         unsafe { enter(1, &thread, &self.demand, f) };
@@ -62,26 +63,30 @@ impl Scene {
 
     /// Searches once, as an idle worker does: runs the job that it steals, or raises the demand.
     fn steal(&self) {
-        match self.queues.steal_job(0, self.ledger.of_non_workers()) {
+        match self.queues.steal_job(&self.owner, self.ledger.of_non_workers()) {
             Found::Task(task, _) => self.run(task),
             Found::Nothing | Found::Contended => self.demand.raise(),
         }
     }
 }
 
-struct WorkerThread {
-    scene: Arc<Scene>,
-    own: <Stealing as Queues>::Own,
+struct WorkerThread<Q: Queues> {
+    scene: Arc<Scene<Q>>,
+    own: Q::Own,
     published: Cell<usize>,
 }
 
-impl AnyWorker for WorkerThread {
+impl<Q: Queues> AnyWorker for WorkerThread<Q> {
     fn push_local(&self, _: Task, _: u64) {
         unreachable!("nothing is spawned")
     }
 
     fn push_job(&self, _: Task) {
         unreachable!("there is no scope")
+    }
+
+    fn push_piece(&self, _: Task) {
+        unreachable!("there is no batch")
     }
 
     fn any_pool(&self) -> NonNull<dyn AnyPool> {
@@ -107,8 +112,7 @@ impl AnyWorker for WorkerThread {
         }
         self.scene.demand.lower();
         if let Some(job) = job::publish_oldest() {
-            let tally = self.scene.ledger.of_non_workers();
-            assert!(self.scene.queues.push_job(&self.own, job, tally).is_ok(), "there is room");
+            self.scene.queues.push_job(&self.own, job, 0);
             self.published.set(self.published.get() + 1);
             let _ = self.scene.idle.work_added();
         }
@@ -120,8 +124,7 @@ impl AnyWorker for WorkerThread {
 
     fn wait_for_job(&self, awaited: &dyn Awaited, _: Option<&AtomicUsize>) {
         let is_it = |task: &Task| task.id() == awaited.id();
-        let tally = self.scene.ledger.of_non_workers();
-        if let Some(job) = self.scene.queues.take_back_job(&self.own, is_it, tally) {
+        if let Some(job) = self.scene.queues.take_back_job(&self.own, is_it) {
             return self.scene.run(job);
         }
         if let Some(claimed) = awaited.claim() {
@@ -160,8 +163,8 @@ impl Once {
 }
 
 /// One job, wanted from the beginning: it is published, and its owner takes it back while a thief steals it.
-fn publish_against_pop() {
-    let (scene, mut own) = Scene::new();
+fn publish_against_pop<Q: Queues>() {
+    let (scene, mut own) = Scene::<Q>::new();
     let thief = thread::spawn({
         let (scene, own) = (Arc::clone(&scene), own.remove(1));
         move || {
@@ -187,8 +190,8 @@ fn publish_against_pop() {
 }
 
 /// Two jobs: the older one is wanted from the beginning, the newer one by a thief that comes twice.
-fn thief_against_owner_on_the_last() {
-    let (scene, mut own) = Scene::new();
+fn thief_against_owner_on_the_last<Q: Queues>() {
+    let (scene, mut own) = Scene::<Q>::new();
     let thief = thread::spawn({
         let (scene, own) = (Arc::clone(&scene), own.remove(1));
         move || {
@@ -405,8 +408,10 @@ fn scope_end() {
 }
 
 models! {
-    fork_publish_against_pop: publish_against_pop, None, 2_000;
-    fork_thief_against_owner: thief_against_owner_on_the_last, Some(3), 300;
+    fork_publish_against_pop: publish_against_pop::<Stealing>, None, 600;
+    fork_thief_against_owner: thief_against_owner_on_the_last::<Stealing>, Some(3), 420;
+    fork_publish_in_engine: publish_against_pop::<Single>, None, 2_000;
+    fork_thief_in_engine: thief_against_owner_on_the_last::<Single>, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 33_000;
     fork_take_back_against_sleep: settle_against_sleep, Some(4), 740;
     fork_offer_against_steal: offer_against_steal, None, 9;

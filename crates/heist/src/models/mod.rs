@@ -54,10 +54,13 @@ use no_forks;
 
 mod cancel;
 mod fork;
+mod handoff;
+mod helping;
 mod idle;
 mod pipeline;
 mod raid;
 mod stats;
 mod task;
 mod trace;
+mod waiting;
 mod twins;

@@ -15,7 +15,7 @@ use crate::task::listener::Listener;
 
 /// Runs `f` as a thread of a pool, while a thief raids what it finds.
 fn raided(f: impl FnOnce()) {
-    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let (scene, mut own) = <Scene>::with_demand(Demand::new(0, 1).with_raids());
     let thief = thread::spawn({
         let scene = Arc::clone(&scene);
         move || {
@@ -55,7 +55,7 @@ fn against_nested() {
 /// The first half of a fork waits for the second, while the only other worker goes to sleep: that worker must not
 /// sleep, or must be woken.
 fn against_sleep() {
-    let (scene, mut own) = Scene::with_demand(Demand::new(0, 1).with_raids());
+    let (scene, mut own) = <Scene>::with_demand(Demand::new(0, 1).with_raids());
     let worker = thread::spawn({
         let scene = Arc::clone(&scene);
         move || sleep_or_raid(&scene)
@@ -72,7 +72,9 @@ fn sleep_or_raid(scene: &Scene) {
     let me = Arc::new(Listener::thread());
     let mut searching = false;
     let job = loop {
-        if let Found::Task(job, _) = scene.queues.steal_job(0, scene.ledger.of_non_workers()) {
+        if let Found::Task(job, _) =
+            scene.queues.steal_job(&scene.owner, scene.ledger.of_non_workers())
+        {
             break job;
         }
         if let Some(job) = raid::raid(&scene.demand) {
@@ -83,7 +85,7 @@ fn sleep_or_raid(scene: &Scene) {
         let last_look = || {
             scene.demand.raise_for_sleeper();
             heavy_fence(order::RAID);
-            scene.queues.any() || raid::may_raid(&scene.demand)
+            scene.queues.has_any(&scene.owner) || raid::may_raid(&scene.demand)
         };
         match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
@@ -119,6 +121,6 @@ fn against_searcher() {
 models! {
     raid_against_owner: against_owner, Some(5), 7_500;
     raid_against_nested: against_nested, Some(5), 14_000;
-    raid_against_sleep: against_sleep, Some(6), 4_000;
+    raid_against_sleep: against_sleep, Some(6), 6_000;
     raid_against_searcher: against_searcher, None, 10;
 }

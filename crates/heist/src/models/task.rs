@@ -1,5 +1,6 @@
 //! Models of a task: which side runs it, takes its outcome, and frees its slot.
 
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Wake;
 
@@ -8,7 +9,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::api::batch;
+use crate::api::batch::{self, Unstarted};
 use crate::fork::demand::Demand;
 use crate::panic::PanicHook;
 use crate::sync::Arc;
@@ -153,13 +154,25 @@ fn run_against_poll() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// A worker that runs every task on a new thread.
-struct Threads(std::cell::RefCell<Vec<thread::JoinHandle<()>>>);
+/// A worker that keeps the first piece of a batch, and runs every other one on a new thread.
+#[derive(Default)]
+struct Threads {
+    first: Cell<Option<Task>>,
+    has_first: Cell<bool>,
+    threads: RefCell<Vec<thread::JoinHandle<()>>>,
+}
 
 impl AnyWorker for Threads {
-    fn push_local(&self, task: Task, _: u64) {
-        let thread = thread::spawn(move || assert!(run(task)));
-        self.0.borrow_mut().push(thread);
+    fn push_local(&self, _: Task, _: u64) {
+        unreachable!("nothing is spawned")
+    }
+
+    fn push_piece(&self, piece: Task) {
+        if !self.has_first.replace(true) {
+            return self.first.set(Some(piece));
+        }
+        let thread = thread::spawn(move || assert!(run(piece)));
+        self.threads.borrow_mut().push(thread);
     }
 
     fn wait(&self, _: &dyn Awaited, _: usize) {
@@ -169,50 +182,24 @@ impl AnyWorker for Threads {
     super::no_forks!();
 }
 
-/// A worker starts a task, finds that it must not run it, and puts it back for another one. The waiting thread
-/// runs it itself if it gets there first, or takes it for running.
-fn postpone_against_claim() {
-    let drops = Arc::new(AtomicUsize::new(0));
-    let counted = Counted(Arc::clone(&drops));
-    // SAFETY: it borrows nothing.
-    let (task, handle) = unsafe { Task::job(7, move || counted) };
-    let other = thread::spawn(move || match task.start() {
-        None => false,
-        Some(started) => {
-            assert_eq!(started.root(), 7);
-            run(started.postpone())
-        }
-    });
-    let claimed = match handle.claim() {
-        Some(claimed) => {
-            let _ = claimed.execute(&Arc::new(PanicHook::default()));
-            claimed.done();
-            true
-        }
-        None => {
-            wait(&handle);
-            false
-        }
-    };
-    let counted = handle.take().expect("it does not panic");
-    assert_eq!(drops.load(Relaxed), 0);
-    drop(counted);
-    assert_ne!(other.join().unwrap(), claimed, "by one of them");
-    assert_eq!(drops.load(Relaxed), 1);
-}
-
 /// The parts of a batch end on different threads; the last one sees all results.
 fn batch_of_two() {
     let hook = Arc::new(PanicHook::default());
     let closures = [10, 20].map(|n| move || Box::new(n));
-    let (task, handle, count) = batch::new(closures.into_iter(), &hook);
+    let (handle, unstarted) = batch::new(closures.into_iter(), &hook);
+    let Unstarted { task, starter, count } = unstarted.expect("not empty");
     assert_eq!(count, 2);
-    let threads = Threads(Default::default());
+    drop(starter);
+    let threads = Threads::default();
+    let start_and_run = || {
+        assert!(run(task));
+        assert!(run(threads.first.take().expect("the start has pushed it")));
+    };
     // SAFETY: no pool has this id.
-    unsafe { enter(1, &threads, &Demand::new(0, 1), || assert!(run(task.expect("not empty")))) };
+    unsafe { enter(1, &threads, &Demand::new(0, 1), start_and_run) };
     wait(&handle);
     assert_eq!(handle.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
-    for thread in threads.0.into_inner() {
+    for thread in threads.threads.into_inner() {
         thread.join().unwrap();
     }
 }
@@ -221,7 +208,6 @@ models! {
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
     task_claim: run_against_claim, None, 160;
-    task_postpone: postpone_against_claim, None, 600;
     task_delegate: delegated, None, 580;
     task_poll: run_against_poll, None, 10;
     task_listener_left: run_against_listener_left, None, 36;

@@ -1,10 +1,10 @@
 //! Negative twins: each ordering weakened, and each fence removed, one at a time, must make a model fail.
 
 use super::explore::{self, DEADLOCK, Model, RACE};
-use super::{cancel, fork, idle, pipeline, raid, stats, task, trace};
+use super::{cancel, fork, handoff, helping, idle, pipeline, raid, stats, task, trace, waiting};
 use crate::order::{
-    ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP, STOLEN,
-    SUBMIT,
+    ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
+    STOLEN, SUBMIT,
 };
 
 /// Orderings of `heist-deque`: what a push publishes and a steal sees.
@@ -16,6 +16,7 @@ const CHILD: &str = "models::twins::child";
 fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
+    let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     pool.chain(cancel::MODELS).chain(pipeline::MODELS)
 }
 
@@ -24,7 +25,13 @@ fn all() -> impl Iterator<Item = &'static Model> {
 #[ignore = "explores one twin for the tests below"]
 fn child() {
     let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(JOB_DEQUE).copied().collect();
-    explore::explore_as_child(all().chain(fork::WRONG).chain(pipeline::WRONG), &sites);
+    let wrong = fork::WRONG
+        .iter()
+        .chain(pipeline::WRONG)
+        .chain(waiting::WRONG)
+        .chain(handoff::WRONG)
+        .chain(helping::WRONG);
+    explore::explore_as_child(all().chain(wrong), &sites);
 }
 
 /// A site, and what is reported when it is weakened.
@@ -56,8 +63,6 @@ fn parts(parts: &[(&[Model], &[Site])], all: &[&str]) {
 fn every_weakened_ordering_is_noticed() {
     let of_task = [
         ("start_alone", RACE),
-        ("claim", RACE),
-        ("postpone", RACE),
         ("queue_leaves", RACE),
         ("handle_leaves", RACE),
         ("outcome_read", RACE),
@@ -69,8 +74,9 @@ fn every_weakened_ordering_is_noticed() {
     let of_trace = of_trace.map(|site| (site, mixed));
     let ended_unsubmitted = "tasks_submitted: 0, tasks_completed: 1";
     let of_stats = ["count_publish", "count_read"].map(|site| (site, ended_unsubmitted));
-    let of_each: [(&[Model], &[Site]); 6] = [
+    let of_each: [(&[Model], &[Site]); 7] = [
         (task::MODELS, &of_task),
+        (waiting::MODELS, &[("listener_read", RACE), ("listener_publish", RACE)]),
         (stats::MODELS, &of_stats),
         (fork::MODELS, &[("scope_done", RACE)]),
         (cancel::MODELS, &[("cancel_publish", RACE), ("cancel_read", RACE)]),
@@ -89,7 +95,8 @@ fn every_missing_fence_is_noticed() {
     let of_idle =
         [(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK), (FOUND, DEADLOCK), (END, "a task was left behind")];
     let of_pipeline = [(GIVE, unseen), (REST, unseen), (PUT, DEADLOCK), (ASLEEP, DEADLOCK)];
-    let of_each: [(&[Model], &[Site]); 4] = [
+    let of_each: [(&[Model], &[Site]); 5] = [
+        (waiting::MODELS, &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK)]),
         (idle::MODELS, &of_idle),
         (fork::MODELS, &[(OFFER, unserved), (STOLEN, unserved)]),
         (&[model(raid::MODELS, "raid_against_sleep")], &[(CHAIN, DEADLOCK), (RAID, DEADLOCK)]),
@@ -102,11 +109,12 @@ fn model(models: &[Model], name: &str) -> Model {
     *models.iter().find(|model| model.name == name).expect("listed")
 }
 
-/// How a published job gets from its owner to a thief depends on the deque between them.
+/// How a published job of an engine gets from its owner to a thief depends on the deque between them. In a pool it is a
+/// lane, which has a lock.
 #[test]
-fn a_job_is_handed_over_by_the_deque() {
+fn a_job_of_an_engine_is_handed_over_by_the_deque() {
     let sites: Vec<_> = JOB_DEQUE.iter().map(|&site| (site, RACE)).collect();
-    each_is_noticed(&fork::MODELS.iter().collect::<Vec<_>>(), &sites);
+    each_is_noticed(&[&model(fork::MODELS, "fork_publish_in_engine")], &sites);
 }
 
 /// A demand that is raised while its owner answers another would be lost.
@@ -133,6 +141,40 @@ fn results_announced_too_early_are_noticed() {
     }
 }
 
+/// The real wait of a thread without a core relies on the fences and on the reminder.
+#[test]
+fn helping_relies_on_the_fences() {
+    let model = model(helping::MODELS, "helping_without_core");
+    each_is_noticed(&[&model], &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK), ("listener_read", RACE)]);
+}
+
+/// A part stays in its lane until a thread takes it out in order to run it.
+#[test]
+fn parts_that_change_lanes_are_noticed() {
+    for model in helping::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
+}
+
+/// The start of a batch is counted, so that the batch is there when the start reminds the thread that waits.
+#[test]
+fn a_start_that_is_not_counted_is_noticed() {
+    for model in waiting::WRONG {
+        assert!(explore::fails(CHILD, model, "", RACE), "{} holds", model.name);
+    }
+}
+
+/// A thread looks for a core after it has left the list of those that want one, or under the same lock. And a grant is
+/// used or given back.
+#[test]
+fn lost_cores_and_threads_are_noticed() {
+    for (model, message) in
+        [(&handoff::LOOK_EARLY, handoff::LOST), (&handoff::FORGOTTEN_GRANT, DEADLOCK)]
+    {
+        assert!(explore::fails(CHILD, model, "", message), "{} holds", model.name);
+    }
+}
+
 /// A worker that goes to sleep raises the demand before it looks who searches.
 #[test]
 fn demand_relies_on_the_fences_of_a_search() {
@@ -152,5 +194,19 @@ fn broadcasts_rely_on_the_fences() {
 fn without_a_weakened_site_nothing_fails() {
     for model in all() {
         explore::must_hold_in_child(CHILD, model);
+    }
+}
+
+/// `docs/ORDERINGS.md` has a row for each ordering and fence, and the models that it names are there.
+#[test]
+fn every_ordering_and_fence_has_a_row() {
+    let text = include_str!("../../../../docs/ORDERINGS.md");
+    for name in ORDERINGS.iter().chain(FENCES) {
+        let row = text.lines().find(|line| line.starts_with(&format!("| `{name}`")));
+        let row = row.unwrap_or_else(|| panic!("there is no row for {name}"));
+        let shown_by = row.rsplit(" | ").next().expect("the last column");
+        let named: Vec<_> = shown_by.split('`').skip(1).step_by(2).collect();
+        let known = |name: &&str| all().any(|model| model.name == *name);
+        assert!(!named.is_empty() && named.iter().all(known), "{name} is shown by {shown_by}");
     }
 }

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Found, Queues};
+use super::{Found, Lane, Queues, steal_between_lanes, steal_from_lane};
 use crate::stats::Tally;
-use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
 /// A queue with a mutex. It counts how often the mutex was contended.
@@ -27,7 +27,11 @@ impl Queue {
     }
 
     pub(super) fn push(&self, task: Task, tally: Tally<'_>) {
-        self.lock(tally).push_back(task);
+        let mut tasks = self.lock(tally);
+        if tasks.len() == tasks.capacity() {
+            make_room(&mut tasks);
+        }
+        tasks.push_back(task);
     }
 
     pub(super) fn pop(&self, tally: Tally<'_>) -> Option<Task> {
@@ -45,24 +49,41 @@ impl Queue {
     }
 }
 
-pub(crate) struct Global {
-    tasks: Queue,
-    /// Published jobs of joins and scopes. They have a queue of their own, so that a thread which waits for a part of
-    /// a fork finds other parts.
-    jobs: Queue,
+/// Drops the stale entries of a full queue, and lets it grow if that leaves it more than half full. So stale entries never
+/// make it grow, and their number is bounded by the number of the other tasks.
+#[cold]
+fn make_room(tasks: &mut VecDeque<Task>) {
+    let full = tasks.len();
+    tasks.retain(|task| !task.is_stale());
+    if tasks.len() > full / 2 {
+        tasks.reserve(full);
+    }
 }
 
+pub(crate) struct Global {
+    tasks: Queue,
+    /// Parts of running tasks that came from outside.
+    outside: Lane,
+}
+
+/// The only queue that each thread has of its own is its lane.
 impl Queues for Global {
-    type Own = ();
+    type Own = Arc<Lane>;
+    type Reach = Arc<Lane>;
 
-    const STEALS: bool = false;
     const PATIENT: bool = false;
+    const MOVES_JOBS: bool = true;
 
-    fn new(workers: usize) -> (Self, Vec<()>) {
-        (Self { tasks: Queue::new(), jobs: Queue::new() }, vec![(); workers])
+    fn new(_: usize) -> Self {
+        Self { tasks: Queue::new(), outside: Lane::new() }
     }
 
-    fn push_local(&self, _: &(), task: Task, tally: Tally<'_>) {
+    fn of_thread() -> (Arc<Lane>, Arc<Lane>) {
+        let lane = Arc::new(Lane::new());
+        (Arc::clone(&lane), lane)
+    }
+
+    fn push_local(&self, _: &Arc<Lane>, task: Task, tally: Tally<'_>) {
         self.tasks.push(task, tally);
     }
 
@@ -70,48 +91,76 @@ impl Queues for Global {
         self.tasks.push(task, tally);
     }
 
-    fn pop(&self, _: &(), _: Tally<'_>) -> Option<Task> {
+    fn pop(&self, _: &Arc<Lane>, _: Tally<'_>) -> Option<Task> {
         None
     }
 
-    fn take_back(&self, _: &(), is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
-        self.tasks.take_back(is_it, tally)
-    }
-
-    fn push_job(&self, _: &(), job: Task, tally: Tally<'_>) -> Result<(), Task> {
-        self.jobs.push(job, tally);
-        Ok(())
-    }
-
-    /// Takes the newest job of the whole queue. The one that the worker has published last is that one, or close to
-    /// it.
-    fn pop_job(&self, _: &(), tally: Tally<'_>) -> Option<Task> {
-        self.jobs.lock(tally).pop_back()
-    }
-
-    fn take_back_job(
+    fn take_back(
         &self,
-        _: &(),
+        _: &Arc<Lane>,
         is_it: impl Fn(&Task) -> bool,
         tally: Tally<'_>,
     ) -> Option<Task> {
-        self.jobs.take_back(is_it, tally)
+        self.tasks.take_back(is_it, tally)
     }
 
-    fn steal_job(&self, _: usize, tally: Tally<'_>) -> Found {
-        self.jobs.pop(tally).map_or(Found::Nothing, |job| Found::Task(job, 0))
+    fn push_job(&self, own: &Arc<Lane>, job: Task, group: usize) {
+        own.push(job, group);
     }
 
-    fn has_job(&self, _: usize) -> bool {
-        self.jobs.any()
+    fn push_job_remote(&self, job: Task, group: usize, _: Tally<'_>) {
+        self.outside.push(job, group);
     }
 
-    fn take_injected(&self, _: &(), tally: Tally<'_>) -> Found {
-        let oldest = self.tasks.pop(tally).or_else(|| self.jobs.pop(tally));
-        oldest.map_or(Found::Nothing, |task| Found::Task(task, 0))
+    fn pop_job(&self, own: &Arc<Lane>) -> Option<Task> {
+        own.pop()
     }
 
-    fn steal(&self, _: &(), _: usize, _: Tally<'_>) -> Found {
+    fn take_back_job(&self, own: &Arc<Lane>, is_it: impl Fn(&Task) -> bool) -> Option<Task> {
+        own.pop_if(is_it)
+    }
+
+    fn steal_job(&self, from: &Arc<Lane>, tally: Tally<'_>) -> Found {
+        steal_from_lane(from, tally)
+    }
+
+    fn steal_jobs(&self, own: &Arc<Lane>, from: &Arc<Lane>, tally: Tally<'_>) -> Found {
+        steal_between_lanes(own, from, tally)
+    }
+
+    fn steal_job_remote(&self, tally: Tally<'_>) -> Found {
+        steal_from_lane(&self.outside, tally)
+    }
+
+    fn take_job(&self, from: &Arc<Lane>, group: usize) -> Option<Task> {
+        from.take(group)
+    }
+
+    fn take_job_remote(&self, group: usize) -> Option<Task> {
+        self.outside.take(group)
+    }
+
+    fn has_job(&self, from: &Arc<Lane>) -> bool {
+        from.any()
+    }
+
+    fn has_any(&self, from: &Arc<Lane>) -> bool {
+        from.any()
+    }
+
+    fn has_remote(&self) -> bool {
+        self.tasks.any() || self.outside.any()
+    }
+
+    fn take_injected(&self, _: &Arc<Lane>, tally: Tally<'_>) -> Found {
+        self.tasks.pop(tally).map_or(Found::Nothing, |task| Found::Task(task, 0))
+    }
+
+    fn steal(&self, _: &Arc<Lane>, _: &Arc<Lane>, _: Tally<'_>) -> Found {
+        Found::Nothing
+    }
+
+    fn steal_one(&self, _: &Arc<Lane>, _: Tally<'_>) -> Found {
         Found::Nothing
     }
 
@@ -119,7 +168,5 @@ impl Queues for Global {
         self.tasks.pop(tally)
     }
 
-    fn any(&self) -> bool {
-        self.tasks.any() || self.jobs.any()
-    }
+    fn leave(&self, _: &Arc<Lane>, _: Tally<'_>) {}
 }

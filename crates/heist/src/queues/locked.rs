@@ -1,47 +1,60 @@
 //! Locked deques: like work stealing, with a mutex around each queue.
 
+use std::cell::Cell;
+
 use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
-use super::{Found, Queues};
+use super::{FEWEST, Found, Lane, Queues, steal_between_lanes, steal_from_lane};
 use crate::stats::Tally;
+use crate::sync::Arc;
 use crate::task::Task;
 
-/// The ends of a worker's queues that other workers use.
-struct Reach {
+/// The ends of a thread's queues that other threads use.
+pub(crate) struct Reach {
     tasks: Stealer<Task>,
-    jobs: Stealer<Task>,
+    lane: Arc<Lane>,
 }
 
 pub(crate) struct Locked {
     injector: Queue,
-    workers: Box<[Reach]>,
+    /// Parts of running tasks that came from outside.
+    outside: Lane,
 }
 
 pub(crate) struct Own {
     tasks: Worker<Task>,
-    /// Published jobs of the worker's joins and scopes.
-    jobs: Worker<Task>,
+    lane: Arc<Lane>,
+    /// The number of tasks until stale entries are looked for.
+    until_sweep: Cell<usize>,
+    /// Memory for sweeps. Empty in between.
+    live: Cell<Vec<Task>>,
 }
 
 impl Queues for Locked {
     type Own = Own;
+    type Reach = Reach;
 
-    const STEALS: bool = true;
     const PATIENT: bool = true;
+    const MOVES_JOBS: bool = true;
 
-    fn new(workers: usize) -> (Self, Vec<Own>) {
-        let (own, workers): (Vec<_>, Vec<_>) = (0..workers)
-            .map(|_| {
-                let ((tasks, tasks_end), (jobs, jobs_end)) = (locked::new(), locked::new());
-                (Own { tasks, jobs }, Reach { tasks: tasks_end, jobs: jobs_end })
-            })
-            .unzip();
-        (Self { injector: Queue::new(), workers: workers.into() }, own)
+    fn new(_: usize) -> Self {
+        Self { injector: Queue::new(), outside: Lane::new() }
+    }
+
+    fn of_thread() -> (Own, Reach) {
+        let ((own, tasks), lane) = (locked::new(), Arc::new(Lane::new()));
+        let (until_sweep, live) = (Cell::new(FEWEST), Cell::default());
+        (Own { tasks: own, lane: Arc::clone(&lane), until_sweep, live }, Reach { tasks, lane })
     }
 
     fn push_local(&self, own: &Own, task: Task, tally: Tally<'_>) {
+        let left = own.until_sweep.get();
+        own.until_sweep.set(left.saturating_sub(1));
+        if left == 0 {
+            sweep(own);
+        }
         counted(&own.tasks, tally, || own.tasks.push(task));
     }
 
@@ -53,40 +66,87 @@ impl Queues for Locked {
         counted(&own.tasks, tally, || own.tasks.pop())
     }
 
-    fn push_job(&self, own: &Own, job: Task, tally: Tally<'_>) -> Result<(), Task> {
-        counted(&own.jobs, tally, || own.jobs.push(job));
-        Ok(())
+    fn push_job(&self, own: &Own, job: Task, group: usize) {
+        own.lane.push(job, group);
     }
 
-    fn pop_job(&self, own: &Own, tally: Tally<'_>) -> Option<Task> {
-        counted(&own.jobs, tally, || own.jobs.pop())
+    fn push_job_remote(&self, job: Task, group: usize, _: Tally<'_>) {
+        self.outside.push(job, group);
     }
 
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found {
-        to_found(self.workers[victim].jobs.steal(), 0, tally)
+    fn pop_job(&self, own: &Own) -> Option<Task> {
+        own.lane.pop()
     }
 
-    fn has_job(&self, victim: usize) -> bool {
-        !self.workers[victim].jobs.is_empty()
+    fn take_back_job(&self, own: &Own, is_it: impl Fn(&Task) -> bool) -> Option<Task> {
+        own.lane.pop_if(is_it)
+    }
+
+    fn steal_job(&self, from: &Reach, tally: Tally<'_>) -> Found {
+        steal_from_lane(&from.lane, tally)
+    }
+
+    fn steal_jobs(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {
+        steal_between_lanes(&own.lane, &from.lane, tally)
+    }
+
+    fn steal_job_remote(&self, tally: Tally<'_>) -> Found {
+        steal_from_lane(&self.outside, tally)
+    }
+
+    fn take_job(&self, from: &Reach, group: usize) -> Option<Task> {
+        from.lane.take(group)
+    }
+
+    fn take_job_remote(&self, group: usize) -> Option<Task> {
+        self.outside.take(group)
+    }
+
+    fn has_job(&self, from: &Reach) -> bool {
+        from.lane.any()
+    }
+
+    fn has_any(&self, from: &Reach) -> bool {
+        !from.tasks.is_empty() || from.lane.any()
+    }
+
+    fn has_remote(&self) -> bool {
+        self.injector.any() || self.outside.any()
     }
 
     fn take_injected(&self, _: &Own, tally: Tally<'_>) -> Found {
         self.injector.pop(tally).map_or(Found::Nothing, |task| Found::Task(task, 0))
     }
 
-    fn steal(&self, own: &Own, victim: usize, tally: Tally<'_>) -> Found {
-        let stolen = self.workers[victim].tasks.steal_batch_and_pop(&own.tasks);
+    fn steal(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {
+        let stolen = from.tasks.steal_batch_and_pop(&own.tasks);
         to_found(stolen, own.tasks.len(), tally)
+    }
+
+    fn steal_one(&self, from: &Reach, tally: Tally<'_>) -> Found {
+        to_found(from.tasks.steal(), 0, tally)
     }
 
     fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
         self.injector.pop(tally)
     }
 
-    fn any(&self) -> bool {
-        let has_any = |reach: &Reach| !reach.tasks.is_empty() || !reach.jobs.is_empty();
-        self.injector.any() || self.workers.iter().any(has_any)
+    fn leave(&self, own: &Own, tally: Tally<'_>) {
+        let mut left: Vec<_> = std::iter::from_fn(|| own.tasks.pop()).collect();
+        left.drain(..).rev().for_each(|task| self.injector.push(task, tally));
     }
+}
+
+/// Drops the stale entries of a thread's deque. The next sweep comes after as many tasks as are left, so that it costs
+/// little for each of them, and so that there are never many more stale entries than tasks.
+#[cold]
+fn sweep(own: &Own) {
+    let mut live = own.live.take();
+    let newest_first = std::iter::from_fn(|| own.tasks.pop());
+    live.extend(newest_first.filter(|task| !task.is_stale()));
+    own.until_sweep.set(live.len().max(FEWEST));
+    live.drain(..).rev().for_each(|task| own.tasks.push(task));
+    own.live.set(live);
 }
 
 fn to_found(stolen: Steal<Task>, more: usize, tally: Tally<'_>) -> Found {

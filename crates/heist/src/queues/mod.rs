@@ -1,9 +1,11 @@
 //! Where tasks wait: the strategies behind one trait, so that everything else is written once.
 
 mod global;
+mod lane;
 mod locked;
 mod single;
 mod stealing;
+mod swept;
 
 use std::fmt;
 
@@ -12,6 +14,7 @@ use heist_deque::Steal;
 use crate::stats::Tally;
 use crate::task::Task;
 pub(crate) use global::Global;
+pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
 pub(crate) use single::Single;
 pub(crate) use stealing::Stealing;
@@ -32,12 +35,12 @@ pub(crate) use stealing::Stealing;
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// A lock-free deque for each worker, from which the others steal. This is the recommended strategy.
+    /// A lock-free deque for each thread, from which the others steal. This is the recommended strategy.
     #[default]
     WorkStealing,
-    /// A deque with a mutex for each worker. Thieves only try to lock it.
+    /// A deque with a mutex for each thread. Thieves only try to lock it.
     LockedDeques,
-    /// One queue with one mutex for all workers: the baseline.
+    /// One queue with one mutex for all threads: the baseline.
     GlobalQueue,
 }
 
@@ -60,22 +63,25 @@ impl fmt::Display for Strategy {
     }
 }
 
+/// At least this many entries of a queue may be stale before they are looked for. A guess.
+const FEWEST: usize = if cfg!(any(loom, shuttle)) { 2 } else { 64 };
+
 /// The result of one look into a queue.
 pub(crate) enum Found {
-    /// A task, and how many more were moved into the worker's own deque with it.
+    /// A task or a part, and how many more were moved into the thread's own deque or lane with it.
     Task(Task, usize),
     Nothing,
     /// Another thread was in the way. There may be a task.
     Contended,
 }
 
-/// All queues of a pool.
+/// All queues of a pool. Each thread has queues of its own; threads outside of the pool share the injector.
 pub(crate) trait Queues: Send + Sync + Sized + 'static {
-    /// The owner's ends of one worker's queues.
+    /// The owner's ends of one thread's queues.
     type Own: Send + 'static;
 
-    /// Can tasks be stolen from other workers?
-    const STEALS: bool;
+    /// The ends of one thread's queues that other threads use.
+    type Reach: Send + Sync + 'static;
 
     /// Does a worker that finds nothing look again for a while before it sleeps, and does a thread that pushes a task
     /// rely on such a worker? If not, every push wakes a sleeper, as a condition variable would.
@@ -86,19 +92,22 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// what comes after the looks.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
-    /// Returns queues for that many workers, and the owner's ends for each.
-    fn new(workers: usize) -> (Self, Vec<Self::Own>);
+    /// Returns the shared queues of a pool with that many workers.
+    fn new(workers: usize) -> Self;
 
-    /// Pushes a new task of a worker to its own deque.
+    /// Returns the queues of one thread: the owner's ends, and those for the others.
+    fn of_thread() -> (Self::Own, Self::Reach);
+
+    /// Pushes a new task of a thread to its own deque.
     fn push_local(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
 
-    /// Pushes a task to the injector: from outside, or from a thread without a core.
+    /// Pushes a task to the injector, from outside.
     fn push_remote(&self, task: Task, tally: Tally<'_>);
 
-    /// Pops the worker's own newest task.
+    /// Pops the thread's own newest task.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
 
-    /// Pops the worker's own newest task, if `is_it` says so.
+    /// Pops the thread's own newest task, if `is_it` says so.
     fn take_back(
         &self,
         own: &Self::Own,
@@ -113,46 +122,70 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Pushes a job that the worker publishes. The job comes back if there is no room.
-    fn push_job(&self, own: &Self::Own, job: Task, tally: Tally<'_>) -> Result<(), Task>;
+    /// Pushes a part of a running task, which belongs to that group, to the thread's own lane.
+    fn push_job(&self, own: &Self::Own, job: Task, group: usize);
 
-    /// Pops the newest job that the worker has published.
-    fn pop_job(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
+    /// Pushes a part of a running task, from outside.
+    fn push_job_remote(&self, job: Task, group: usize, tally: Tally<'_>);
 
-    /// Pops the newest job that the worker has published, if `is_it` says so.
-    fn take_back_job(
-        &self,
-        own: &Self::Own,
-        is_it: impl Fn(&Task) -> bool,
-        tally: Tally<'_>,
-    ) -> Option<Task> {
-        let newest = self.pop_job(own, tally)?;
-        if is_it(&newest) {
-            return Some(newest);
-        }
-        // The job was popped from there a moment ago, so there is room for it as a rule.
-        self.push_job(own, newest, tally).map_or_else(|job| self.push_remote(job, tally), |()| ());
-        None
+    /// Pops the newest part that the thread has published.
+    fn pop_job(&self, own: &Self::Own) -> Option<Task>;
+
+    /// Pops the newest part that the thread has published, if `is_it` says so.
+    fn take_back_job(&self, own: &Self::Own, is_it: impl Fn(&Task) -> bool) -> Option<Task>;
+
+    /// Steals the oldest part that another thread has published, and only that one: the others are smaller, and that
+    /// thread will run them next.
+    fn steal_job(&self, from: &Self::Reach, tally: Tally<'_>) -> Found;
+
+    /// Does [`steal_jobs`](Self::steal_jobs) move parts from one thread's lane to another's?
+    const MOVES_JOBS: bool;
+
+    /// Like [`steal_job`](Self::steal_job), but may move more parts to the thread's own lane.
+    fn steal_jobs(&self, _own: &Self::Own, from: &Self::Reach, tally: Tally<'_>) -> Found {
+        self.steal_job(from, tally)
     }
 
-    /// Steals the oldest job that another worker has published, and only that one: the others are smaller, and that
-    /// worker will run them next.
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found;
+    /// Steals the oldest part that came from outside.
+    fn steal_job_remote(&self, tally: Tally<'_>) -> Found;
 
-    /// Returns whether that worker has a published job.
-    fn has_job(&self, victim: usize) -> bool;
+    /// Takes a part of that group out of another thread's lane. Only in pools whose threads wait for groups.
+    fn take_job(&self, from: &Self::Reach, group: usize) -> Option<Task>;
 
-    /// Takes tasks from the injector, oldest first: one to run, and perhaps more into the worker's own deque.
+    /// Takes a part of that group that came from outside. Only in pools whose threads wait for groups.
+    fn take_job_remote(&self, group: usize) -> Option<Task>;
+
+    /// Returns whether that thread has a published part.
+    fn has_job(&self, from: &Self::Reach) -> bool;
+
+    /// Returns whether that thread has a task that another one could take, or a published part.
+    fn has_any(&self, from: &Self::Reach) -> bool;
+
+    /// Returns whether there is a task or a part from outside.
+    fn has_remote(&self) -> bool;
+
+    /// Takes tasks from the injector, oldest first: one to run, and perhaps more into the thread's own deque.
     fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;
 
-    /// Steals from another worker, its oldest tasks first.
-    fn steal(&self, own: &Self::Own, victim: usize, tally: Tally<'_>) -> Found;
+    /// Steals from another thread, its oldest tasks first: one to run, and perhaps more into the thread's own deque.
+    fn steal(&self, own: &Self::Own, from: &Self::Reach, tally: Tally<'_>) -> Found;
+
+    /// Steals the oldest task of a thread, perhaps of the calling thread itself.
+    fn steal_one(&self, from: &Self::Reach, tally: Tally<'_>) -> Found;
 
     /// Takes one task from the injector.
     fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task>;
 
-    /// Returns whether there is a task that any worker could take. This is the last look before sleep.
-    fn any(&self) -> bool;
+    /// Moves the tasks that are left in a thread's own deque to the injector, because the thread ends. Parts stay in its
+    /// lane: a thread that waits for one looks into each lane once, and must not miss a part that is on its way to another.
+    fn leave(&self, own: &Self::Own, tally: Tally<'_>);
+
+    /// May drop the stale entries of the injector, and returns whether it did. A thread calls this when it has claimed a
+    /// task, with the number of its claims since this last returned `true`. Not needed where stale entries are dropped
+    /// when tasks are pushed.
+    fn drop_stale(&self, _claims: usize, _tally: Tally<'_>) -> bool {
+        false
+    }
 
     /// Pushes one task to each worker's broadcast queue, in the order of their numbers. If there are several
     /// broadcasts, all workers get them in the same order. `sent` is called with the number of the worker before that
@@ -174,6 +207,30 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Returns whether that worker's broadcast queue has a task.
     fn has_broadcast(&self, _of: usize) -> bool {
         false
+    }
+}
+
+/// Steals the oldest part of a lane.
+fn steal_from_lane(lane: &Lane, tally: Tally<'_>) -> Found {
+    match lane.steal() {
+        Ok(Some(job)) => Found::Task(job, 0),
+        Ok(None) => Found::Nothing,
+        Err(()) => {
+            tally.one(|block| &block.lock_contention);
+            Found::Contended
+        }
+    }
+}
+
+/// Steals the oldest part of a lane, and perhaps moves more to the thread's own lane.
+fn steal_between_lanes(own: &Lane, from: &Lane, tally: Tally<'_>) -> Found {
+    match from.steal_into(own) {
+        Ok(Some((job, more))) => Found::Task(job, more),
+        Ok(None) => Found::Nothing,
+        Err(()) => {
+            tally.one(|block| &block.lock_contention);
+            Found::Contended
+        }
     }
 }
 

@@ -11,16 +11,10 @@ use crate::stats::Tally;
 use crate::sync::{Mutex, lock};
 use crate::task::Task;
 
-/// The ends of a thread's queues that other threads use.
-struct Reach {
-    tasks: Stealer<Task>,
-    /// Tasks that only this thread may take.
-    broadcasts: Injector<Task>,
-}
-
 pub(crate) struct Single {
     injector: Injector<Task>,
-    threads: Box<[Reach]>,
+    /// For each worker, tasks that only that one may take.
+    broadcasts: Box<[Injector<Task>]>,
     /// Tells for each worker whether it was abandoned, so that no thread will be this worker. Locked during a
     /// broadcast, so that all threads get broadcasts in the same order.
     absent: Mutex<Box<[bool]>>,
@@ -28,21 +22,23 @@ pub(crate) struct Single {
 
 impl Queues for Single {
     type Own = Worker<Task>;
+    type Reach = Stealer<Task>;
 
-    const STEALS: bool = true;
     const PATIENT: bool = true;
+    const MOVES_JOBS: bool = false;
     /// Enough that loops which follow each other within a few microseconds find all threads awake.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
-    fn new(workers: usize) -> (Self, Vec<Self::Own>) {
-        let (own, threads): (Vec<_>, Vec<_>) = (0..workers)
-            .map(|_| {
-                let (own, tasks) = growable::new();
-                (own, Reach { tasks, broadcasts: Injector::new() })
-            })
-            .unzip();
-        let absent = Mutex::new(vec![false; workers].into());
-        (Self { injector: Injector::new(), threads: threads.into(), absent }, own)
+    fn new(workers: usize) -> Self {
+        Self {
+            injector: Injector::new(),
+            broadcasts: (0..workers).map(|_| Injector::new()).collect(),
+            absent: Mutex::new(vec![false; workers].into()),
+        }
+    }
+
+    fn of_thread() -> (Self::Own, Self::Reach) {
+        growable::new()
     }
 
     #[inline]
@@ -60,21 +56,55 @@ impl Queues for Single {
         own.pop()
     }
 
-    fn push_job(&self, own: &Self::Own, job: Task, _: Tally<'_>) -> Result<(), Task> {
+    fn push_job(&self, own: &Self::Own, job: Task, _: usize) {
         own.push(job);
-        Ok(())
     }
 
-    fn pop_job(&self, own: &Self::Own, _: Tally<'_>) -> Option<Task> {
-        own.pop()
+    fn push_job_remote(&self, job: Task, _: usize, _: Tally<'_>) {
+        self.injector.push(job);
     }
 
-    fn steal_job(&self, victim: usize, tally: Tally<'_>) -> Found {
-        to_found(self.threads[victim].tasks.steal(), 0, tally)
+    /// Returns nothing: there is only one deque per thread, and `pop` has tried it.
+    fn pop_job(&self, _: &Self::Own) -> Option<Task> {
+        None
     }
 
-    fn has_job(&self, victim: usize) -> bool {
-        !self.threads[victim].tasks.is_empty()
+    fn take_back_job(&self, own: &Self::Own, is_it: impl Fn(&Task) -> bool) -> Option<Task> {
+        let newest = own.pop()?;
+        if is_it(&newest) {
+            return Some(newest);
+        }
+        own.push(newest);
+        None
+    }
+
+    fn steal_job(&self, from: &Self::Reach, tally: Tally<'_>) -> Found {
+        to_found(from.steal(), 0, tally)
+    }
+
+    /// Returns nothing: what comes from outside is in the injector, in the order in which it came.
+    fn steal_job_remote(&self, _: Tally<'_>) -> Found {
+        Found::Nothing
+    }
+
+    fn take_job(&self, _: &Self::Reach, _: usize) -> Option<Task> {
+        None
+    }
+
+    fn take_job_remote(&self, _: usize) -> Option<Task> {
+        None
+    }
+
+    fn has_job(&self, from: &Self::Reach) -> bool {
+        !from.is_empty()
+    }
+
+    fn has_any(&self, from: &Self::Reach) -> bool {
+        !from.is_empty()
+    }
+
+    fn has_remote(&self) -> bool {
+        !self.injector.is_empty()
     }
 
     fn take_injected(&self, _: &Self::Own, tally: Tally<'_>) -> Found {
@@ -82,7 +112,11 @@ impl Queues for Single {
     }
 
     /// Returns nothing: there is only one deque per thread, and `steal_job` has tried it.
-    fn steal(&self, _: &Self::Own, _: usize, _: Tally<'_>) -> Found {
+    fn steal(&self, _: &Self::Own, _: &Self::Reach, _: Tally<'_>) -> Found {
+        Found::Nothing
+    }
+
+    fn steal_one(&self, _: &Self::Reach, _: Tally<'_>) -> Found {
         Found::Nothing
     }
 
@@ -90,8 +124,8 @@ impl Queues for Single {
         steal_until_decided(|| self.injector.steal(), tally)
     }
 
-    fn any(&self) -> bool {
-        !self.injector.is_empty() || self.threads.iter().any(|thread| !thread.tasks.is_empty())
+    fn leave(&self, own: &Self::Own, _: Tally<'_>) {
+        iter::from_fn(|| own.pop()).for_each(|task| self.injector.push(task));
     }
 
     fn broadcast(&self, tasks: impl Iterator<Item = Task>, sent: impl Fn(usize)) -> Vec<Task> {
@@ -102,7 +136,7 @@ impl Queues for Single {
                 left.push(task);
             } else {
                 sent(to);
-                self.threads[to].broadcasts.push(task);
+                self.broadcasts[to].push(task);
             }
         }
         left
@@ -115,10 +149,10 @@ impl Queues for Single {
     }
 
     fn pop_broadcast(&self, of: usize, tally: Tally<'_>) -> Option<Task> {
-        steal_until_decided(|| self.threads[of].broadcasts.steal(), tally)
+        steal_until_decided(|| self.broadcasts[of].steal(), tally)
     }
 
     fn has_broadcast(&self, of: usize) -> bool {
-        !self.threads[of].broadcasts.is_empty()
+        !self.broadcasts[of].is_empty()
     }
 }

@@ -77,7 +77,7 @@ counters! {
     panics
     /// Tasks that a stop dropped before they started.
     cancellations
-    /// Looks into another worker's deque in order to steal.
+    /// Looks into another thread's queues in order to steal.
     steal_attempts
     /// Steal attempts that got at least one task.
     successful_steals
@@ -86,7 +86,7 @@ counters! {
     /// Tasks that were moved by steals; one steal moves one or several. Tasks that were stolen again at once may be
     /// missing.
     tasks_moved
-    /// Tasks that a worker took from its own deque.
+    /// Tasks and published parts that a worker took from its own queues.
     local_pops
     /// Tasks that were taken from the injector (in `GlobalQueue`, from the queue); one take moves one or several.
     /// Tasks that were stolen again at once may be missing.
@@ -94,7 +94,7 @@ counters! {
     /// Second halves of joins, and parts of scopes, that were published so that other workers can take them. Each is
     /// counted as a task as well; a join whose second half stayed private is not.
     publications
-    /// Times that a worker's deque was full and half of it was moved to the injector.
+    /// Times that a thread's deque was full and half of it was moved to the injector.
     overflows
     /// Rounds of looking everywhere without finding a task.
     idle_spins
@@ -104,8 +104,14 @@ counters! {
     wake_ups_sent
     /// Wake-ups after which the worker found nothing.
     futile_wake_ups
-    /// Times that a thread found a lock of a locked strategy taken.
+    /// Times that a thread found a lock of a locked strategy, or of published parts, taken.
     lock_contention
+    /// Times that a thread which waited in the middle of a task gave its core to another thread.
+    hand_offs
+    /// Cores that workers gave to threads whose wait was over.
+    cores_returned
+    /// Nanoseconds that threads spent with their tasks after a wait, without a core.
+    nanoseconds_without_core
 }
 
 /// All counters of a pool.
@@ -166,6 +172,16 @@ impl Ledger {
         Tally { block: &self.blocks[self.blocks.len() - 1], own: false }
     }
 
+    /// Returns how many tasks have ended, in whatever way. The number may be a moment old.
+    pub(crate) fn ended(&self) -> u64 {
+        // Ordering: relaxed. It is only compared with an earlier one.
+        let ended = |block: &Arc<Padded<Block>>| {
+            [&block.tasks_completed, &block.panics, &block.cancellations]
+                .map(|count| count.load(Ordering::Relaxed))
+        };
+        self.blocks.iter().flat_map(ended).sum()
+    }
+
     pub(crate) fn read(&self) -> Stats {
         let mut all: Vec<_> = self.blocks.iter().map(|block| block.read()).collect();
         // Read last, so that no end of a task is seen without its submission.
@@ -175,7 +191,7 @@ impl Ledger {
         let mut total = Counters::default();
         all.iter().for_each(|&counters| total += counters);
         all.pop();
-        Stats { total, per_worker: all }
+        Stats { total, per_worker: all, threads: 0, peak_threads: 0 }
     }
 }
 
@@ -205,4 +221,9 @@ pub struct Stats {
     pub total: Counters,
     /// The counters of each worker, by its number.
     pub per_worker: Vec<Counters>,
+    /// The number of threads that the pool has at the moment. More threads than workers are started when tasks wait
+    /// for each other: see [`Builder::max_threads`](crate::Builder::max_threads).
+    pub threads: usize,
+    /// The largest number of threads that the pool ever had.
+    pub peak_threads: usize,
 }

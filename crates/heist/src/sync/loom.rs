@@ -7,7 +7,7 @@ pub(crate) use loom::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHand
 pub(crate) use loom::thread_local;
 pub(crate) use std::sync::{Arc, TryLockError};
 
-use super::site;
+use super::{UnsafeCell, site};
 
 macro_rules! per_thread {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
@@ -64,11 +64,21 @@ pub(crate) fn pause() {
 pub(crate) struct Parker {
     woken: Mutex<bool>,
     bell: Condvar,
+    /// Stands for the memory of the parker, so that a model sees whether a thread that wakes the sleeper knows that the
+    /// parker was made.
+    memory: UnsafeCell<()>,
 }
+
+// SAFETY: the lock and the condition variable are `Sync`, and the cell holds nothing.
+unsafe impl Sync for Parker {}
+// SAFETY: for the same reason.
+unsafe impl Send for Parker {}
 
 impl Parker {
     pub(crate) fn new() -> Self {
-        Self { woken: Mutex::new(false), bell: Condvar::new() }
+        let memory = UnsafeCell::new(());
+        memory.with_mut(|_| ());
+        Self { woken: Mutex::new(false), bell: Condvar::new(), memory }
     }
 
     pub(crate) fn park(&self) {
@@ -85,6 +95,7 @@ impl Parker {
     }
 
     pub(crate) fn wake(&self) {
+        self.memory.with(|_| ());
         *super::lock(&self.woken) = true;
         self.bell.notify_one();
     }

@@ -6,7 +6,7 @@ use std::ptr::NonNull;
 
 use super::kind::DetachedTask;
 use super::outcome::{Failure, Outcome};
-use super::queued::Task;
+use super::queued::{Task, settle};
 use super::slot::{End, Kind, Refusal, Slot};
 use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
@@ -70,6 +70,11 @@ pub(crate) trait Awaited {
 
     fn is_done(&self) -> bool;
 
+    /// Returns the task that starts what is awaited, if that is a batch.
+    fn starter(&self) -> Option<&TaskHandle<()>> {
+        None
+    }
+
     /// Registers the listener to notify when the task is done; at most once. Returns `false` if it is done already.
     fn listen(&self, listener: Arc<Listener>) -> bool;
 
@@ -118,7 +123,7 @@ impl Claimed<'_> {
     /// Returns whether the task is a job, a part of a fork.
     pub(crate) fn is_job(&self) -> bool {
         // SAFETY: the handle keeps the slot alive.
-        unsafe { Slot::kind(self.slot) }.root.is_some()
+        unsafe { Slot::kind(self.slot) }.is_job
     }
 
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
@@ -128,11 +133,14 @@ impl Claimed<'_> {
         unsafe { (kind.execute)(self.slot, hook) }
     }
 
-    pub(crate) fn refuse(&self, refusal: Refusal) {
+    /// Refuses the task, and calls `count` with the number of tasks that it stands for.
+    pub(crate) fn refuse(&self, refusal: Refusal, count: impl FnOnce(u64)) {
         // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
         // SAFETY: started by this claim, which is executed or refused once.
-        unsafe { (kind.refuse)(self.slot, refusal) };
+        count(unsafe { (kind.refuse)(self.slot, refusal) });
+        // SAFETY: the handle keeps the slot alive, and it was just refused.
+        unsafe { settle(self.slot) };
     }
 
     /// Delegates the task to another thread: returns a task for a queue that runs it and is not counted itself. When
@@ -143,11 +151,11 @@ impl Claimed<'_> {
     /// The handle is kept until the task is done.
     pub(crate) unsafe fn delegate(self) -> Task {
         // SAFETY: the handle keeps the slot alive.
-        match unsafe { Slot::kind(self.slot) }.root {
+        match unsafe { Slot::kind(self.slot) }.group {
             None => Task::detached(Delegate::<false> { slot: self.slot, root: 0 }),
-            Some(root) => {
+            Some(group) => {
                 // SAFETY: started by this claim.
-                let root = unsafe { root(self.slot) };
+                let root = unsafe { group(self.slot) };
                 Task::detached(Delegate::<true> { slot: self.slot, root })
             }
         }
@@ -180,7 +188,7 @@ impl<const JOB: bool> Delegate<JOB> {
 impl<const JOB: bool> DetachedTask for Delegate<JOB> {
     const JOB: bool = JOB;
 
-    fn root(&self) -> usize {
+    fn group(&self) -> usize {
         self.root
     }
 

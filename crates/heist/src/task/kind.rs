@@ -33,16 +33,16 @@ impl<F: FnOnce() -> T, T> Body<T> for Rooted<F> {
     }
 }
 
-/// Implements [`Kind::root`] for jobs.
-unsafe fn root_of_job<F>(slot: NonNull<Slot>) -> usize {
-    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
+/// Implements [`Kind::group`] for jobs.
+unsafe fn group_of_job<F>(slot: NonNull<Slot>) -> usize {
+    // SAFETY: the closure is in the slot and belongs to the caller, by the caller's promise.
     unsafe { Slot::look(slot, |body: &Rooted<F>| body.root) }
 }
 
-/// Implements [`Kind::root`] for detached tasks.
-unsafe fn root_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
-    // SAFETY: started by the caller, so the detached task is in the slot and belongs to the caller.
-    unsafe { Slot::look(slot, E::root) }
+/// Implements [`Kind::group`] for detached tasks.
+unsafe fn group_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
+    // SAFETY: the detached task is in the slot and belongs to the caller, by the caller's promise.
+    unsafe { Slot::look(slot, E::group) }
 }
 
 /// Returns the kind of a closure with a handle.
@@ -52,7 +52,9 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             execute: execute::<F, T>,
             execute_alone: execute_alone::<F, T>,
             leaves: false,
-            root: None,
+            group: None,
+            is_job: false,
+            settle: None,
             refuse: refuse::<F, T>,
             discard: discard::<T>,
         }
@@ -66,7 +68,9 @@ pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
             execute: execute::<Rooted<F>, T>,
             execute_alone: execute_alone::<Rooted<F>, T>,
             leaves: false,
-            root: Some(root_of_job::<F>),
+            group: Some(group_of_job::<F>),
+            is_job: true,
+            settle: None,
             refuse: refuse::<Rooted<F>, T>,
             discard: discard::<T>,
         }
@@ -145,12 +149,15 @@ unsafe fn discard_each<T>(slot: NonNull<Slot>, hook: Option<&PanicHook>) {
 
 /// A task without a handle, which takes care of its own outcome.
 pub(crate) trait DetachedTask: Send {
-    /// Is it a job, a part of a fork? See [`Kind::root`].
+    /// Is it a job, a part of a fork? See [`Kind::is_job`].
     const JOB: bool = false;
 
-    /// Returns the root of a job.
-    fn root(&self) -> usize {
-        unreachable!("only asked of parts of a fork")
+    /// Is it a part of something, a fork or a batch? See [`Kind::group`].
+    const PART: bool = Self::JOB;
+
+    /// Returns the group of a part.
+    fn group(&self) -> usize {
+        unreachable!("only asked of parts")
     }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End;
@@ -192,9 +199,71 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             execute: never_run,
             execute_alone: run_detached::<E>,
             leaves: true,
-            root: if E::JOB { Some(root_of_detached::<E>) } else { None },
+            group: if E::PART { Some(group_of_detached::<E>) } else { None },
+            is_job: E::JOB,
+            settle: None,
             refuse: refuse_detached::<E>,
             discard: finish_detached::<E>,
+        }
+    }
+}
+
+/// A task that only starts something: it pushes a part of that to the queues of the thread that runs it. Whoever waits
+/// for the whole can claim it by a handle.
+pub(crate) trait Starter: Send {
+    /// Pushes the first part.
+    fn start(self);
+
+    /// Notes that nothing of it will run. Returns how many tasks it stands for.
+    fn refuse(&mut self, refusal: Refusal) -> u64;
+
+    /// Notifies the threads that wait for the whole. Called after `refuse`, when that has been counted.
+    fn finish(self);
+}
+
+/// Implements [`Kind::execute`] for starters. A starter is in its slot as `Some` until it has run.
+unsafe fn run_starter<E: Starter>(slot: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
+    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
+    let starter = unsafe { Slot::change(slot, Option::<E>::take) };
+    starter.expect("it is run or refused once").start();
+    End::Replaced
+}
+
+/// Implements [`Kind::refuse`] for starters.
+unsafe fn refuse_starter<E: Starter>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+    let refuse = |starter: &mut Option<E>| starter.as_mut().map(|starter| starter.refuse(refusal));
+    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
+    unsafe { Slot::change(slot, refuse) }.expect("it is run or refused once")
+}
+
+/// Implements [`Kind::settle`] for starters.
+unsafe fn settle_starter<E: Starter>(slot: NonNull<Slot>) {
+    // SAFETY: refused by the caller, to whom the room still belongs.
+    if let Some(starter) = unsafe { Slot::change(slot, Option::<E>::take) } {
+        starter.finish();
+    }
+}
+
+/// Implements [`Kind::discard`] for starters.
+unsafe fn discard_starter<E: Starter>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
+    // SAFETY: the room belongs to the caller, and the functions above leave an `Option` there.
+    if let Some(starter) = unsafe { Slot::take::<Option<E>>(slot) } {
+        starter.finish();
+    }
+}
+
+/// Returns the kind of a starter.
+pub(super) fn of_starter<E: Starter>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: run_starter::<E>,
+            execute_alone: run_starter::<E>,
+            leaves: true,
+            group: None,
+            is_job: false,
+            refuse: refuse_starter::<E>,
+            settle: Some(settle_starter::<E>),
+            discard: discard_starter::<E>,
         }
     }
 }
@@ -206,7 +275,9 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             execute: never_run,
             execute_alone: never_run_alone,
             leaves: false,
-            root: None,
+            group: None,
+            is_job: false,
+            settle: None,
             refuse: never_refused,
             discard: discard_each::<T>,
         }

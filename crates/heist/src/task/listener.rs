@@ -1,6 +1,7 @@
 //! Listeners: the thread or future to notify when something has happened.
 
-use std::task::{Wake, Waker};
+use std::mem;
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::panic::contain;
@@ -11,8 +12,18 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
 #[derive(Debug)]
 pub(crate) enum Listener {
     Thread(Sleeper),
-    /// The waker of the last poll.
-    Future(Mutex<Option<Waker>>),
+    /// What was registered by the last poll.
+    Future(Mutex<Polled>),
+}
+
+/// What a poll has registered.
+#[derive(Debug)]
+pub(crate) enum Polled {
+    /// It was notified.
+    Nothing,
+    Waker(Waker),
+    /// After the last poll, a thread began to wait.
+    Thread(Arc<Listener>),
 }
 
 impl Listener {
@@ -22,15 +33,23 @@ impl Listener {
     }
 
     pub(crate) fn future(waker: &Waker) -> Self {
-        Self::Future(Mutex::new(Some(waker.clone())))
+        Self::Future(Mutex::new(Polled::Waker(waker.clone())))
     }
 
     /// Sets the waker of a future's listener.
     pub(crate) fn set_waker(&self, waker: &Waker) {
-        let Self::Future(slot) = self else { unreachable!("a thread has no waker") };
-        let new = waker.clone();
-        // The old waker is dropped outside of the lock, because its drop is code of the executor.
-        let old = lock(slot).replace(new);
+        self.register(Polled::Waker(waker.clone()));
+    }
+
+    /// Makes a future's listener notify a thread from now on.
+    pub(crate) fn set_thread(&self, thread: Arc<Self>) {
+        self.register(Polled::Thread(thread));
+    }
+
+    fn register(&self, new: Polled) {
+        let Self::Future(polled) = self else { unreachable!("a thread is not polled") };
+        let old = mem::replace(&mut *lock(polled), new);
+        // An old waker is dropped outside of the lock, because its drop is code of the executor.
         drop(old);
     }
 
@@ -46,21 +65,28 @@ impl Listener {
     pub(crate) fn notify(&self) {
         match self {
             Self::Thread(sleeper) => sleeper.parker.wake(),
-            Self::Future(waker) => {
-                let waker = lock(waker).take();
-                if let Some(waker) = waker {
+            Self::Future(polled) => {
+                let polled = mem::replace(&mut *lock(polled), Polled::Nothing);
+                match polled {
+                    Polled::Nothing => {}
                     // The executor's code may panic, which is not the pool's concern.
-                    contain(|| waker.wake());
+                    Polled::Waker(waker) => contain(|| waker.wake()),
+                    Polled::Thread(thread) => thread.notify(),
                 }
             }
         }
     }
-}
 
-/// Lets a thread wait for something that was registered by a poll of a future.
-impl Wake for Listener {
-    fn wake(self: Arc<Self>) {
-        self.notify();
+    /// Wakes a thread that listens, so that it looks again. A future does not run parts, and is left alone.
+    pub(crate) fn remind(&self) {
+        match self {
+            Self::Thread(sleeper) => sleeper.parker.wake(),
+            Self::Future(polled) => {
+                if let Polled::Thread(thread) = &*lock(polled) {
+                    thread.remind();
+                }
+            }
+        }
     }
 }
 

@@ -28,11 +28,44 @@ impl<T: Send> Promise<T> {
         (Self { slot, results: PhantomData }, TaskHandle::new(slot))
     }
 
+    /// Returns the number by which the handle is known: [`Awaited::id`](super::Awaited::id).
+    pub(crate) fn id(&self) -> usize {
+        self.slot.addr().get()
+    }
+
+    /// Returns a way to wake the thread that waits.
+    pub(crate) fn reminder(&self) -> Reminder {
+        Reminder(self.slot)
+    }
+
     pub(crate) fn fulfil(self, outcome: Result<Vec<T>, Failure>, hook: Option<&PanicHook>) {
         let slot = ManuallyDrop::new(self).slot;
         // SAFETY: the promise keeps the slot alive, and only it writes to the room, once; so the room is empty.
         unsafe { Slot::put::<Outcome<Vec<T>>>(slot, outcome) };
         share(slot, hook);
+    }
+}
+
+/// Reminds the thread that waits for a promise that there may be a part which it could run.
+#[derive(Clone, Copy)]
+pub(crate) struct Reminder(NonNull<Slot>);
+
+// SAFETY: it only looks at the state word, which is atomic.
+unsafe impl Send for Reminder {}
+// SAFETY: for the same reason.
+unsafe impl Sync for Reminder {}
+
+impl Reminder {
+    /// Wakes the thread that waits for the promise, if one sleeps. The caller has pushed a part and passed a fence.
+    ///
+    /// # Safety
+    ///
+    /// The promise is not fulfilled before this call returns.
+    pub(crate) unsafe fn send(self) {
+        // SAFETY: a promise that is not fulfilled keeps its slot alive.
+        let state = unsafe { Slot::state(self.0) };
+        // SAFETY: a task of the promise is not done, so the word is not done either.
+        unsafe { state.remind() };
     }
 }
 

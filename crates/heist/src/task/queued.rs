@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::handle::TaskHandle;
-use super::kind::{self, DetachedTask, Rooted};
+use super::kind::{self, DetachedTask, Rooted, Starter};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
@@ -76,19 +76,33 @@ impl Task {
         Self(slot)
     }
 
+    /// Returns a task that starts something, and a handle by which it can be claimed.
+    pub(crate) fn starter<E: Starter + 'static>(starter: E) -> (Self, TaskHandle<()>) {
+        let slot = make(kind::of_starter::<E>(), State::queued());
+        // SAFETY: just made, and its room is empty.
+        unsafe { Slot::put(slot, Some(starter)) };
+        (Self(slot), TaskHandle::new(slot))
+    }
+
     /// Returns a number that tells the task from all others that are alive.
     pub(crate) fn id(&self) -> usize {
         self.0.addr().get()
     }
 
-    /// Returns the task, or drops it if it is a stale entry: the handle's side has claimed it.
-    pub(crate) fn unless_stale(self) -> Option<Self> {
+    /// Returns whether it is a stale entry: the handle's side has claimed the task.
+    pub(crate) fn is_stale(&self) -> bool {
         // SAFETY: the queue's side keeps the slot alive.
-        if !unsafe { Slot::state(self.0) }.is_started() {
-            return Some(self);
-        }
-        drop_stale(ManuallyDrop::new(self).0);
-        None
+        unsafe { Slot::state(self.0) }.is_started()
+    }
+
+    /// Returns what the task is a part of, or the task itself.
+    ///
+    /// # Safety
+    ///
+    /// No other thread can have claimed the task: it was not in a queue yet, and its handle is with this thread.
+    pub(crate) unsafe fn group(&self) -> usize {
+        // SAFETY: the queue's side keeps the slot alive, and the task was not started, by the caller's promise.
+        unsafe { group(self.0) }
     }
 
     /// Prefetches the slot of a task that will run soon.
@@ -111,6 +125,21 @@ impl Task {
                 None
             }
         }
+    }
+}
+
+/// Returns what the task is a part of, or the task itself.
+///
+/// # Safety
+///
+/// The slot is alive, and the closure in it belongs to the caller.
+#[inline]
+unsafe fn group(slot: NonNull<Slot>) -> usize {
+    // SAFETY: alive, by the caller's promise.
+    match unsafe { Slot::kind(slot) }.group {
+        None => slot.addr().get(),
+        // SAFETY: the closure is in the slot and belongs to the caller, by the caller's promise.
+        Some(group) => unsafe { group(slot) },
     }
 }
 
@@ -152,6 +181,8 @@ pub(crate) struct Ended {
 enum Rest {
     /// The handle's side may want the outcome.
     Shared,
+    /// As [`Shared`](Self::Shared), and the outcome is a refusal.
+    Refused,
     /// There is no handle, and the outcome is in the slot.
     Full,
     /// There is no handle, and the outcome was dropped.
@@ -163,28 +194,20 @@ impl Started {
     #[inline]
     pub(crate) fn is_job(&self) -> bool {
         // SAFETY: the queue's side keeps the slot alive.
-        unsafe { Slot::kind(self.slot) }.root.is_some()
+        unsafe { Slot::kind(self.slot) }.is_job
     }
 
-    /// Returns the root of the task: itself, unless it is a job.
+    /// Returns the root of what the task forks: the task itself, unless it is a job.
     #[inline]
     pub(crate) fn root(&self) -> usize {
-        // SAFETY: the queue's side keeps the slot alive.
-        match unsafe { Slot::kind(self.slot) }.root {
-            None => self.slot.addr().get(),
-            // SAFETY: started by this side.
-            Some(root) => unsafe { root(self.slot) },
-        }
+        if self.is_job() { self.group() } else { self.slot.addr().get() }
     }
 
-    /// Turns it back into a task for a queue, because it must not run here. The thread that waits for it may have
-    /// seen it as running.
-    pub(crate) fn postpone(self) -> Task {
-        if !self.alone {
-            // SAFETY: the queue's side keeps the slot alive.
-            unsafe { Slot::state(self.slot) }.postpone();
-        }
-        Task(self.slot)
+    /// Returns the group of the task: what it is a part of, or the task itself.
+    #[inline]
+    pub(crate) fn group(&self) -> usize {
+        // SAFETY: started by this side.
+        unsafe { group(self.slot) }
     }
 
     #[inline]
@@ -210,7 +233,7 @@ impl Started {
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started by this side.
         let count = unsafe { (kind.refuse)(slot, refusal) };
-        (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Shared } })
+        (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Refused } })
     }
 }
 
@@ -221,11 +244,29 @@ impl Ended {
         let Self { slot, rest } = self;
         match rest {
             Rest::Shared => share(slot, hook),
+            Rest::Refused => {
+                // SAFETY: refused by this side.
+                unsafe { settle(slot) };
+                share(slot, hook);
+            }
             // SAFETY: the slot belongs to this side alone and holds an outcome.
             Rest::Full => unsafe { dispose(slot, hook) },
             // SAFETY: the slot came from `make` and belongs to this side alone, and its room is empty.
             Rest::Empty => unsafe { recycle::give(slot) },
         }
+    }
+}
+
+/// Notifies those who wait for a task that was refused, if they do not wait by its handle.
+///
+/// # Safety
+///
+/// The slot is alive. The task was refused by the caller, which has counted that.
+pub(super) unsafe fn settle(slot: NonNull<Slot>) {
+    // SAFETY: alive, by the caller's promise.
+    if let Some(settle) = unsafe { Slot::kind(slot) }.settle {
+        // SAFETY: refused by the caller.
+        unsafe { settle(slot) };
     }
 }
 

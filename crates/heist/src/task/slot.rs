@@ -39,6 +39,8 @@ impl Room {
 pub(crate) enum End {
     Completed,
     Panicked,
+    /// It has only pushed another task in its place, which is the one that counts.
+    Replaced,
 }
 
 /// Why a task is not run.
@@ -57,11 +59,17 @@ pub(super) struct Kind {
     pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
-    /// Returns the root of a job, which is never refused. Requires: started by the caller.
-    pub(super) root: Option<unsafe fn(NonNull<Slot>) -> usize>,
+    /// Returns the group of a part: what it is a part of. Requires: the closure is in the room, and belongs to the
+    /// caller.
+    pub(super) group: Option<unsafe fn(NonNull<Slot>) -> usize>,
+    /// Is it a job, a part of a fork? Its group is the root of the fork, and it is never refused.
+    pub(super) is_job: bool,
     /// Drops the closure and puts a refusal into the room. Returns how many tasks it stands for. Requires: started by
     /// the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
+    /// Notifies those who wait for a task that was refused, if they do not wait by its handle. Requires: refused by the
+    /// caller, which has counted that.
+    pub(super) settle: Option<unsafe fn(NonNull<Slot>)>,
     /// Drops an outcome that no handle takes; panics meanwhile go to the hook. Requires: the outcome is in the room
     /// and belongs to the caller.
     pub(super) discard: unsafe fn(NonNull<Slot>, Option<&PanicHook>),

@@ -75,17 +75,11 @@ impl State {
 
     /// Handle's side: claims the task, if it may. Returns whether it did.
     ///
-    /// The claimer may read the closure without this ordering: it got access to the closure from the queue, or from
-    /// the spawn that also made the handle. But it will write where a thread that has put the task back has looked,
-    /// hence the ordering.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
-        self.0.fetch_or(STARTED, order::claim()) & STARTED == 0
-    }
-
-    /// Queue's side, which has started the task and only looked at it: lets another thread run it.
-    pub(crate) fn postpone(&self) {
-        self.0.fetch_and(!STARTED, order::postpone());
+        // Ordering: relaxed. The claimer got access to the closure from the queue, or from the spawn that also made the
+        // handle.
+        self.0.fetch_or(STARTED, Ordering::Relaxed) & STARTED == 0
     }
 
     /// Queue's side: notes that the outcome is in the slot, and lets go. `Last` means that no handle will take the
@@ -154,6 +148,24 @@ impl State {
                 Ok(_) => return true,
                 Err(found) => now = found,
             }
+        }
+    }
+}
+
+impl State {
+    /// For a part of what the handle waits for: wakes the thread that listens, if there is one. That thread then looks
+    /// for parts that it could run.
+    ///
+    /// # Safety
+    ///
+    /// The word does not become done before this call returns.
+    pub(crate) unsafe fn remind(&self) {
+        let word = self.0.load(order::listener_read());
+        let listener = ptr::with_exposed_provenance::<Listener>(word & LISTENER);
+        // SAFETY: it came from `Arc::into_raw` in `listen`. Its reference belongs to the word until that is done,
+        // which is not before this call returns.
+        if let Some(listener) = unsafe { listener.as_ref() } {
+            listener.remind();
         }
     }
 }

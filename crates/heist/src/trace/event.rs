@@ -83,9 +83,10 @@ pub enum EventKind {
     Start,
     /// Ends the task that was begun last.
     End,
-    /// Steals tasks from another worker: the thread runs one of them and moves the others to its own deque.
+    /// Steals tasks from another thread: this one runs one of them and moves the others to its own queues.
     Steal {
-        /// The number of the worker that they were stolen from.
+        /// The place of the thread that they were stolen from. The first places are those of the threads that the pool
+        /// was started with, in the order of their numbers.
         victim: usize,
         /// The number of tasks.
         tasks: usize,

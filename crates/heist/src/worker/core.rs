@@ -1,33 +1,43 @@
-//! What a thread must hold to be a worker: the owner's end of a deque, a block of counters, random numbers.
+//! What a thread must hold to be a worker: a block of counters, random numbers, and the right to run.
 //!
 //! There are as many cores as workers. A thread that waits in the middle of a task may hand its core to
-//! another thread (`handoff`) and continue without one.
+//! another thread (`handoff`) and continue without one until it gets one back.
 
 use std::cell::Cell;
 
-use crate::queues::Queues;
 use crate::stats::{OwnBlock, Tally};
 
 /// The core of one worker. Only the thread that holds it touches it.
-pub(crate) struct Core<Q: Queues> {
+pub(crate) struct Core {
     /// The worker's number.
     pub(crate) index: usize,
-    /// The owner's end of the worker's queues.
-    pub(crate) own: Q::Own,
     block: OwnBlock,
-    /// Counts towards the next turn: see [`is_turn`](Self::is_turn). Each pool uses it for one interval only,
-    /// depending on its wait policy: tasks until a look into the injector, or searches in vain until the demand is
-    /// raised again.
+    /// Counts towards the next turn: see [`is_turn`](Self::is_turn). Each pool uses it for one purpose only, depending
+    /// on its wait policy: tasks until it looks into other queues than the nearest (`turn`), or searches in vain until
+    /// the demand is raised again.
     turn: Cell<u32>,
+    /// The turns in which this worker looks into other queues first.
+    pub(crate) turns: Turns,
     /// State of the generator that chooses victims. Never zero.
     random: Cell<u64>,
 }
 
-impl<Q: Queues> Core<Q> {
-    pub(crate) fn new(index: usize, own: Q::Own, block: OwnBlock) -> Self {
+/// When and where a worker takes its turn at queues other than the nearest: see `turn`.
+pub(crate) struct Turns {
+    /// The number of tasks from one turn to the next.
+    pub(crate) interval: Cell<u32>,
+    /// The number of turns so far, which says where to look first.
+    pub(crate) count: Cell<usize>,
+    /// When the last turn was, in nanoseconds since the pool was started.
+    pub(crate) last: Cell<u64>,
+}
+
+impl Core {
+    pub(crate) fn new(index: usize, block: OwnBlock) -> Self {
         // Odd, and different for every core.
         let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        Self { index, own, block, turn: Cell::new(0), random: Cell::new(seed) }
+        let turns = Turns { interval: Cell::new(2), count: Cell::new(0), last: Cell::new(0) };
+        Self { index, block, turn: Cell::new(0), turns, random: Cell::new(seed) }
     }
 
     /// Returns the worker's own counters.
@@ -41,17 +51,18 @@ impl<Q: Queues> Core<Q> {
         self.turn.set(interval - 1);
     }
 
-    /// Returns `true` once in `interval` calls. All calls for a core must be for the same interval.
+    /// Returns `true` once in `interval` calls.
     #[inline(always)]
     pub(crate) fn is_turn(&self, interval: u32) -> bool {
         let turn = self.turn.get() + 1;
-        self.turn.set(if turn == interval { 0 } else { turn });
-        turn == interval
+        let is_turn = turn >= interval;
+        self.turn.set(if is_turn { 0 } else { turn });
+        is_turn
     }
 
-    /// Returns the other workers, each once, starting with a random one.
-    pub(crate) fn victims(&self, workers: usize) -> impl Iterator<Item = usize> + use<Q> {
-        victims(self.index, self.random_below(workers), workers)
+    /// Returns the other places of `count`, each once, starting with a random one.
+    pub(crate) fn victims(&self, me: usize, count: usize) -> impl Iterator<Item = usize> + use<> {
+        victims(me, self.random_below(count), count)
     }
 
     /// Returns a number below `bound`, by Marsaglia's xorshift. It need not be good; it must be cheap.
@@ -65,8 +76,8 @@ impl<Q: Queues> Core<Q> {
     }
 }
 
-/// Returns the numbers of all workers but `me`, each once, starting with `first`. Steals, raids, the last look before
-/// sleep and pipelines all visit the other workers in this order.
+/// Returns all numbers below `workers` but `me`, each once, starting with `first`. Steals, raids and the last look
+/// before sleep visit the places of the other threads in this order, and pipelines the other workers.
 #[inline]
 pub(crate) fn victims(me: usize, first: usize, workers: usize) -> impl Iterator<Item = usize> {
     (first..workers).chain(0..first).filter(move |&worker| worker != me)

@@ -20,6 +20,9 @@ pub(crate) trait AnyWorker {
     /// Pushes a published job, one new task.
     fn push_job(&self, job: Task);
 
+    /// Pushes a part of a batch that has started, to where whoever waits for the batch can reach it.
+    fn push_piece(&self, piece: Task);
+
     /// Returns the pool, for jobs that come from threads outside of it. Valid while this worker thread exists, which
     /// keeps the pool's [`Shared`] alive.
     fn any_pool(&self) -> NonNull<dyn AnyPool>;
@@ -64,8 +67,13 @@ pub(crate) trait AnyPool: Send + Sync {
 
 impl<Q: PoolQueues> AnyPool for Shared<Q> {
     fn push_job(&self, job: Task) {
-        self.ledger.of_non_workers().one(|block| &block.publications);
-        self.push_remote(job, 1);
+        let tally = self.ledger.of_non_workers();
+        tally.one(|block| &block.tasks_submitted);
+        tally.one(|block| &block.publications);
+        // SAFETY: just made, and its handle, if it has one, is with this thread.
+        let group = unsafe { job.group() };
+        self.queues.push_job_remote(job, group, tally);
+        self.announce(tally);
     }
 
     fn push_remote_if_open(&self, task: Task) {

@@ -1,15 +1,18 @@
 //! How a worker picks its next task.
 //!
-//! It takes its own newest task first, or at times a task from the injector. If it has none, it steals the oldest
-//! tasks of the other workers. If they have none, it takes tasks from the injector.
+//! It takes its own newest part first, then its own newest task. If it has none, it takes the oldest part of another
+//! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
+//! threads, and then it takes tasks from the injector. At times it looks in another order (`turn`).
 
+use crate::fork::demand::NO_WORKER;
 use crate::fork::raid;
 use crate::queues::Found;
-use crate::task::Task;
+use crate::sync::lock;
+use crate::task::{Started, Task};
 use crate::trace::{EventKind, record};
-use crate::worker::core::Core;
+use crate::worker::core::{Core, victims};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
-use crate::worker::shared::Shared;
+use crate::worker::thread::WorkerThread;
 
 /// How often one search tries every victim, if another thread was in the way the first time.
 const ROUNDS: usize = 2;
@@ -17,73 +20,122 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
-impl<Q: PoolQueues> Core<Q> {
-    /// Returns a task that this worker can take without disturbing another worker.
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Returns a task that this worker can take without disturbing another thread.
     #[inline]
-    pub(crate) fn next(&self, shared: &Shared<Q>) -> Option<Task> {
-        let tally = self.tally();
-        if let Some(interval) = Q::Waiting::INJECTOR_INTERVAL {
-            if self.is_turn(interval) {
-                if let Some(task) = shared.queues.take_one_injected(tally) {
-                    tally.one(|block| &block.injector_pops);
-                    record(EventKind::InjectorTake { tasks: 1 });
-                    return Some(task);
-                }
+    pub(crate) fn next_own(&self, core: &Core) -> Option<Task> {
+        let tally = core.tally();
+        if Q::Waiting::TURNS && self.has_spawned.get() && core.is_turn(core.turns.interval.get()) {
+            if let Some(task) = self.take_turn(core) {
+                return Some(task);
             }
         }
-        let task = shared.queues.pop(&self.own, tally).or_else(|| self.next_broadcast(shared))?;
+        let (queues, own) = (&self.shared.queues, &self.place.own);
+        let task = queues.pop_job(own).or_else(|| queues.pop(own, tally));
+        let task = task.or_else(|| {
+            self.has_spawned.set(false);
+            self.next_broadcast(core)
+        })?;
         tally.one(|block| &block.local_pops);
         Some(task)
     }
 
     /// Returns the next task from this worker's broadcast queue.
-    fn next_broadcast(&self, shared: &Shared<Q>) -> Option<Task> {
-        let task = shared.queues.pop_broadcast(self.index, self.tally())?;
-        if !shared.is_attached(self.index) {
+    fn next_broadcast(&self, core: &Core) -> Option<Task> {
+        let shared = &*self.shared;
+        let task = shared.queues.pop_broadcast(core.index, core.tally())?;
+        if !shared.is_attached(core.index) {
             shared.idle.leave_away();
         }
         Some(task)
     }
 
-    /// Searches the other workers and then the injector. The worker's own deque is empty.
-    pub(crate) fn search_others(&self, shared: &Shared<Q>) -> Option<Task> {
-        // A thread that handed off this core in the middle of a join may have left published jobs in it.
-        let tally = self.tally();
-        let left = shared.queues.pop_job(&self.own, tally);
-        let found = left.or_else(|| self.steal(shared)).or_else(|| self.take_injected(shared));
-        Q::Waiting::after_search(self, shared, found.is_some());
+    /// Searches the other threads and then the injector. The thread's own queues are empty.
+    pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
+        let found =
+            self.steal_job(core).or_else(|| self.steal(core)).or_else(|| self.take_injected(core));
+        Q::Waiting::after_search(self, core, found.is_some());
         found
     }
 
-    /// Searches the injector and then the other workers. A worker that has just been woken does this: if it was woken
-    /// for work from outside, the others' deques are empty and not in its cache.
-    pub(crate) fn search_injector_first(&self, shared: &Shared<Q>) -> Option<Task> {
+    /// Searches for parts of started work, then in the injector, and then the other threads' tasks. A worker that has
+    /// just been woken does this: if it was woken for work from outside, the others' deques are empty and not in its
+    /// cache.
+    pub(crate) fn search_injector_first(&self, core: &Core) -> Option<Task> {
         let found = self
-            .next_broadcast(shared)
-            .or_else(|| self.take_injected(shared))
-            .or_else(|| self.steal(shared));
-        Q::Waiting::after_search(self, shared, found.is_some());
+            .next_broadcast(core)
+            .or_else(|| self.steal_job(core))
+            .or_else(|| self.take_injected(core))
+            .or_else(|| self.steal(core));
+        Q::Waiting::after_search(self, core, found.is_some());
         found
     }
 
-    fn steal(&self, shared: &Shared<Q>) -> Option<Task> {
-        let workers = shared.config.workers;
-        if !Q::STEALS || workers == 1 {
-            return None;
-        }
-        let tally = self.tally();
+    /// Steals the oldest published part of another thread, or one from outside.
+    fn steal_job(&self, core: &Core) -> Option<Task> {
+        let shared = &*self.shared;
         for _ in 0..ROUNDS {
             let mut contended = false;
-            for victim in self.victims(workers) {
-                match self.steal_job(shared, victim) {
-                    Found::Task(task, _) => return Some(task),
+            for victim in core.victims(self.place.index, shared.table.len()) {
+                match self.steal_job_from(core, victim) {
+                    Found::Task(job, _) => return Some(job),
                     Found::Nothing => {}
                     Found::Contended => contended = true,
                 }
-                match shared.queues.steal(&self.own, victim, tally) {
+            }
+            match shared.queues.steal_job_remote(core.tally()) {
+                Found::Task(job, _) => return Some(job),
+                Found::Nothing => {}
+                Found::Contended => contended = true,
+            }
+            if !contended {
+                break;
+            }
+        }
+        None
+    }
+
+    /// Steals the oldest published part of the thread in that place.
+    pub(crate) fn steal_job_from(&self, core: &Core, victim: usize) -> Found {
+        let (shared, tally) = (&*self.shared, core.tally());
+        let Some(thread) = shared.table.reach(victim) else { return Found::Nothing };
+        tally.one(|block| &block.steal_attempts);
+        let moving = if Q::MOVES_JOBS && shared.queues.has_job(&thread.queues) {
+            shared.moving.try_lock().ok()
+        } else {
+            None
+        };
+        let stolen = match &moving {
+            Some(_) => shared.queues.steal_jobs(&self.place.own, &thread.queues, tally),
+            None => shared.queues.steal_job(&thread.queues, tally),
+        };
+        drop(moving);
+        if let Found::Task(_, more) = stolen {
+            self.count_steal(core, victim, more);
+            self.share(core, more);
+            // It was the last published job, and other workers may want more of them.
+            if !shared.queues.has_job(&thread.queues) {
+                if shared.keeps_one_published() {
+                    thread.demand.raise_after_steal();
+                } else {
+                    thread.demand.raise();
+                }
+            }
+        }
+        stolen
+    }
+
+    /// Steals tasks of another thread, the oldest first.
+    fn steal(&self, core: &Core) -> Option<Task> {
+        let (shared, tally) = (&*self.shared, core.tally());
+        for _ in 0..ROUNDS {
+            let mut contended = false;
+            for victim in core.victims(self.place.index, shared.table.len()) {
+                let Some(thread) = shared.table.reach(victim) else { continue };
+                match shared.queues.steal(&self.place.own, &thread.queues, tally) {
                     Found::Task(task, more) => {
-                        self.count_steal(victim, more);
-                        self.share(shared, more);
+                        self.count_steal(core, victim, more);
+                        self.share(core, more);
                         return Some(task);
                     }
                     Found::Nothing => {}
@@ -97,73 +149,70 @@ impl<Q: PoolQueues> Core<Q> {
         None
     }
 
-    fn steal_job(&self, shared: &Shared<Q>, victim: usize) -> Found {
-        let tally = self.tally();
-        tally.one(|block| &block.steal_attempts);
-        let stolen = shared.queues.steal_job(victim, tally);
-        if matches!(stolen, Found::Task(..)) {
-            self.count_steal(victim, 0);
-            // It was the last published job, and other workers may want more of them.
-            if !shared.queues.has_job(victim) {
-                if shared.keeps_one_published() {
-                    shared.demands[victim].raise_after_steal();
-                } else {
-                    shared.demands[victim].raise();
-                }
-            }
-        }
-        stolen
-    }
-
-    fn count_steal(&self, victim: usize, more: usize) {
-        let tally = self.tally();
+    /// Counts a steal. A worker that lives on them takes turns as well.
+    pub(crate) fn count_steal(&self, core: &Core, victim: usize, more: usize) {
+        let tally = core.tally();
+        self.has_spawned.set(true);
         tally.one(|block| &block.successful_steals);
         tally.add(|block| &block.tasks_moved, 1 + more as u64);
         record(EventKind::Steal { victim, tasks: 1 + more });
     }
 
-    /// Returns a job for a thread that waits for another part of its fork. It looks first at the jobs of the worker
-    /// that runs the awaited job (`thief`), because they descend from the awaited one; then at this worker's own
-    /// jobs; then at those of all other workers.
-    pub(crate) fn find_job(&self, shared: &Shared<Q>, thief: usize) -> Option<Task> {
-        let workers = shared.config.workers;
-        if thief < workers && thief != self.index {
-            if let Found::Task(job, _) = self.steal_job(shared, thief) {
-                return Some(job);
-            }
-        }
-        if let Some(job) = shared.queues.pop_job(&self.own, self.tally()) {
-            return Some(job);
-        }
-        let steal = |victim| self.steal_job(shared, victim);
-        self.victims(workers).map(steal).find_map(|stolen| match stolen {
-            Found::Task(job, _) => Some(job),
-            Found::Nothing | Found::Contended => None,
-        })
+    /// Takes a part of that group, as [`find_part`](Self::find_part) does, and misses none: no part is moved from lane to
+    /// lane meanwhile.
+    pub(crate) fn find_part_before_sleep(&self, group: usize) -> Option<Started> {
+        let _moving = lock(&self.shared.moving);
+        self.find_part(group, NO_WORKER)
     }
 
-    /// Takes a private job from a worker that has not looked at its demand for a while, if the policy allows raids.
-    pub(crate) fn raid(&self, shared: &Shared<Q>) -> Option<Task> {
+    /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
+    /// without a core. It looks first into its own lane, then into that of `thief`, which may have parts that descend
+    /// from the awaited one, then into all others. Nothing else is moved.
+    pub(crate) fn find_part(&self, group: usize, thief: usize) -> Option<Started> {
+        let (queues, table) = (&self.shared.queues, &self.shared.table);
+        let take = |place: usize| {
+            let from = &table.reach(place)?.queues;
+            // A stale entry is dropped by `start`, and there may be another part behind it.
+            while let Some(job) = queues.take_job(from, group) {
+                if let Some(started) = job.start() {
+                    return Some(started);
+                }
+            }
+            None
+        };
+        let (me, count) = (self.place.index, table.len());
+        let of_others = || {
+            let near = if thief < count && thief != me { thief } else { 0 };
+            victims(me, near, count).find_map(take)
+        };
+        let from_outside = || queues.take_job_remote(group).and_then(Task::start);
+        take(me).or_else(of_others).or_else(from_outside)
+    }
+
+    /// Takes a private job from a thread that has not looked at its demand for a while, if the policy allows raids.
+    pub(crate) fn raid_others(&self, core: &Core) -> Option<Task> {
         if !Q::Waiting::RAIDS {
             return None;
         }
-        let raid = |victim: usize| Some((raid::raid(&shared.demands[victim])?, victim));
-        let (task, victim) = self.victims(shared.config.workers).find_map(raid)?;
-        let tally = self.tally();
+        let table = &self.shared.table;
+        let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
+        let (task, victim) = core.victims(self.place.index, table.len()).find_map(raid)?;
+        let tally = core.tally();
         tally.one(|block| &block.tasks_submitted);
         tally.one(|block| &block.publications);
-        self.count_steal(victim, 0);
+        tally.one(|block| &block.steal_attempts);
+        self.count_steal(core, victim, 0);
         Some(task)
     }
 
-    fn take_injected(&self, shared: &Shared<Q>) -> Option<Task> {
-        let tally = self.tally();
+    fn take_injected(&self, core: &Core) -> Option<Task> {
+        let tally = core.tally();
         for _ in 0..INJECTOR_TRIES {
-            match shared.queues.take_injected(&self.own, tally) {
+            match self.shared.queues.take_injected(&self.place.own, tally) {
                 Found::Task(task, more) => {
                     tally.add(|block| &block.injector_pops, 1 + more as u64);
                     record(EventKind::InjectorTake { tasks: 1 + more });
-                    self.share(shared, more);
+                    self.share(core, more);
                     return Some(task);
                 }
                 Found::Nothing => break,
@@ -175,9 +224,9 @@ impl<Q: PoolQueues> Core<Q> {
 
     /// Wakes another worker if this one has moved more tasks to its deque than it can run at once. So a burst of work
     /// wakes the workers one after the other.
-    fn share(&self, shared: &Shared<Q>, more: usize) {
-        if more > 0 && shared.config.workers > 1 {
-            shared.announce(self.tally());
+    fn share(&self, core: &Core, more: usize) {
+        if more > 0 && self.shared.config.workers > 1 {
+            self.shared.announce(core.tally());
         }
     }
 }

@@ -1,126 +1,269 @@
-//! Standby threads, which take over the cores of threads that wait in the middle of a task.
+//! How cores change hands: from a thread that waits in the middle of a task to a standby thread, and from a worker at
+//! the end of a task to a thread whose wait is over.
 //!
 //! A worker that waits for a task which runs elsewhere must not run other tasks on top of its stack: one of those
 //! might wait for something beneath it on the same stack, and would wait for ever. So the worker hands its core,
-//! together with the task that it has found, to another thread, and sleeps.
+//! together with the task that it has found, to another thread, and sleeps. `README.md` has the protocol.
 
-use crate::sync::{Arc, Mutex, lock};
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, lock};
 use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
-use crate::worker::policy::PoolQueues;
 
-/// With this many threads beyond the workers, a worker that waits keeps its core and sleeps with it, as long as
-/// another core is in use. The last core in use is handed off until the system refuses a thread. A guess: far more
-/// than a program needs that waits inside tasks with some care, and far fewer than the number that a system refuses.
-const SOFT_LIMIT: usize = 512;
+/// This many threads beyond the workers are started as soon as they are needed, or as many as there are workers. A
+/// guess: enough for programs in which a few tasks wait at a time.
+const RESERVE: usize = if cfg!(shuttle) { 1 } else { 32 };
+
+/// How long a thread keeps its core when the reserve is used up: see [`HandOff::grace`]. A guess, as the next two.
+const GRACE: Duration = Duration::from_millis(2);
+/// With every thread beyond the reserve, the grace period gets longer by this much,
+const GROWTH: Duration = Duration::from_micros(125);
+/// up to this.
+const LONGEST_GRACE: Duration = Duration::from_millis(20);
+
+/// A standby thread that is not used for this long ends, if there are more than the reserve.
+const STANDBY: Duration = Duration::from_secs(5);
 
 /// A core that changes hands, and the task that its new thread runs first.
-pub(crate) struct HandedCore<Q: PoolQueues> {
-    pub(crate) core: Box<Core<Q>>,
+pub(crate) struct HandedCore {
+    pub(crate) core: Box<Core>,
     pub(crate) first: Option<Task>,
 }
 
-/// A thread that waits for a core.
-struct Standby<Q: PoolQueues> {
-    handed: Mutex<Option<HandedCore<Q>>>,
+/// Where a thread receives a core.
+pub(crate) struct Mailbox {
+    core: Mutex<Option<HandedCore>>,
     listener: Arc<Listener>,
+    /// The thread's place in the table.
+    pub(crate) place: usize,
 }
 
-/// The standby threads of a pool.
-pub(crate) struct HandOff<Q: PoolQueues>(Mutex<StandbyThreads<Q>>);
+impl Mailbox {
+    pub(crate) fn new(listener: Arc<Listener>, place: usize) -> Self {
+        Self { core: Mutex::new(None), listener, place }
+    }
 
-struct StandbyThreads<Q: PoolQueues> {
-    waiting: Vec<Arc<Standby<Q>>>,
+    /// Takes the core that was put here, if there is one.
+    pub(crate) fn take(&self) -> Option<HandedCore> {
+        lock(&self.core).take()
+    }
+}
+
+/// The threads of a pool that wait for a core.
+pub(crate) struct HandOff {
+    threads: Mutex<Threads>,
+    /// The number of threads in [`Threads::resumed`]. A worker looks at it after every task.
+    ///
+    /// Ordering: relaxed. It only says when to take the lock.
+    resumed: AtomicUsize,
+    /// The number of cores.
+    workers: usize,
+    /// The largest number of threads beyond the workers.
+    limit: usize,
+}
+
+struct Threads {
+    /// Threads without tasks, which wait for a core.
+    standby: Vec<Arc<Mailbox>>,
+    /// Threads whose wait is over. They run their task without a core, and want one. The oldest comes first.
+    resumed: VecDeque<Arc<Mailbox>>,
     /// The number of threads beyond the workers.
     extra: usize,
-    /// The number of cores that sleeping threads keep because there are too many threads.
+    /// The number of cores that waiting threads keep because there are too many threads.
     kept: usize,
     /// How many extra threads there ever were. The next one gets this number.
     born: usize,
+    /// When the last extra thread was started, in nanoseconds since the pool was started.
+    last_start: u64,
     /// Has the pool shut down?
     closed: bool,
 }
 
-/// The result of an attempt to hand off a core.
-#[must_use]
-pub(crate) enum HandOffResult<Q: PoolQueues> {
-    /// A standby thread has it.
-    Accepted,
-    /// The caller must start a thread with this number for it.
-    Start(HandedCore<Q>, usize),
-    /// There are too many threads. The caller keeps it until it calls [`HandOff::core_in_use_again`].
-    Refused(HandedCore<Q>),
+/// Why a thread wants to hand off its core.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    /// Other tasks are queued.
+    First,
+    /// Other tasks are queued, and the thread has kept its core for as long as it was told to.
+    Patient,
+    /// The thread has too little stack for the task that it waits for.
+    Stack,
 }
 
-impl<Q: PoolQueues> HandOff<Q> {
-    pub(crate) fn new() -> Self {
-        let threads =
-            StandbyThreads { waiting: Vec::new(), extra: 0, kept: 0, born: 0, closed: false };
-        Self(Mutex::new(threads))
+/// The answer to a thread that wants to hand off its core.
+#[must_use]
+pub(crate) enum Grant {
+    /// This standby thread is to get it.
+    Standby(Arc<Mailbox>),
+    /// The caller must start a thread with this number for it.
+    Start(usize),
+    /// The caller keeps its core for this long, and asks again.
+    NotYet(Duration),
+    /// There are as many threads as the pool may have.
+    Full,
+}
+
+impl HandOff {
+    /// Returns the state of a pool with that many cores and at most that many threads.
+    pub(crate) fn new(workers: usize, max_threads: usize) -> Self {
+        let threads = Threads {
+            standby: Vec::new(),
+            resumed: VecDeque::new(),
+            extra: 0,
+            kept: 0,
+            born: 0,
+            last_start: 0,
+            closed: false,
+        };
+        let limit = max_threads.saturating_sub(workers);
+        Self { threads: Mutex::new(threads), resumed: AtomicUsize::new(0), workers, limit }
     }
 
-    /// Hands a core to a standby thread, if there is one. `workers` is the number of cores.
-    pub(crate) fn hand_over(&self, handed: HandedCore<Q>, workers: usize) -> HandOffResult<Q> {
-        let mut threads = lock(&self.0);
-        if let Some(standby) = threads.waiting.pop() {
-            // Stored before the lock is released: a thread that is off the list and finds the pool closed ends.
-            *lock(&standby.handed) = Some(handed);
-            drop(threads);
-            standby.listener.notify();
-            return HandOffResult::Accepted;
+    /// Returns how many threads beyond the workers are started without delay.
+    fn reserve(&self) -> usize {
+        RESERVE.max(if cfg!(shuttle) { 0 } else { self.workers })
+    }
+
+    /// Returns how long a thread keeps its core when there are that many threads beyond the workers.
+    fn grace(&self, extra: usize) -> Duration {
+        let beyond = u32::try_from(extra.saturating_sub(self.reserve())).unwrap_or(u32::MAX);
+        GROWTH.checked_mul(beyond).map_or(LONGEST_GRACE, |more| LONGEST_GRACE.min(GRACE + more))
+    }
+
+    /// Looks for a thread that can take over a core. `now` is the time in nanoseconds since the pool was started.
+    pub(crate) fn grant(&self, need: Need, now: u64) -> Grant {
+        let mut threads = lock(&self.threads);
+        if let Some(standby) = threads.standby.pop() {
+            return Grant::Standby(standby);
         }
-        if threads.extra >= SOFT_LIMIT && threads.kept + 1 < workers {
-            threads.kept += 1;
-            return HandOffResult::Refused(handed);
+        let extra = threads.extra;
+        if extra >= self.limit || threads.closed {
+            return Grant::Full;
+        }
+        let grace = self.grace(extra);
+        if extra >= self.reserve() {
+            // Several threads may have been patient at the same time. One thread is started for all of them.
+            let since = Duration::from_nanos(now.saturating_sub(threads.last_start));
+            let is_soon = match need {
+                Need::First => true,
+                Need::Patient => since < grace,
+                Need::Stack => false,
+            };
+            if is_soon {
+                return Grant::NotYet(grace);
+            }
         }
         threads.extra += 1;
         threads.born += 1;
-        HandOffResult::Start(handed, threads.born)
+        threads.last_start = now;
+        Grant::Start(threads.born)
     }
 
-    /// Returns whether there are so many threads that no more should be started without need.
-    pub(crate) fn is_crowded(&self) -> bool {
-        lock(&self.0).extra >= SOFT_LIMIT
-    }
-
-    /// Notes that the thread for a [`HandOffResult::Start`] could not be started. Returns whether the caller may sleep
-    /// with the core. It may not if that is the last core in use, because nothing would run any more.
-    pub(crate) fn not_started(&self, workers: usize) -> bool {
-        let mut threads = lock(&self.0);
-        threads.extra -= 1;
-        let is_kept = threads.kept + 1 < workers;
-        threads.kept += usize::from(is_kept);
-        is_kept
-    }
-
-    /// Notes that a core which a sleeping thread has kept is in use again.
-    pub(crate) fn core_in_use_again(&self) {
-        lock(&self.0).kept -= 1;
-    }
-
-    /// Waits for a core, as a thread that has lost its own and finished its tasks. Returns `None` if the thread should
-    /// end: because the pool does, or because `keep` threads are on standby already.
-    pub(crate) fn wait(&self, listener: &Arc<Listener>, keep: usize) -> Option<HandedCore<Q>> {
-        let standby =
-            Arc::new(Standby { handed: Mutex::new(None), listener: Arc::clone(listener) });
-        {
-            let mut threads = lock(&self.0);
-            if threads.closed || threads.waiting.len() >= keep {
-                // There is one extra thread less: this one, or the one that has its core and now takes its place.
-                threads.extra = threads.extra.saturating_sub(1);
-                return None;
+    /// Gives back a grant that is not used.
+    pub(crate) fn decline(&self, grant: Grant) {
+        let mut threads = lock(&self.threads);
+        match grant {
+            Grant::Standby(standby) if !threads.closed => threads.standby.push(standby),
+            Grant::Standby(standby) => {
+                drop(threads);
+                standby.listener.notify();
             }
-            threads.waiting.push(Arc::clone(&standby));
+            Grant::Start(_) => threads.extra -= 1,
+            Grant::NotYet(_) | Grant::Full => {}
         }
+    }
+
+    /// Hands a core to the standby thread that was granted.
+    pub(crate) fn hand_over(&self, standby: &Mailbox, handed: HandedCore) {
+        *lock(&standby.core) = Some(handed);
+        standby.listener.notify();
+    }
+
+    /// Notes that the calling thread keeps its core although it waits. Returns `false` if no other core is in use:
+    /// then nothing would run any more.
+    pub(crate) fn keep_core(&self) -> bool {
+        let mut threads = lock(&self.threads);
+        let may_keep = threads.kept + 1 < self.workers;
+        threads.kept += usize::from(may_keep);
+        may_keep
+    }
+
+    /// Ends what [`keep_core`](Self::keep_core) began.
+    pub(crate) fn use_core(&self) {
+        lock(&self.threads).kept -= 1;
+    }
+
+    /// Returns whether a thread that runs a task wants a core.
+    #[inline(always)]
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.resumed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Registers a thread that goes on with its task and wants a core.
+    pub(crate) fn want(&self, mailbox: &Arc<Mailbox>) {
+        let mut threads = lock(&self.threads);
+        threads.resumed.push_back(Arc::clone(mailbox));
+        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+    }
+
+    /// Ends what [`want`](Self::want) began, because the thread waits again or has finished its tasks. Returns the
+    /// core that it got meanwhile.
+    pub(crate) fn want_no_more(&self, mailbox: &Arc<Mailbox>) -> Option<HandedCore> {
+        let mut threads = lock(&self.threads);
+        threads.resumed.retain(|other| !Arc::ptr_eq(other, mailbox));
+        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        mailbox.take()
+    }
+
+    /// Gives a core to the thread that has wanted one for the longest time, and returns that thread's place. The
+    /// thread takes it when it next calls into the pool. The core comes back if no thread wants one.
+    pub(crate) fn give_back(&self, core: Box<Core>) -> Result<usize, Box<Core>> {
+        let mut threads = lock(&self.threads);
+        let Some(mailbox) = threads.resumed.pop_front() else { return Err(core) };
+        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        *lock(&mailbox.core) = Some(HandedCore { core, first: None });
+        Ok(mailbox.place)
+    }
+
+    /// Waits for a core, as a thread that has none and has finished its tasks. Returns `None` if the thread should
+    /// end: because the pool does, or because it was not needed for a while.
+    pub(crate) fn stand_by(&self, mailbox: &Arc<Mailbox>) -> Option<HandedCore> {
+        let is_one_of_many = {
+            let mut threads = lock(&self.threads);
+            if threads.closed {
+                threads.extra = threads.extra.saturating_sub(1);
+                return mailbox.take();
+            }
+            threads.standby.push(Arc::clone(mailbox));
+            threads.standby.len() > self.reserve()
+        };
         record(EventKind::Park);
+        let start = Instant::now();
         let handed = loop {
-            let handed = lock(&standby.handed).take();
-            if handed.is_some() || lock(&self.0).closed {
+            if let Some(handed) = mailbox.take() {
+                break Some(handed);
+            }
+            let sleeper = mailbox.listener.sleeper();
+            if is_one_of_many {
+                sleeper.park_for(STANDBY);
+            } else {
+                sleeper.park();
+            }
+            let mut threads = lock(&self.threads);
+            let is_over = is_one_of_many && (cfg!(shuttle) || start.elapsed() >= STANDBY);
+            let mut standby = threads.standby.iter();
+            if threads.closed || (is_over && standby.any(|other| Arc::ptr_eq(other, mailbox))) {
+                threads.standby.retain(|other| !Arc::ptr_eq(other, mailbox));
+                let handed = mailbox.take();
+                if handed.is_none() {
+                    threads.extra = threads.extra.saturating_sub(1);
+                }
                 break handed;
             }
-            standby.listener.sleeper().park();
         };
         record(EventKind::Unpark);
         handed
@@ -128,9 +271,9 @@ impl<Q: PoolQueues> HandOff<Q> {
 
     /// Ends the standby threads, because the pool has shut down.
     pub(crate) fn close(&self) {
-        let mut threads = lock(&self.0);
+        let mut threads = lock(&self.threads);
         threads.closed = true;
-        for standby in std::mem::take(&mut threads.waiting) {
+        for standby in std::mem::take(&mut threads.standby) {
             standby.listener.notify();
         }
     }

@@ -8,23 +8,15 @@ use std::iter;
 
 use crate::fork::demand::NO_WORKER;
 use crate::fork::job;
-use crate::sync::{Arc, AtomicUsize, Ordering, panicking, pause, yield_now};
-use crate::task::{Awaited, Started, Task};
+use crate::sync::{Arc, AtomicUsize, Ordering, panicking, yield_now};
+use crate::task::{Awaited, Task};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::thread::WorkerThread;
-use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
+use crate::worker::wait::{LOOKS, YIELDS, rest};
 
-/// The largest number of queued tasks that a waiting thread examines in search of a job of its own root. A guess.
-const LOOK_THROUGH: usize = 1024;
-
-/// The answer to the question whether a task may run on top of the join that waits.
-pub(crate) enum Classified {
-    /// Its handle has claimed it: there is nothing to run.
-    Stale,
-    /// It is a job of the same root, and this thread has started it.
-    Ours(Started),
-    NotOurs(Task),
-}
+/// How often a thread looks at a task that it waits for, and that runs elsewhere, before it considers that its core may
+/// be of more use to others. A hand-off takes about as long as these looks.
+const FIRST_LOOKS: u32 = if cfg!(shuttle) { 0 } else { 8 };
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Waits for a published job, or for all parts of a scope, and runs other jobs of the same root meanwhile. The
@@ -36,9 +28,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if thief.is_some() && (self.take_back(awaited) || self.run_claimed_job(awaited)) {
             return;
         }
-        if !self.help_until(awaited, thief) && awaited.listen(Arc::clone(&self.listener)) {
+        let group = Some(job::root());
+        if !self.help_until(awaited, group, thief) && awaited.listen(Arc::clone(&self.listener)) {
             self.publish_before_sleep();
-            self.wait_long(awaited, true);
+            self.wait_long(awaited, group);
         }
     }
 
@@ -47,26 +40,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[cold]
     fn wait_unwinding(&self, awaited: &dyn Awaited) {
         self.publish_before_sleep();
-        if self.shared.handoff.is_crowded() && self.run_claimed_job(awaited) {
-            // The job ran here although guards in it may be misled: that is better than to have no thread left.
-            return;
-        }
         if !awaited.listen(Arc::clone(&self.listener)) {
             return;
         }
         // SAFETY: `awaited` borrows the handle until this call returns, which is not before the job is done.
         match awaited.claim().map(|claimed| unsafe { claimed.delegate() }) {
-            None => self.wait_long(awaited, false),
+            None => self.wait_long(awaited, None),
             Some(task) => self.wait_for_delegate(awaited, task),
         }
     }
 
-    /// Runs the job on this thread, if it is the newest that this worker has published. Returns whether it did.
+    /// Runs the job on this thread, if it is the newest that this thread has published. Returns whether it did.
     fn take_back(&self, awaited: &dyn Awaited) -> bool {
-        let newest = self.core.borrow().as_ref().and_then(|core| {
-            let is_it = |task: &Task| task.id() == awaited.id();
-            self.shared.queues.take_back_job(&core.own, is_it, core.tally())
-        });
+        let is_it = |task: &Task| task.id() == awaited.id();
+        let newest = self.shared.queues.take_back_job(&self.place.own, is_it);
         let Some(job) = newest else { return false };
         self.restore_demand();
         self.run(job);
@@ -81,19 +68,24 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         claimed
     }
 
-    /// Raises this worker's demand again, after it ran a job that it had published. An idle worker that the job was
+    /// Raises this thread's demand again, after it ran a job that it had published. An idle worker that the job was
     /// published for still wants one (step D4).
     pub(crate) fn restore_demand(&self) {
-        if let Some(core) = &*self.core.borrow() {
-            if !self.shared.idle.all_busy() {
-                self.shared.demands[core.index].restore();
-            }
+        if !self.shared.idle.all_busy() {
+            self.shared.table.entry(self.place.index).demand.restore();
         }
     }
 
-    /// Runs other jobs of the same root for a while. Returns whether the awaited one is done.
-    fn help_until(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) -> bool {
-        let mut looks = 0;
+    /// Runs parts of that group for a while. Returns whether the awaited task is done. A thread that waits for a task or
+    /// for another pool returns sooner if other work is queued: such waits are long. A join waits for a thief that has
+    /// started about when the join did.
+    pub(crate) fn help_until(
+        &self,
+        awaited: &dyn Awaited,
+        group: Option<usize>,
+        thief: Option<&AtomicUsize>,
+    ) -> bool {
+        let (mut looks, of_task) = (0, thief.is_none());
         while looks < LOOKS {
             if awaited.is_done() {
                 return true;
@@ -103,28 +95,18 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             // Ordering: relaxed. It is a hint.
             let thief = thief.map_or(NO_WORKER, |thief| thief.load(Ordering::Relaxed));
-            let found = {
-                let core = self.core.borrow();
-                let Some(core) = &*core else { break };
-                core.find_job(&self.shared, thief)
-            };
-            let Some(task) = found else {
+            let group = group.filter(|_| self.is_shallow());
+            if let Some(job) = group.and_then(|group| self.find_part(group, thief)) {
+                // This thread may have published it itself.
+                self.restore_demand();
+                self.run_started(job);
+                looks = 0;
+            } else if of_task && looks >= FIRST_LOOKS && self.shared.any() {
+                // The core is of use to others meanwhile.
+                return awaited.is_done();
+            } else {
+                rest(looks);
                 looks += 1;
-                (0..PAUSES).for_each(|_| pause());
-                continue;
-            };
-            match self.classify(task, self.is_shallow()) {
-                Classified::Stale => {}
-                Classified::Ours(job) => {
-                    // This worker may have published it itself.
-                    self.restore_demand();
-                    self.run_started(job);
-                    looks = 0;
-                }
-                Classified::NotOurs(task) => {
-                    self.put_back(task);
-                    break;
-                }
             }
         }
         for _ in 0..YIELDS {
@@ -136,61 +118,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         awaited.is_done()
     }
 
-    /// Looks for a job of this thread's root behind tasks that must not run here. If this thread holds a lock that all
-    /// other threads want, none of them will get to such a job.
-    pub(crate) fn find_own_part(&self) -> Option<Started> {
-        let core = self.core.borrow();
-        let core = core.as_ref()?;
-        let (queues, tally) = (&self.shared.queues, core.tally());
-        let next = || queues.pop_job(&core.own, tally).or_else(|| queues.take_one_injected(tally));
-        let (mut ours, mut others) = (None, Vec::new());
-        for task in iter::from_fn(next).take(LOOK_THROUGH) {
-            match self.classify(task, true) {
-                Classified::Stale => {}
-                Classified::Ours(job) => {
-                    ours = Some(job);
-                    break;
-                }
-                Classified::NotOurs(task) => others.push(task),
-            }
-        }
-        let any = !others.is_empty();
-        others.into_iter().for_each(|task| queues.push_remote(task, tally));
-        if any {
-            self.shared.announce(tally);
-        }
-        ours
-    }
-
-    /// Decides whether a task may run on top of the join that waits. Without `may_help`, no task may.
-    pub(crate) fn classify(&self, task: Task, may_help: bool) -> Classified {
-        if !may_help {
-            return Classified::NotOurs(task);
-        }
-        match task.start() {
-            None => Classified::Stale,
-            Some(started) if started.is_job() && started.root() == job::root() => {
-                Classified::Ours(started)
-            }
-            Some(started) => Classified::NotOurs(started.postpone()),
-        }
-    }
-
     /// Publishes the oldest private jobs, as many as are wanted (steps D2 and D3).
     #[cold]
     pub(crate) fn answer_demand(&self) {
         Q::Waiting::before_answer();
-        let worker = self.core.borrow().as_ref().map(|core| core.index);
-        match worker {
-            Some(worker) if self.shared.keeps_one_published() => self.answer_with_offer(worker),
-            Some(worker) => {
-                let demand = &self.shared.demands[worker];
-                let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
-                // The demand is lowered before others can see the job, and only for jobs that they will see.
-                self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
-            }
-            None if self.shared.idle.all_busy() => {}
-            None => self.push_jobs(job::publish_oldest().into_iter()),
+        self.pick_up_core();
+        if self.shared.keeps_one_published() {
+            return self.answer_with_offer();
         }
+        let demand = &self.shared.table.entry(self.place.index).demand;
+        let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
+        // The demand is lowered before others can see the job, and only for jobs that they will see.
+        self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
     }
 }

@@ -13,7 +13,6 @@ use crate::task::{Awaited, End, Ended, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::policy::{PoolQueues, RunNested, WaitPolicy};
-use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{PAUSES, YIELDS};
 
@@ -52,8 +51,9 @@ fn is_turn_to_raid() -> bool {
 
 impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
     const RAIDS: bool = true;
+    const OFFERS: bool = true;
     const ALL_SEARCH: bool = true;
-    const INJECTOR_INTERVAL: Option<u32> = None;
+    const TURNS: bool = false;
 
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, _: usize) {
         thread.wait_nested(awaited);
@@ -76,32 +76,30 @@ impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
     ///
     /// A thread that always finds tasks elsewhere, such as a flow of them from outside, raids as well: second halves of
     /// joins have started work behind them, which may wait for them.
-    fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool) {
+    fn after_search(thread: &WorkerThread<Q>, core: &Core, found: bool) {
         if found {
             core.make_turn(DEMAND_INTERVAL);
             if is_turn_to_raid() {
-                look_for_private(core, shared);
+                thread.look_for_private(core);
             }
         } else if core.is_turn(DEMAND_INTERVAL) {
-            shared.raise_demand(core.index);
+            thread.shared.raise_demand(thread.place.index);
         }
     }
 }
 
-/// Takes a private job of another worker, if there is one, and keeps it for the worker's next turn or for a thief. Its
-/// deque is empty.
-#[cold]
-fn look_for_private<Q: PoolQueues>(core: &Core<Q>, shared: &Shared<Q>) {
-    shared.raise_demand(core.index);
-    let Some(job) = core.raid(shared) else { return };
-    let tally = core.tally();
-    if let Err(job) = shared.queues.push_job(&core.own, job, tally) {
-        shared.queues.push_remote(job, tally);
-    }
-    shared.announce(tally);
-}
-
 impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Takes a private job of another thread, if there is one, and keeps it for the thread's next turn or for a thief.
+    /// Its deque is empty.
+    #[cold]
+    fn look_for_private(&self, core: &Core) {
+        let shared = &*self.shared;
+        shared.raise_demand(self.place.index);
+        let Some(job) = self.raid_others(core) else { return };
+        shared.queues.push_local(&self.place.own, job, core.tally());
+        shared.announce(core.tally());
+    }
+
     /// Runs one task: one of this thread's own, or else one of another thread's or from outside. Returns whether there
     /// was one. Calls that find nothing raid now and then, so that a loop of them misses nothing.
     pub(crate) fn run_one(&self) -> bool {
@@ -184,7 +182,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn continue_shutdown(&self) {
         let shared = &*self.shared;
-        let is_attached = |core: &Core<Q>| shared.is_attached(core.index);
+        let is_attached = |core: &Core| shared.is_attached(core.index);
         if shared.idle.is_stopping() && self.core.borrow().as_deref().is_some_and(is_attached) {
             shared.close();
         }
@@ -196,30 +194,31 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.publish_private_jobs();
         let core = self.core.borrow();
         let core = core.as_ref()?;
-        let task = core.next(&self.shared)?;
-        self.taken_back(core.index);
+        let task = self.next_own(core)?;
+        self.taken_back();
         Some(task)
     }
 
     /// Adjusts the demand after this thread took back a task of its own, which no other worker wanted soon enough.
-    fn taken_back(&self, worker: usize) {
+    fn taken_back(&self) {
         let shared = &*self.shared;
+        let demand = &shared.table.entry(self.place.index).demand;
         if shared.keeps_one_published() && shared.config.workers > 1 {
             // It may have been the published one.
-            shared.demands[worker].restore();
+            demand.restore();
         } else {
-            shared.demands[worker].keep_for_sleepers(&shared.idle);
+            demand.keep_for_sleepers(&shared.idle);
         }
     }
 
     /// Returns a task of another thread, or one from the injector.
     pub(crate) fn next_from_others(&self) -> Option<Task> {
-        self.core.borrow().as_ref()?.search_others(&self.shared)
+        self.search_others(self.core.borrow().as_ref()?)
     }
 
     /// Takes a private job of another thread.
     pub(crate) fn raid(&self) -> Option<Task> {
-        self.core.borrow().as_ref()?.raid(&self.shared)
+        self.raid_others(self.core.borrow().as_ref()?)
     }
 
     /// Publishes all private jobs. Called before a task is pushed, so that private jobs are always newer than what is
@@ -232,15 +231,15 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns whether this thread has a task or a job of its own.
     pub(crate) fn has_pending(&self) -> bool {
-        let has_task = |core: &Core<Q>| self.shared.queues.has_job(core.index);
-        job::any() || self.core.borrow().as_deref().is_some_and(has_task)
+        job::any() || self.shared.queues.has_job(&self.shared.table.entry(self.place.index).queues)
     }
 
     /// Publishes as many jobs as are wanted, and at least one if none is published (step D7).
-    pub(crate) fn answer_with_offer(&self, worker: usize) {
-        let demand = &self.shared.demands[worker];
+    pub(crate) fn answer_with_offer(&self) {
+        let thread = self.shared.table.entry(self.place.index);
+        let demand = &thread.demand;
         let wanted = demand.take();
-        let count = wanted.max(usize::from(!self.shared.queues.has_job(worker)));
+        let count = wanted.max(usize::from(!self.shared.queues.has_job(&thread.queues)));
         let mut left = count;
         let jobs = std::iter::from_fn(job::publish_oldest).take(count).inspect(|_| left -= 1);
         self.push_jobs(jobs);

@@ -7,7 +7,6 @@ use crate::queues::{Global, Locked, Queues, Single, Stealing};
 use crate::sync::AtomicUsize;
 use crate::task::Awaited;
 use crate::worker::core::Core;
-use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 
 /// Queues together with the way in which the threads that use them wait.
@@ -21,13 +20,16 @@ pub(crate) trait WaitPolicy<Q: PoolQueues> {
     /// a job stays private until its owner forks or joins again.
     const RAIDS: bool;
 
+    /// Does a thread keep one of its jobs published at all times, where the system has no fence for raids?
+    const OFFERS: bool;
+
     /// May all idle workers search at once, instead of half of them?
     const ALL_SEARCH: bool;
 
-    /// After this many tasks of its own, a worker takes one from the injector first. Without it, the injector is
-    /// looked at only by a worker whose deque is empty, and [`after_search`](Self::after_search) may use the
-    /// turns of a core ([`Core::is_turn`]).
-    const INJECTOR_INTERVAL: Option<u32>;
+    /// Does a worker look into other queues than the nearest at times (`turn`)? Without it, it does so only when it
+    /// has no task of its own, and [`after_search`](Self::after_search) may use the turns of a core
+    /// ([`Core::is_turn`]).
+    const TURNS: bool;
 
     /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize);
@@ -44,7 +46,7 @@ pub(crate) trait WaitPolicy<Q: PoolQueues> {
 
     /// Is called after a look into all queues, with whether it found a task. A worker that found none may
     /// request work from the others.
-    fn after_search(core: &Core<Q>, shared: &Shared<Q>, found: bool);
+    fn after_search(thread: &WorkerThread<Q>, core: &Core, found: bool);
 }
 
 /// The policy of pools: a thread runs the task that it waits for, and hands its core to another thread for everything

@@ -10,9 +10,10 @@ use crate::task::Task;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::enter;
-use crate::worker::handoff::{HandOffResult, HandedCore};
+use crate::worker::handoff::{Grant, HandedCore};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::{Shared, count_wake_up};
+use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 
 /// A searching worker yields its processor after its first look and then once in this many looks. The system may
@@ -25,10 +26,6 @@ const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
 /// The number of pauses after each look that does not end with a yield.
 const PAUSES_PER_LOOK: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
-/// Threads that have lost their core are kept on standby, one for each worker and this many more; others end. A
-/// guess: to start a thread takes three times as long as to wake one.
-const EXTRA_STANDBY: usize = 8;
-
 /// What a worker thread does next.
 enum Next {
     Run(Task),
@@ -38,23 +35,21 @@ enum Next {
     EndedHere,
     /// Waits for a core: its own went to another thread while a task of this thread waited.
     CoreGone,
-}
-
-/// The error of a hand-off: no thread can take over the core, and the task is still to be run.
-pub(crate) enum Refused {
-    /// The caller keeps the core until `HandOff::core_in_use_again`. Other cores are in use.
-    Kept(Task),
-    /// No other core is in use.
-    Last(Task),
+    /// Gives its core to a thread that goes on with its task after a wait.
+    CoreWanted,
 }
 
 /// Starts thread `number` of the pool with that core. If the system refuses the thread, the core comes back.
 pub(crate) fn start<Q: PoolQueues>(
     shared: &Arc<Shared<Q>>,
     number: usize,
-    handed: HandedCore<Q>,
-) -> Result<(), (HandedCore<Q>, std::io::Error)> {
-    let handed = Arc::new(Mutex::new(Some(handed)));
+    handed: HandedCore,
+) -> Result<(), (HandedCore, std::io::Error)> {
+    let Some(place) = shared.enter() else {
+        return Err((handed, std::io::ErrorKind::OutOfMemory.into()));
+    };
+    shared.count_thread();
+    let handed = Arc::new(Mutex::new(Some((handed, place))));
     let (of_thread, threads_shared) = (Arc::clone(&handed), Arc::clone(shared));
     let mut builder = ThreadBuilder::new().stack_size(shared.config.stack_size);
     // A thread name that panics or contains a zero byte is left out: the thread is needed, and nothing may panic here.
@@ -64,7 +59,9 @@ pub(crate) fn start<Q: PoolQueues>(
     }
     let thread = builder.spawn(move || {
         let handed = lock(&of_thread).take();
-        thread_main(threads_shared, number, handed);
+        if let Some((handed, place)) = handed {
+            thread_main(threads_shared, number, handed, place);
+        }
     });
     match thread {
         Ok(thread) => {
@@ -72,7 +69,9 @@ pub(crate) fn start<Q: PoolQueues>(
             Ok(())
         }
         Err(error) => {
-            let handed = lock(&handed).take().expect("no thread has taken it");
+            shared.uncount_thread();
+            let (handed, place) = lock(&handed).take().expect("no thread has taken it");
+            shared.leave(place);
             Err((handed, error))
         }
     }
@@ -82,11 +81,18 @@ pub(crate) fn start<Q: PoolQueues>(
 fn thread_main<Q: PoolQueues>(
     shared: Arc<Shared<Q>>,
     number: usize,
-    mut handed: Option<HandedCore<Q>>,
+    first: HandedCore,
+    place: Place<Q>,
 ) {
+    shared.join_ended_threads();
+    if number >= shared.config.workers {
+        // Its core comes from a thread that waits.
+        shared.count_hand_off();
+    }
     // In a box: on the stack its address can be one that the processor mistakes for that of a slot, and tasks
     // then take half as long again (measured, on a Zen 4).
-    let thread = Box::new(WorkerThread::new(shared));
+    let thread = Box::new(WorkerThread::new(shared, place));
+    let mut handed = Some(first);
     let config = &thread.shared.config;
     // A panic here would lose a worker, which would keep the pool from shutting down and tasks from running.
     let guard = AbortOnUnwind;
@@ -99,14 +105,20 @@ fn thread_main<Q: PoolQueues>(
     };
     // SAFETY: `thread` is a worker thread of the pool with that id, and the demand is one of that pool's demands.
     unsafe { enter(thread.shared.id(), &*thread, &thread.shared.demand_when_idle, work) };
+    let WorkerThread { shared, place, .. } = *thread;
+    // The place is left last: another thread that takes it is counted then.
+    shared.uncount_thread();
+    shared.leave(place);
     std::mem::forget(guard);
 }
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Works until the pool shuts down or the core is gone. Then waits for another core and returns it.
-    fn run_with_core(&self, handed: HandedCore<Q>) -> Option<HandedCore<Q>> {
+    fn run_with_core(&self, handed: HandedCore) -> Option<HandedCore> {
         self.acquire_core(handed.core);
-        self.in_service.set(true);
+        if !self.in_service.replace(true) {
+            self.be_raided();
+        }
         let mut next = handed.first.map_or_else(|| self.next(), Next::Run);
         // Nothing else is in this loop, for the sake of its machine code.
         while let Next::Run(task) = next {
@@ -128,18 +140,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Makes this thread the worker whose core it is.
-    pub(crate) fn acquire_core(&self, core: Box<Core<Q>>) {
+    /// Makes other threads reach this thread's jobs from now on, by its demand.
+    pub(crate) fn be_raided(&self) {
         // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
-        unsafe { job::use_demand_of(&self.shared.demands[core.index]) };
+        unsafe { job::use_demand_of(&self.shared.table.entry(self.place.index).demand) };
+    }
+
+    /// Makes this thread the worker whose core it is.
+    pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
         *self.core.borrow_mut() = Some(core);
     }
 
     /// Gives up the core. The thread is no worker from then on.
-    pub(crate) fn release_core(&self) -> Option<Box<Core<Q>>> {
-        // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
-        unsafe { job::use_demand_of(&self.shared.demand_without_core) };
+    pub(crate) fn release_core(&self) -> Option<Box<Core>> {
         let core = self.core.borrow_mut().take();
         if core.is_some() {
             record(EventKind::WorkerEnd);
@@ -149,31 +163,53 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     #[cold]
     #[inline(never)]
-    fn after_core(&self, next: Next) -> Option<HandedCore<Q>> {
+    fn after_core(&self, next: Next) -> Option<HandedCore> {
         let shared = &self.shared;
-        // The core is released first. A task that a sweep drops may spawn, and so may the stop hook of the thread,
-        // and no worker would look into this core's deque any more.
-        drop(self.release_core());
+        match &next {
+            Next::CoreWanted => {
+                let core = self.release_core().expect("a worker gives its own core");
+                if let Err(core) = self.give_back(core) {
+                    return Some(HandedCore { core, first: None });
+                }
+            }
+            Next::CoreGone => {
+                // A core may have come since this thread last looked.
+                if let Some(handed) = self.want_no_more() {
+                    shared.idle.leave_away();
+                    return Some(handed);
+                }
+            }
+            // The core is released first. A task that a sweep drops may spawn, and so may the stop hook of the thread.
+            _ => drop(self.release_core()),
+        }
         self.in_service.set(false);
         // SAFETY: this thread keeps `shared`, which owns the demand, until after `job::close`.
         unsafe { job::use_demand_of(&shared.demand_when_idle) };
-        if !matches!(next, Next::CoreGone) {
-            if matches!(next, Next::EndedHere) {
-                shared.finish_shutdown();
+        match next {
+            Next::CoreGone => {
+                if shared.idle.retire(|| shared.any()) {
+                    shared.finish_shutdown();
+                }
             }
-            return None;
+            Next::CoreWanted => {}
+            Next::EndedHere => {
+                shared.finish_shutdown();
+                return None;
+            }
+            Next::Ended | Next::Run(_) => return None,
         }
-        if shared.idle.retire(|| shared.queues.any()) {
-            shared.finish_shutdown();
-        }
-        shared.handoff.wait(&self.listener, shared.config.workers + EXTRA_STANDBY)
+        shared.join_ended_threads();
+        shared.handoff.stand_by(&self.mailbox)
     }
 
     #[inline]
     fn next(&self) -> Next {
         let core = self.core.borrow();
         let Some(core) = &*core else { return Next::CoreGone };
-        match core.next(&self.shared).or_else(|| core.search_others(&self.shared)) {
+        if self.shared.handoff.is_wanted() {
+            return Next::CoreWanted;
+        }
+        match self.next_own(core).or_else(|| self.search_others(core)) {
             Some(task) => Next::Run(task),
             None => self.idle(core),
         }
@@ -182,14 +218,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Searches, sleeps, and searches again when woken, until there is a task or the pool shuts down.
     #[cold]
     #[inline(never)]
-    fn idle(&self, core: &Core<Q>) -> Next {
+    fn idle(&self, core: &Core) -> Next {
         let shared = &*self.shared;
         let tally = core.tally();
         let mut searching = shared.idle.start_search();
         let mut called = false;
         loop {
             if let Some(task) = self.search(core, searching) {
-                if searching && shared.idle.leave_search(|| shared.queues.any()) {
+                if searching && shared.idle.leave_search(|| shared.any()) {
                     count_wake_up(tally);
                 }
                 return Next::Run(task);
@@ -221,7 +257,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             record(EventKind::Park);
         };
         let shared = &*self.shared;
-        let any = || shared.last_look(worker);
+        let any = || shared.last_look(worker, self.place.index);
         let reason = shared.idle.sleep(&self.listener, searching, any, done, parking);
         if parked.get() {
             record(EventKind::Unpark);
@@ -230,15 +266,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Looks everywhere: many times if this worker counts as a searcher, else once.
-    fn search(&self, core: &Core<Q>, searching: bool) -> Option<Task> {
-        let shared = &*self.shared;
+    fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         for round in 0..rounds {
-            if let Some(task) = core.search_injector_first(shared) {
+            if let Some(task) = self.search_injector_first(core) {
                 return Some(task);
             }
             if round % RAID_INTERVAL == RAID_INTERVAL - 1 {
-                if let Some(task) = core.raid(shared) {
+                if let Some(task) = self.raid_others(core) {
                     return Some(task);
                 }
             }
@@ -250,27 +285,80 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
         }
         // A worker that does not count as a searcher has made one look, and no raid.
-        if searching { None } else { core.raid(shared) }
+        if searching { None } else { self.raid_others(core) }
     }
 
-    /// Hands the core to another thread, together with the task to run first. If no thread can take it, the task
-    /// comes back and this thread keeps the core.
-    pub(crate) fn hand_off_core(&self, first: Task) -> Result<(), Refused> {
-        let (handoff, workers) = (&self.shared.handoff, self.shared.config.workers);
+    /// Hands the core, and perhaps a task to run first, to the thread that was granted. If the system refuses to start a
+    /// thread, the task comes back and this thread keeps the core.
+    pub(crate) fn hand_off_core(
+        &self,
+        grant: Grant,
+        first: Option<Task>,
+    ) -> Result<(), Option<Task>> {
+        let shared = &self.shared;
         let core = self.release_core().expect("called with a core");
-        let handed = HandedCore { core, first: Some(first) };
-        let (handed, is_kept) = match handoff.hand_over(handed, workers) {
-            HandOffResult::Accepted => return Ok(()),
-            HandOffResult::Start(handed, born) => {
-                match start(&self.shared, workers + born - 1, handed) {
-                    Ok(()) => return Ok(()),
-                    Err((handed, _)) => (handed, handoff.not_started(workers)),
-                }
+        let handed = HandedCore { core, first };
+        let number = match grant {
+            Grant::Standby(standby) => {
+                shared.count_hand_off();
+                shared.handoff.hand_over(&standby, handed);
+                return Ok(());
             }
-            HandOffResult::Refused(handed) => (handed, true),
+            Grant::Start(born) => shared.config.workers + born - 1,
+            Grant::NotYet(_) | Grant::Full => unreachable!("no thread was granted"),
         };
+        start(shared, number, handed).map_err(|(handed, _)| {
+            shared.handoff.decline(grant);
+            self.acquire_core(handed.core);
+            handed.first
+        })
+    }
+
+    /// Gives a core to a thread that goes on with its task after a wait, if there is one.
+    pub(crate) fn give_back(&self, core: Box<Core>) -> Result<(), Box<Core>> {
+        let place = self.shared.handoff.give_back(core)?;
+        self.shared.ledger.of_non_workers().one(|block| &block.cores_returned);
+        // That thread takes it at its next fork, at the latest.
+        self.shared.table.entry(place).demand.raise();
+        Ok(())
+    }
+
+    /// Notes that this thread goes on with its task after a wait, and wants a core if it has none.
+    pub(crate) fn want_core(&self) {
+        if self.core.borrow().is_none() && self.resumed.get().is_none() {
+            self.resumed.set(Some(self.shared.now()));
+            self.shared.handoff.want(&self.mailbox);
+        }
+    }
+
+    /// Ends what [`want_core`](Self::want_core) began, and returns the core that this thread got meanwhile.
+    fn want_no_more(&self) -> Option<HandedCore> {
+        let since = self.resumed.take()?;
+        let without = self.shared.now().saturating_sub(since);
+        let tally = self.shared.ledger.of_non_workers();
+        tally.add(|block| &block.nanoseconds_without_core, without);
+        self.shared.handoff.want_no_more(&self.mailbox)
+    }
+
+    /// Takes the core that this thread was given after a wait, if there is one.
+    pub(crate) fn pick_up_core(&self) {
+        if self.core.borrow().is_some() || self.resumed.get().is_none() {
+            return;
+        }
+        let Some(handed) = self.mailbox.take() else { return };
+        self.want_no_more();
+        self.shared.idle.leave_away();
         self.acquire_core(handed.core);
-        let task = handed.first.expect("given along");
-        Err(if is_kept { Refused::Kept(task) } else { Refused::Last(task) })
+    }
+
+    /// Takes the core that this thread was given after a wait, if there is one; else wants none any more, because it
+    /// waits again.
+    pub(crate) fn pick_up_core_or_wait(&self) {
+        if self.core.borrow().is_none() {
+            if let Some(handed) = self.want_no_more() {
+                self.shared.idle.leave_away();
+                self.acquire_core(handed.core);
+            }
+        }
     }
 }

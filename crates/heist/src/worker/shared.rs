@@ -1,4 +1,7 @@
-//! What all threads of a pool share: queues, idle state, counters, demands, standby threads, and the way to shutdown.
+//! What all threads of a pool share: queues, idle state, counters, the table of threads, standby threads, and the way
+//! to shutdown.
+
+use std::time::Instant;
 
 use crate::cancel::CancelToken;
 use crate::fork::demand::{Demand, NO_WORKER};
@@ -6,16 +9,18 @@ use crate::fork::raid;
 use crate::idle::{Announced, Idle};
 use crate::order;
 use crate::panic::PanicHook;
-use crate::stats::{Ledger, Tally};
+use crate::queues::Found;
+use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
-    Arc, AtomicBool, Mutex, Ordering, Padded, ThreadHandle, has_heavy_fence, heavy_fence,
-    is_finished, lock,
+    Arc, AtomicBool, AtomicUsize, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
+    heavy_fence, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Task};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
+use crate::worker::table::{Place, Table};
 
 /// The configuration of a pool. Does not change after the pool was built.
 pub(crate) struct Config {
@@ -24,6 +29,8 @@ pub(crate) struct Config {
     /// The number of workers, counted from the first, that are attached threads: the caller owns these threads, and
     /// shutdown does not wait for them.
     pub(crate) attached: usize,
+    /// The largest number of threads.
+    pub(crate) max_threads: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -36,10 +43,11 @@ pub(crate) struct Config {
 /// Counts a task that has ended.
 #[inline(always)]
 pub(crate) fn count_end(tally: Tally<'_>, end: End) {
-    tally.one(|block| match end {
-        End::Completed => &block.tasks_completed,
-        End::Panicked => &block.panics,
-    });
+    match end {
+        End::Completed => tally.one(|block| &block.tasks_completed),
+        End::Panicked => tally.one(|block| &block.panics),
+        End::Replaced => {}
+    }
 }
 
 /// Counts and traces a wake-up that was sent.
@@ -53,17 +61,24 @@ pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
-    /// The demand for each worker's private jobs, by its number. Any thread raises it; the worker answers it.
-    pub(crate) demands: Box<[Padded<Demand>]>,
+    /// What the threads reach of each other.
+    pub(crate) table: Table<Q>,
+    /// Held while parts are moved from one lane to another, and while a thread that is about to sleep looks into all
+    /// lanes: otherwise it might look into the one lane too early, and into the other too late.
+    pub(crate) moving: Mutex<()>,
     /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well.
     raids: bool,
-    /// The demand that a thread without a core looks at: always raised. Such a thread checks by itself
-    /// whether a worker is idle.
-    pub(crate) demand_without_core: Demand,
     /// The demand that a thread looks at before its first task and after its last: never raised.
     pub(crate) demand_when_idle: Demand,
     pub(crate) config: Config,
-    pub(crate) handoff: HandOff<Q>,
+    pub(crate) handoff: HandOff,
+    /// When the pool was started.
+    start: Instant,
+    /// The number of threads, and the largest number so far.
+    ///
+    /// Ordering: relaxed. They are only shown.
+    alive: AtomicUsize,
+    peak: AtomicUsize,
     /// Are tasks that have not started to be refused? Set once, by `stop_now`.
     cancelling: AtomicBool,
     /// Cancelled when the pool is first stopped.
@@ -77,33 +92,83 @@ pub(crate) struct Shared<Q: PoolQueues> {
 }
 
 impl<Q: PoolQueues> Shared<Q> {
-    /// Returns a pool without threads, and the owner's end of each worker's queues.
-    pub(crate) fn new(config: Config) -> (Self, Vec<Q::Own>) {
+    /// Returns a pool without threads.
+    pub(crate) fn new(config: Config) -> Self {
         let workers = config.workers;
-        let (queues, own) = Q::new(workers);
-        let raids = Q::Waiting::RAIDS && has_heavy_fence();
-        let demand = |worker| {
-            let demand = Demand::new(worker, workers);
-            Padded(if raids { demand.with_raids() } else { demand })
-        };
         let idle = Idle::new(workers - config.attached, Q::PATIENT);
-        let shared = Self {
-            queues,
+        let max_threads = config.max_threads;
+        Self {
+            queues: Q::new(workers),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
-            demands: (0..workers).map(demand).collect(),
-            raids,
-            demand_without_core: Demand::new(NO_WORKER, 2),
+            table: Table::new(max_threads),
+            moving: Mutex::new(()),
+            raids: Q::Waiting::RAIDS && has_heavy_fence(),
             demand_when_idle: Demand::new(NO_WORKER, 1),
             config,
-            handoff: HandOff::new(),
+            handoff: HandOff::new(workers, max_threads),
+            start: Instant::now(),
+            alive: AtomicUsize::new(0),
+            peak: AtomicUsize::new(0),
             cancelling: AtomicBool::new(false),
             stopped: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
             _slots: SlotLease::begin(),
-        };
-        (shared, own)
+        }
+    }
+
+    /// Returns the nanoseconds since the pool was started.
+    pub(crate) fn now(&self) -> u64 {
+        elapsed(self.start)
+    }
+
+    /// Returns a place for one more thread, unless there are as many threads as the pool may have.
+    pub(crate) fn enter(&self) -> Option<Place<Q>> {
+        self.table.enter(|place| {
+            let demand = Demand::new(place, self.config.workers);
+            if self.raids { demand.with_raids() } else { demand }
+        })
+    }
+
+    /// Frees the place of a thread that ends. Tasks that are left in its deque go to the injector. Parts stay in its
+    /// lane, where all threads find them, and belong to the next thread in that place.
+    pub(crate) fn leave(&self, place: Place<Q>) {
+        let tally = self.ledger.of_non_workers();
+        if self.queues.has_any(&self.table.entry(place.index).queues) {
+            self.queues.leave(&place.own, tally);
+            self.announce(tally);
+        }
+        self.table.leave(place);
+    }
+
+    /// Counts a core that has gone from a thread that waits to another one.
+    pub(crate) fn count_hand_off(&self) {
+        self.ledger.of_non_workers().one(|block| &block.hand_offs);
+    }
+
+    /// Counts a thread that is being started.
+    pub(crate) fn count_thread(&self) {
+        let alive = self.alive.fetch_add(1, Ordering::Relaxed) + 1;
+        self.peak.fetch_max(alive, Ordering::Relaxed);
+    }
+
+    /// Counts a thread that has ended, or could not be started.
+    pub(crate) fn uncount_thread(&self) {
+        self.alive.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Returns the counters of the pool.
+    pub(crate) fn stats(&self) -> Stats {
+        let (threads, peak_threads) =
+            (self.alive.load(Ordering::Relaxed), self.peak.load(Ordering::Relaxed));
+        Stats { threads, peak_threads, ..self.ledger.read() }
+    }
+
+    /// Returns whether there is a task or a part that any worker could take.
+    pub(crate) fn any(&self) -> bool {
+        self.queues.has_remote()
+            || self.table.entries().any(|thread| self.queues.has_any(&thread.queues))
     }
 
     /// Returns a number that tells the pool from all others that are alive.
@@ -123,7 +188,7 @@ impl<Q: PoolQueues> Shared<Q> {
         self.push_remote(task, count);
     }
 
-    /// Pushes a task to the injector: from outside, or from a thread of the pool that has no core.
+    /// Pushes a task to the injector.
     pub(crate) fn push_remote(&self, task: Task, count: u64) {
         let tally = self.ledger.of_non_workers();
         tally.add(|block| &block.tasks_submitted, count);
@@ -131,37 +196,39 @@ impl<Q: PoolQueues> Shared<Q> {
         self.announce(tally);
     }
 
-    /// Requests work from all other workers, because `worker` has none.
-    pub(crate) fn raise_demand(&self, worker: usize) {
-        self.demands_of_others(worker).for_each(Demand::raise);
+    /// Requests work from all other threads, because the one in that place has none.
+    pub(crate) fn raise_demand(&self, place: usize) {
+        self.demands_of_others(place).for_each(Demand::raise);
     }
 
     /// Returns whether a worker that has jobs keeps one of them published at all times. It does where waiting threads
     /// keep their cores and the system has no fence for raids, because no thief could take a private job there.
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
-        Q::Waiting::RAIDS && !self.raids
+        Q::Waiting::OFFERS && !self.raids
     }
 
-    /// Returns the demands of all workers but `me`.
+    /// Returns the demands of all threads but the one in that place.
     fn demands_of_others(&self, me: usize) -> impl Iterator<Item = &Demand> {
-        victims(me, 0, self.config.workers).map(|victim| &self.demands[victim].0)
+        let reach = |victim| Some(&self.table.reach(victim)?.demand);
+        victims(me, 0, self.table.len()).filter_map(reach)
     }
 
-    /// Takes the last look of a worker that has announced that it sleeps (step S3). Returns whether there may be
-    /// work for it.
-    pub(crate) fn last_look(&self, worker: usize) -> bool {
-        self.demands_of_others(worker).for_each(Demand::raise_for_sleeper);
-        self.queues.any() || self.queues.has_broadcast(worker) || self.may_raid(worker)
+    /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
+    /// place. Returns whether there may be work for it.
+    pub(crate) fn last_look(&self, worker: usize, place: usize) -> bool {
+        self.demands_of_others(place).for_each(Demand::raise_for_sleeper);
+        self.any() || self.queues.has_broadcast(worker) || self.may_raid(place)
     }
 
-    /// Returns whether another worker may have private jobs and has not seen that they are wanted (step D6).
-    fn may_raid(&self, worker: usize) -> bool {
-        if !self.raids || !self.idle.is_anybody_busy(self.config.workers) {
+    /// Returns whether another thread may have private jobs and has not seen that they are wanted (step D6).
+    pub(crate) fn may_raid(&self, place: usize) -> bool {
+        let is_busy = || self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers);
+        if !self.raids || !is_busy() {
             return false;
         }
         heavy_fence(order::RAID);
-        self.demands_of_others(worker).any(raid::may_raid)
+        self.demands_of_others(place).any(raid::may_raid)
     }
 
     /// Wakes a worker if needed, after a task was pushed to a queue.
@@ -212,7 +279,14 @@ impl<Q: PoolQueues> Shared<Q> {
     #[cold]
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
-        while let Some(task) = self.queues.take_one_injected(tally) {
+        let next = || {
+            let task = self.queues.take_one_injected(tally);
+            task.or_else(|| match self.queues.steal_job_remote(tally) {
+                Found::Task(task, _) => Some(task),
+                Found::Nothing | Found::Contended => None,
+            })
+        };
+        while let Some(task) = next() {
             let Some(started) = task.start() else { continue };
             let hook = &self.config.on_panic;
             if started.is_job() {
@@ -249,7 +323,7 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Begins shutdown: accepts nothing more from outside, and ends when everything is done.
     pub(crate) fn close(&self) {
         self.stopped.cancel();
-        if self.idle.stop(|| self.queues.any()) {
+        if self.idle.stop(|| self.any()) {
             self.finish_shutdown();
         }
     }
@@ -273,10 +347,15 @@ impl<Q: PoolQueues> Shared<Q> {
         }
     }
 
-    /// Keeps the handle of a thread that was started, and joins those that have ended.
+    /// Keeps the handle of a thread that was started.
     pub(crate) fn keep_thread(&self, thread: ThreadHandle<()>) {
+        lock(&self.threads).push(thread);
+    }
+
+    /// Joins the threads that have ended. A thread whose closure has returned may still run destructors of the user's
+    /// thread-locals, so only a thread without tasks calls this: it holds no lock of the user's.
+    pub(crate) fn join_ended_threads(&self) {
         let mut threads = lock(&self.threads);
-        threads.push(thread);
         let (ended, running): (Vec<_>, Vec<_>) = threads.drain(..).partition(is_finished);
         *threads = running;
         drop(threads);

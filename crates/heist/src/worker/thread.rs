@@ -10,9 +10,10 @@ use crate::task::listener::Listener;
 use crate::task::{End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, Recorder, record};
 use crate::worker::core::Core;
-use crate::worker::current::AnyPool;
+use crate::worker::handoff::Mailbox;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::shared::{Shared, count_end};
+use crate::worker::table::Place;
 
 /// How many private jobs, the oldest ones, a thread publishes before it sleeps. A guess: more than the others can
 /// run while it sleeps.
@@ -23,13 +24,22 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) shared: Arc<Shared<Q>>,
     /// The core that makes this thread a worker. `None` after the thread has handed it to another one. Never borrowed
     /// while a task runs.
-    pub(crate) core: RefCell<Option<Box<Core<Q>>>>,
+    pub(crate) core: RefCell<Option<Box<Core>>>,
+    /// The thread's place in the table, and its own queues.
+    pub(crate) place: Place<Q>,
+    /// Where this thread receives a core.
+    pub(crate) mailbox: Arc<Mailbox>,
+    /// Has this thread spawned or stolen since its queues were last empty? If not, what is in there came from the
+    /// injector, in its order, and is to be run in that order: there is nothing to be fair to.
+    pub(crate) has_spawned: Cell<bool>,
+    /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
+    pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
     pub(crate) listener: Arc<Listener>,
     /// An address near the beginning of the thread's stack.
     stack: usize,
-    /// The number of tasks claimed since stale entries were last looked for.
-    pub(crate) stale_entries: Cell<usize>,
+    /// The number of tasks claimed since stale entries were last dropped.
+    pub(crate) claims: Cell<usize>,
     /// Is the thread between its start hook and its stop hook, where it can run tasks and wait for them?
     pub(crate) in_service: Cell<bool>,
     /// Records this thread's events while it exists, if the pool keeps a trace.
@@ -38,16 +48,21 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Returns the state of the calling thread, which has no core yet.
-    pub(crate) fn new(shared: Arc<Shared<Q>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
+        let listener = Arc::new(Listener::thread());
         let here = 0_u8;
         let stack = (&raw const here).addr();
         Self {
             _recorder: shared.config.trace.as_ref().map(Recorder::new),
             shared,
             core: RefCell::new(None),
-            listener: Arc::new(Listener::thread()),
+            mailbox: Arc::new(Mailbox::new(Arc::clone(&listener), place.index)),
+            place,
+            resumed: Cell::new(None),
+            has_spawned: Cell::new(false),
+            listener,
             stack,
-            stale_entries: Cell::new(0),
+            claims: Cell::new(0),
             in_service: Cell::new(false),
         }
     }
@@ -61,23 +76,36 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Pushes a task that this thread has spawned to its own deque, or to the injector if it has no core. It stands
-    /// for `count` new tasks.
+    /// Pushes a task that this thread has spawned to its own deque. It stands for `count` new tasks.
     #[inline(always)]
     pub(crate) fn push_local(&self, task: Task, count: u64) {
         Q::Waiting::before_push(self);
         let shared = &*self.shared;
         let core = self.core.borrow();
         let Some(core) = &*core else {
-            return shared.push_remote(task, count);
+            drop(core);
+            return self.push_without_core(task, count);
         };
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, count);
-        shared.queues.push_local(&core.own, task, tally);
+        self.has_spawned.set(true);
+        shared.queues.push_local(&self.place.own, task, tally);
         // A single worker will find the task by itself.
         if shared.config.workers > 1 {
             shared.announce(tally);
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_without_core(&self, task: Task, count: u64) {
+        self.pick_up_core();
+        self.has_spawned.set(true);
+        self.with_tally(|tally| {
+            tally.add(|block| &block.tasks_submitted, count);
+            self.shared.queues.push_local(&self.place.own, task, tally);
+            self.shared.announce(tally);
+        });
     }
 
     /// Pushes published jobs, which are new tasks, to where other workers can take them.
@@ -86,26 +114,34 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if !self.in_service.get() {
             return jobs.for_each(|job| self.run_in_hook(job));
         }
-        let core = self.core.borrow();
-        let Some(core) = &*core else {
-            return jobs.for_each(|job| shared.push_job(job));
-        };
-        let tally = core.tally();
-        let mut count = 0;
-        for job in jobs {
-            count += 1;
-            tally.one(|block| &block.tasks_submitted);
-            if let Err(job) = shared.queues.push_job(&core.own, job, tally) {
-                shared.queues.push_remote(job, tally);
+        self.has_spawned.set(true);
+        self.with_tally(|tally| {
+            let mut count = 0;
+            for job in jobs {
+                count += 1;
+                tally.one(|block| &block.tasks_submitted);
+                // SAFETY: just made, and its handle is in a frame of this thread.
+                let group = unsafe { job.group() };
+                shared.queues.push_job(&self.place.own, job, group);
             }
-        }
-        tally.add(|block| &block.publications, count);
-        if count > 0 {
-            record(EventKind::Publish { tasks: count as usize });
-        }
-        if shared.config.workers > 1 && count > 0 {
+            if count > 0 {
+                tally.add(|block| &block.publications, count);
+                record(EventKind::Publish { tasks: count as usize });
+                shared.announce(tally);
+            }
+        });
+    }
+
+    /// Pushes a part of a batch that has started. It is no new task.
+    pub(crate) fn push_piece(&self, piece: Task) {
+        let shared = &*self.shared;
+        self.has_spawned.set(true);
+        self.with_tally(|tally| {
+            // SAFETY: just made, and it has no handle.
+            let group = unsafe { piece.group() };
+            shared.queues.push_job(&self.place.own, piece, group);
             shared.announce(tally);
-        }
+        });
     }
 
     /// Runs a job that was published in a hook at the start or the end of this thread. There may be no other thread

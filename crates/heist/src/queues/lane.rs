@@ -1,0 +1,167 @@
+//! A lane: the published parts of one thread's running tasks, such as second halves of joins and parts of scopes.
+//!
+//! The parts of a lane lie where all threads can reach them, with or without a core. Each belongs to a *group*: the
+//! running task, or the isolated part of one, that it is a part of. A thread that waits takes parts of its own group,
+//! wherever they lie, and leaves the others in their place. That is what the lock is for: a lock-free deque gives out
+//! its ends only, and a part that was taken out in order to look at it is missing for whoever needs it.
+
+use std::collections::VecDeque;
+
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, TryLockError, lock};
+use crate::task::Task;
+
+/// If a lane has at least this many parts of the oldest group, a thief takes several at once. So many are parts of a
+/// scope, one like the other. Halves of joins and pieces of batches are fewer, and each is as large as all that follow.
+const MANY: usize = if cfg!(any(loom, shuttle)) { 3 } else { 64 };
+/// The number of parts that a thief takes beyond the one that it runs.
+const MOVED: usize = if cfg!(any(loom, shuttle)) { 1 } else { 31 };
+
+/// The published parts of one thread. The thread takes its newest part first, the others take the oldest one.
+pub(crate) struct Lane {
+    /// The number of parts, for looks without the lock. Written under the lock.
+    ///
+    /// Ordering: relaxed. A thread that must not miss a part has passed a fence, and so has the thread that has pushed
+    /// it: see `idle/README.md`.
+    len: AtomicUsize,
+    parts: Mutex<Parts>,
+}
+
+#[derive(Default)]
+struct Parts {
+    /// All parts, the oldest first.
+    tasks: VecDeque<Task>,
+    /// The groups of these tasks: how many tasks of the same group follow each other. No count is zero.
+    runs: VecDeque<Run>,
+}
+
+struct Run {
+    group: usize,
+    count: usize,
+}
+
+impl Lane {
+    pub(crate) fn new() -> Self {
+        Self { len: AtomicUsize::new(0), parts: Mutex::new(Parts::default()) }
+    }
+
+    /// Returns whether there is a part.
+    #[inline(always)]
+    pub(crate) fn any(&self) -> bool {
+        self.len.load(Ordering::Relaxed) != 0
+    }
+
+    /// Adds a part of that group as the newest.
+    pub(crate) fn push(&self, task: Task, group: usize) {
+        self.change(lock(&self.parts), |parts| parts.push(task, group));
+    }
+
+    /// Removes the newest part.
+    pub(crate) fn pop(&self) -> Option<Task> {
+        if !self.any() {
+            return None;
+        }
+        self.change(lock(&self.parts), |parts| parts.remove(parts.tasks.len().checked_sub(1)?))
+    }
+
+    /// Removes the newest part, if `is_it` says so.
+    pub(crate) fn pop_if(&self, is_it: impl FnOnce(&Task) -> bool) -> Option<Task> {
+        if !self.any() {
+            return None;
+        }
+        self.change(lock(&self.parts), |parts| {
+            let newest = parts.tasks.len().checked_sub(1)?;
+            if is_it(&parts.tasks[newest]) { parts.remove(newest) } else { None }
+        })
+    }
+
+    /// Removes the oldest part. Returns `Err` if another thread holds the lock.
+    pub(crate) fn steal(&self) -> Result<Option<Task>, ()> {
+        if !self.any() {
+            return Ok(None);
+        }
+        let parts = try_lock(&self.parts).ok_or(())?;
+        Ok(self.change(parts, |parts| parts.remove(0)))
+    }
+
+    /// Removes the oldest part, as [`steal`](Self::steal) does. If it is one of many of the same group, moves some of the
+    /// next ones to `own`, and also returns how many. A thread that looks into both lanes meanwhile may miss those: see
+    /// `Shared::moving`.
+    pub(crate) fn steal_into(&self, own: &Self) -> Result<Option<(Task, usize)>, ()> {
+        if !self.any() {
+            return Ok(None);
+        }
+        let from = try_lock(&self.parts).ok_or(())?;
+        // It waits for no lock while it holds one, whatever the order of the two.
+        let Some(to) = try_lock(&own.parts) else {
+            return Ok(self.change(from, |from| from.remove(0)).map(|oldest| (oldest, 0)));
+        };
+        Ok(self.change(from, |from| {
+            let &Run { group, count } = from.runs.front()?;
+            let oldest = from.remove(0)?;
+            let more = if count < MANY { 0 } else { MOVED };
+            own.change(to, |to| {
+                let mut next = || from.remove(0).expect("there are many");
+                (0..more).for_each(|_| to.push(next(), group));
+            });
+            Some((oldest, more))
+        }))
+    }
+
+    /// Removes a part of that group: the newest one.
+    pub(crate) fn take(&self, group: usize) -> Option<Task> {
+        if !self.any() {
+            return None;
+        }
+        self.change(lock(&self.parts), |parts| {
+            let mut end = parts.tasks.len();
+            for run in parts.runs.iter().rev() {
+                if run.group == group {
+                    return parts.remove(end - 1);
+                }
+                end -= run.count;
+            }
+            None
+        })
+    }
+
+    fn change<R>(&self, mut parts: MutexGuard<'_, Parts>, f: impl FnOnce(&mut Parts) -> R) -> R {
+        let result = f(&mut parts);
+        self.len.store(parts.tasks.len(), Ordering::Relaxed);
+        result
+    }
+}
+
+/// Returns the guard, unless another thread has it.
+fn try_lock(parts: &Mutex<Parts>) -> Option<MutexGuard<'_, Parts>> {
+    match parts.try_lock() {
+        Ok(parts) => Some(parts),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+impl Parts {
+    fn push(&mut self, task: Task, group: usize) {
+        self.tasks.push_back(task);
+        match self.runs.back_mut() {
+            Some(run) if run.group == group => run.count += 1,
+            _ => self.runs.push_back(Run { group, count: 1 }),
+        }
+    }
+
+    /// Removes the task with that index, if there is one.
+    fn remove(&mut self, index: usize) -> Option<Task> {
+        let task = self.tasks.remove(index)?;
+        let mut before = 0;
+        let run = self.runs.iter().position(|run| {
+            before += run.count;
+            index < before
+        });
+        let run = run.expect("every task is in a run");
+        self.runs[run].count -= 1;
+        if self.runs[run].count == 0 {
+            self.runs.remove(run);
+        }
+        Some(task)
+    }
+}
