@@ -14,7 +14,7 @@ use heist_testkit::alloc::{
     CountingAllocator, allocations, allocations_here, exclusive, live_bytes,
 };
 
-use common::{Kind, eventually, for_every_strategy};
+use common::{Kind, eventually, for_every_strategy, held_task};
 
 for_every_strategy! {
     counter_works,
@@ -26,6 +26,8 @@ for_every_strategy! {
     stolen_detached,
     stolen_joined,
     large_results,
+    joined_without_a_core,
+    joined_from_outside,
     private_joins,
     joins_of_two_workers,
 }
@@ -240,4 +242,67 @@ fn joins_of_two_workers<S: Kind>() {
     let _exclusive = exclusive();
     let pool = S::pool(2);
     assert_eq!(per_task(&pool, forks), "0.00");
+}
+
+/// A task that has handed off its core spawns tasks and joins each, while the only worker is busy. The queues do
+/// not remember tasks that have ended.
+fn joined_without_a_core<S: Kind>() {
+    const ROUNDS: usize = 50_000;
+    /// Far less than one word for each round.
+    const MOST: usize = 128 << 10;
+    let _guard = exclusive();
+    let (here, there) = (S::pool(1), S::pool(1));
+    let (open, slow) = held_task(&there);
+    let (wait, waits) = mpsc::channel();
+    let growth = here.spawn(move || {
+        wait.send(()).expect("a test that waits");
+        slow.join().expect("a result");
+        let joined = |rounds| {
+            (0..rounds).for_each(|n| assert_eq!(heist::spawn(move || n).join().ok(), Some(n)))
+        };
+        joined(ROUNDS / 10);
+        let before = live_bytes();
+        joined(ROUNDS);
+        live_bytes().saturating_sub(before)
+    });
+    waits.recv().expect("a task that is about to wait");
+    let (enter, entered) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let busy = here.spawn(move || {
+        enter.send(()).expect("a test that waits");
+        _ = ended.recv();
+    });
+    entered.recv().expect("a task that runs on the core");
+    drop(open);
+    let growth = growth.join().expect("a result");
+    drop(end);
+    busy.join().expect("a result");
+    assert!(growth < MOST, "{growth} bytes more after {ROUNDS} rounds");
+}
+
+/// A task joins tasks that come from outside, while no worker looks into the queue that they are in. That queue does
+/// not remember tasks that have ended.
+fn joined_from_outside<S: Kind>() {
+    const ROUNDS: usize = 50_000;
+    const WARM_UP: usize = ROUNDS / 10;
+    /// Far less than one word for each round.
+    const MOST: usize = 128 << 10;
+    let _guard = exclusive();
+    let pool = S::pool(1);
+    let (give, given) = mpsc::sync_channel::<JoinHandle<usize>>(16);
+    let growth = pool.spawn(move || {
+        let mut before = 0;
+        for (n, handle) in given.into_iter().enumerate() {
+            if n == WARM_UP {
+                before = live_bytes();
+            }
+            assert_eq!(handle.join().ok(), Some(n));
+        }
+        live_bytes().saturating_sub(before)
+    });
+    (0..ROUNDS + WARM_UP)
+        .for_each(|n| give.send(pool.spawn(move || n)).expect("a task that joins"));
+    drop(give);
+    let growth = growth.join().expect("a result");
+    assert!(growth < MOST, "{growth} bytes more after {ROUNDS} rounds");
 }

@@ -15,7 +15,7 @@
 //! | [`process`] | parts of a test in a process of their own |
 //! | [`random`] | a seeded random number generator |
 //! | `schedules` | shuttle: random and PCT schedules (cfg and feature `shuttle`) |
-//! | [`threads`] | counts threads of the process by name |
+//! | [`threads`] | counts threads of the process by name, or by the hooks of a pool |
 //! | [`watchdog`] | aborts a test that hangs; waits for a condition |
 
 pub mod alloc;

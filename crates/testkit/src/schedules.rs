@@ -16,7 +16,7 @@ const SEED: u64 = 1;
 /// # Panics
 ///
 /// Panics if the scenario fails under one of the schedules.
-pub fn check(schedules: usize, scenario: fn()) {
+pub fn check(schedules: usize, scenario: impl Fn() + Clone + Send + Sync + 'static) {
     if let Ok(schedule) = std::env::var("HEIST_REPLAY") {
         shuttle::replay(scenario, &schedule);
         return;
@@ -26,10 +26,10 @@ pub fn check(schedules: usize, scenario: fn()) {
         config.stack_size = STACK;
         config
     };
-    let random =
-        Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config()).run(scenario);
-    let shallow =
-        Runner::new(PctScheduler::new_from_seed(SEED, 5, schedules), config()).run(scenario);
+    let random = Runner::new(RandomScheduler::new_from_seed(SEED, schedules), config())
+        .run(scenario.clone());
+    let shallow = Runner::new(PctScheduler::new_from_seed(SEED, 5, schedules), config())
+        .run(scenario.clone());
     let deep =
         Runner::new(PctScheduler::new_from_seed(SEED, 10, schedules), config()).run(scenario);
     assert_eq!([random, shallow, deep], [schedules; 3], "all schedules were run");

@@ -1,4 +1,4 @@
-//! Counts threads of the process by name.
+//! Counts threads of the process by name, or by the hooks that a pool calls on them.
 
 use std::fs;
 use std::path::Path;
@@ -59,6 +59,40 @@ impl ThreadGroup {
     /// Panics if a thread stays.
     pub fn assert_gone(&self) {
         eventually("no thread is left of the pool", || self.count() == 0);
+    }
+}
+
+/// Counts the threads of a pool that calls [`started`](Self::started) and [`stopped`](Self::stopped) on each.
+/// Unlike a look at the system's list, it misses no thread.
+#[derive(Debug, Default)]
+pub struct LiveThreads {
+    live: AtomicUsize,
+    most: AtomicUsize,
+    ever: AtomicUsize,
+}
+
+impl LiveThreads {
+    /// Counts a thread that starts.
+    pub fn started(&self) {
+        self.ever.fetch_add(1, Ordering::SeqCst);
+        self.most.fetch_max(self.live.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+    }
+
+    /// Counts a thread that ends.
+    pub fn stopped(&self) {
+        self.live.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Returns how many threads there were at most at the same time.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many threads have started.
+    #[must_use]
+    pub fn ever(&self) -> usize {
+        self.ever.load(Ordering::SeqCst)
     }
 }
 

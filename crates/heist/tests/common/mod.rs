@@ -9,18 +9,19 @@
     reason = "each test binary uses its own part of this module"
 )]
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::Duration;
 
-use heist::{Builder, Counters, JoinError, Pool, Stats, Strategy};
+use heist::{Builder, Counters, JoinError, JoinHandle, Pool, Stats, Strategy};
 
 pub(crate) use heist_testkit::executor::{WakeCounter, block_on, poll_once};
 pub(crate) use heist_testkit::ledger::{Ledger, Tracked};
 pub(crate) use heist_testkit::panics::panic_message;
 pub(crate) use heist_testkit::process::in_child;
 pub(crate) use heist_testkit::random::Rng;
-pub(crate) use heist_testkit::threads::ThreadGroup;
+pub(crate) use heist_testkit::threads::{LiveThreads, ThreadGroup};
 pub(crate) use heist_testkit::watchdog::{eventually, watched};
 
 pub(crate) mod pipeline;
@@ -42,6 +43,16 @@ pub(crate) trait Kind: 'static {
     fn builder_in(threads: &ThreadGroup, workers: usize) -> Builder {
         let prefix = threads.prefix().to_owned();
         Self::builder(workers).thread_name(move |index| format!("{prefix}{index}"))
+    }
+
+    /// Like [`Kind::builder`]; the threads of the pool are counted.
+    fn counted_builder(workers: usize) -> (Builder, Arc<LiveThreads>) {
+        let live = Arc::new(LiveThreads::default());
+        let (starting, stopping) = (Arc::clone(&live), Arc::clone(&live));
+        let builder = Self::builder(workers)
+            .on_thread_start(move |_| starting.started())
+            .on_thread_stop(move |_| stopping.stopped());
+        (builder, live)
     }
 
     fn pool(workers: usize) -> Pool {
@@ -130,6 +141,12 @@ impl Gate {
     pub(crate) fn stop_now(self, pool: &Pool) -> u64 {
         stop_now_before(pool, || self.open())
     }
+}
+
+/// Spawns a task that runs until the sender is dropped.
+pub(crate) fn held_task(pool: &Pool) -> (Sender<()>, JoinHandle<()>) {
+    let (open, opened) = mpsc::channel();
+    (open, pool.spawn(move || _ = opened.recv()))
 }
 
 /// Calls `stop_now`, and calls `let_go` for the running tasks when the pool refuses tasks. Returns how

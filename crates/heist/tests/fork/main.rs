@@ -13,5 +13,7 @@ mod isolate;
 mod isolate_scope;
 mod thread_hooks;
 mod with_handles;
+mod without_core;
+mod late_thief;
 mod stop;
 mod stress;

@@ -18,5 +18,6 @@ mod failure;
 mod drop_panics;
 mod stop;
 mod idle;
+mod beside;
 mod nested;
 mod random;

@@ -100,12 +100,13 @@ fn from_inside<S: Kind>() {
 }
 
 /// Every task waits for another pool, and the task that releases them is the last one in the queue.
-/// Unless each task gets a thread, all of them wait forever.
+/// There are more of them than the pool may have threads.
 fn behind_each_other<S: Kind>() {
-    const WAITERS: u64 = 600;
+    const WAITERS: u64 = 150;
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let (here, there) = (S::builder_in(&group, workers).build().expect("a pool"), S::pool(1));
+        let here = S::builder_in(&group, workers).max_threads(workers + 64);
+        let (here, there) = (here.build().expect("a pool"), S::pool(1));
         let there = Arc::new(there);
         let (open, opened) = mpsc::channel::<()>();
         there.spawn(move || _ = opened.recv());

@@ -10,5 +10,9 @@ mod scenarios;
 
 mod pool;
 mod fork;
+mod waiting;
+mod policy;
+mod plan;
+mod generated;
 mod engine;
 mod pipeline;

@@ -22,28 +22,36 @@ pub(crate) fn explore(scenario: fn()) {
     heist_testkit::schedules::check(SCHEDULES, scenario);
 }
 
+/// For scenarios with hundreds of tasks.
+pub(crate) fn explore_few(scenario: fn()) {
+    heist_testkit::schedules::check(SCHEDULES / 100, scenario);
+}
+
 // The list of strategies below is complete.
 const _: () = assert!(Strategy::ALL.len() == 3);
 
 /// A test for each strategy.
 macro_rules! scenarios {
-    ($($name:ident)*) => {$(
+    ($($name:ident)*) => {
+        $crate::scenarios::scenarios! { @with explore $($name)* }
+    };
+    (@with $explore:ident $($name:ident)*) => {$(
         mod $name {
             use heist::Strategy;
 
             #[test]
             fn work_stealing() {
-                $crate::scenarios::explore(|| super::$name(Strategy::WorkStealing));
+                $crate::scenarios::$explore(|| super::$name(Strategy::WorkStealing));
             }
 
             #[test]
             fn locked_deques() {
-                $crate::scenarios::explore(|| super::$name(Strategy::LockedDeques));
+                $crate::scenarios::$explore(|| super::$name(Strategy::LockedDeques));
             }
 
             #[test]
             fn global_queue() {
-                $crate::scenarios::explore(|| super::$name(Strategy::GlobalQueue));
+                $crate::scenarios::$explore(|| super::$name(Strategy::GlobalQueue));
             }
         }
     )*};
