@@ -53,6 +53,9 @@ const METRICS: [(&Metric, f64); 4] =
 /// All entries but heist's own.
 const PEERS: &[&str] = &["rayon", "tokio", "tokio-async"];
 
+/// The peers whose requests block a thread while they wait, as ours do.
+const BLOCKING: &[&str] = &["rayon", "tokio"];
+
 const REFERENCE: &str = "rayon";
 
 /// The highest wanted ratios to the best peer. The longest request of a sample is too much a matter of luck for a
@@ -102,13 +105,14 @@ pub(crate) fn rows() -> Vec<Row> {
         enter::<tokio::Blocking>(&mut row);
         enter::<tokio::Async>(&mut row);
     }
-    let target = |(metric, at_most)| Target {
+    let target = |peers, (metric, at_most)| Target {
         of: heist::Server::NAME,
         metric,
-        than: Than::Best(PEERS),
+        than: Than::Best(peers),
         at_most,
     };
-    row.targets = LIMITS.map(target).into();
+    row.targets = vec![target(BLOCKING, (&metric::P99, 1.0))];
+    row.targets.extend(LIMITS.map(|limit| target(PEERS, limit)));
     vec![row]
 }
 
