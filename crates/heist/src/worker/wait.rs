@@ -128,7 +128,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
         }
         if let Some(starter) = awaited.starter().filter(|_| ours) {
             // It only pushes a part, whatever the stack. The parts are found below.
-            thread.run_claimed(starter);
+            thread.run_awaited(starter);
         }
         // The parts of the awaited task, if it is one of this pool's.
         let group = if ours { Some(awaited.id()) } else { None };
