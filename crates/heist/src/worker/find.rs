@@ -185,7 +185,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let near = if thief < count && thief != me { thief } else { 0 };
             victims(me, near, count).find_map(take)
         };
-        let from_outside = || queues.take_job_remote(group).and_then(Task::start);
+        let from_outside =
+            || std::iter::from_fn(|| queues.take_job_remote(group)).find_map(Task::start);
         take(me).or_else(of_others).or_else(from_outside)
     }
 

@@ -245,6 +245,10 @@ impl HandOff {
         let start = Instant::now();
         let handed = loop {
             if let Some(handed) = mailbox.take() {
+                debug_assert!(
+                    lock(&self.threads).standby.iter().all(|other| !Arc::ptr_eq(other, mailbox)),
+                    "only a thread that was taken off the list is handed a core"
+                );
                 break Some(handed);
             }
             let sleeper = mailbox.listener.sleeper();

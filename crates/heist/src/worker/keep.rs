@@ -188,6 +188,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let core = self.core.borrow();
         let core = core.as_ref().expect("it is kept");
         let task = self.next_own(core).or_else(|| self.search_others(core));
-        task.map(Waited::NobodyElse)
+        task.or_else(|| self.raid_others(core)).map(Waited::NobodyElse)
     }
 }

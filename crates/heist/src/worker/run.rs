@@ -84,7 +84,6 @@ fn thread_main<Q: PoolQueues>(
     first: HandedCore,
     place: Place<Q>,
 ) {
-    shared.join_ended_threads();
     if number >= shared.config.workers {
         // Its core comes from a thread that waits.
         shared.count_hand_off();
@@ -325,7 +324,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Notes that this thread goes on with its task after a wait, and wants a core if it has none.
     pub(crate) fn want_core(&self) {
-        if self.core.borrow().is_none() && self.resumed.get().is_none() {
+        // A hook at the start or the end of the thread waits without a core, and must not get one.
+        let may_want = self.in_service.get() && self.core.borrow().is_none();
+        if may_want && self.resumed.get().is_none() {
             self.resumed.set(Some(self.shared.now()));
             self.shared.handoff.want(&self.mailbox);
         }

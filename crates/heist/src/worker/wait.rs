@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 use crate::fork::demand::NO_WORKER;
 use crate::fork::job;
 use crate::order;
-use crate::sync::{Arc, AtomicUsize, full_fence, pause, yield_now};
+use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, yield_now};
 use crate::task::{Awaited, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
@@ -123,12 +123,11 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize) {
         thread.pick_up_core();
         let ours = pool == thread.shared.id();
-        if ours && thread.is_shallow() && thread.run_awaited(awaited) {
-            return;
-        }
-        if let Some(starter) = awaited.starter().filter(|_| ours) {
+        match awaited.starter() {
             // It only pushes a part, whatever the stack. The parts are found below.
-            thread.run_awaited(starter);
+            Some(starter) if ours => _ = thread.run_awaited(starter),
+            None if ours && thread.is_shallow() && thread.run_awaited(awaited) => return,
+            _ => {}
         }
         // The parts of the awaited task, if it is one of this pool's.
         let group = if ours { Some(awaited.id()) } else { None };
@@ -185,6 +184,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if let Some(task) = newest {
             self.run(task);
             return true;
+        }
+        let mine = &self.shared.table.entry(self.place.index).queues;
+        if self.shared.config.workers > 1 && queues.has_any(mine) {
+            // Another task was taken out and put back: a worker that fell asleep meanwhile has not seen it.
+            self.with_tally(|tally| self.shared.announce(tally));
         }
         self.run_claimed(awaited)
     }
@@ -285,7 +289,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             task = refused;
         }
         match task {
-            Some(task) if self.has_room() || self.core.borrow().is_some() => {
+            // In the middle of a panic nothing else is run here, unless nobody else can.
+            Some(task) if (self.has_room() && !panicking()) || self.core.borrow().is_some() => {
                 // There is no thread with more stack, so the task runs here.
                 self.want_core();
                 self.run(task);

@@ -13,6 +13,7 @@ for_every_strategy! {
     join_at_the_end,
     scope_at_the_end,
     after_the_core_was_handed_off,
+    wait_in_both_hooks,
 }
 
 /// A thread that has waited in the middle of a task, and has usually handed off its core, forks in its
@@ -37,6 +38,32 @@ fn after_the_core_was_handed_off<S: Kind>() {
         pool.stop();
         let threads = threads.load(Ordering::Relaxed);
         assert_eq!(count.load(Ordering::Relaxed), 2 * threads);
+        assert_balanced(&pool.stats());
+    }
+}
+
+/// Every thread waits in both hooks for tasks of another pool, and then runs tasks that wait and hand off cores.
+fn wait_in_both_hooks<S: Kind>() {
+    for _ in 0..ROUNDS / 5 {
+        let other = Arc::new(S::pool(1));
+        let wait = move || {
+            // Long enough that the hook sleeps.
+            let slow = || std::thread::sleep(std::time::Duration::from_millis(1));
+            (0..2).for_each(|_| other.install(slow));
+        };
+        let (at_start, at_end) = (wait.clone(), wait);
+        let builder = S::builder(2).on_thread_start(move |_| at_start());
+        let pool = builder.on_thread_stop(move |_| at_end()).build().expect("a pool");
+        for _ in 0..3 {
+            let (open, opened) = std::sync::mpsc::channel::<()>();
+            let slow = pool.spawn(move || _ = opened.recv());
+            let waiter = pool.spawn(move || slow.join().is_ok());
+            // This needs a thread while both workers are blocked.
+            assert_eq!(pool.install(|| 1), 1);
+            drop(open);
+            assert!(waiter.join().expect("a result"));
+        }
+        pool.stop();
         assert_balanced(&pool.stats());
     }
 }
