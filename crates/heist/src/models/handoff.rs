@@ -32,7 +32,10 @@ pub(super) fn pool(workers: usize, max_threads: usize) -> Arc<Shared<Stealing>> 
 }
 
 fn thread_of(shared: &Arc<Shared<Stealing>>) -> WorkerThread<Stealing> {
-    WorkerThread::new(Arc::clone(shared), shared.enter().expect("there is a place"))
+    let place = shared.enter().expect("there is a place");
+    let thread = WorkerThread::new(Arc::clone(shared), place);
+    thread.in_service.set(true);
+    thread
 }
 
 /// Ends a thread. Returns whether it has a core, and uses it.
