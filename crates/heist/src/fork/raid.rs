@@ -58,7 +58,7 @@ pub(crate) struct Guard<'c>(MutexGuard<'c, Place>);
 impl Guard<'_> {
     /// Returns the jobs of the thread in that place, if there is one.
     fn jobs(&self) -> Option<&Jobs> {
-        // SAFETY: the jobs are in a thread-local of the thread that holds the core. That thread removes the pointer
+        // SAFETY: the jobs are in a thread-local of the thread in that place. That thread removes the pointer
         // under the lock, which this guard holds, before it ends (`job::close`).
         self.0.0.map(|jobs| unsafe { jobs.as_ref() })
     }

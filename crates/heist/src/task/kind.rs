@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use super::outcome::{Failure, Outcome};
-use super::slot::{End, Kind, Refusal, Slot};
+use super::slot::{End, Kind, Refusal, Slot, fits};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
@@ -255,6 +255,10 @@ unsafe fn discard_starter<E: Starter>(slot: NonNull<Slot>, _: Option<&PanicHook>
 /// Returns the kind of a starter.
 pub(super) fn of_starter<E: Starter>() -> &'static Kind {
     const {
+        assert!(
+            fits::<Option<E>>(),
+            "a starter needs no box: nobody takes it out of a stale entry"
+        );
         &Kind {
             execute: run_starter::<E>,
             execute_alone: run_starter::<E>,

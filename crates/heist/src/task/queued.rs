@@ -148,7 +148,8 @@ fn drop_stale(slot: NonNull<Slot>) {
     // SAFETY: the queue's side keeps the slot alive.
     if unsafe { Slot::state(slot) }.leave_queue() == Left::Last {
         // SAFETY: the slot came from `make` and belongs to this side alone. Its room is empty: the handle's side has
-        // claimed the task, and a thread that claims a task takes its outcome before it lets go.
+        // claimed the task, and a thread that claims a task takes its outcome before it lets go. A starter has none, and
+        // leaves an empty `Option`, which is stored in the room itself.
         unsafe { recycle::give(slot) };
     }
 }

@@ -192,7 +192,7 @@ unsafe fn place_of<X>(room: *mut Room) -> *mut X {
 }
 
 /// Returns whether an `X` is stored in the slot itself.
-const fn fits<X>() -> bool {
+pub(super) const fn fits<X>() -> bool {
     size_of::<X>() <= ROOM && align_of::<X>() <= align_of::<Room>()
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use heist::Builder;
+use heist::{Builder, Pool};
 
 use crate::common::{Kind, assert_balanced, for_every_strategy};
 
@@ -28,13 +28,7 @@ fn after_the_core_was_handed_off<S: Kind>() {
             fork(n);
         });
         let pool = builder.build().expect("a pool");
-        let (open, opened) = std::sync::mpsc::channel::<()>();
-        let slow = pool.spawn(move || _ = opened.recv());
-        let waiter = pool.spawn(move || slow.join().is_ok());
-        // This needs a thread while both workers are blocked.
-        assert_eq!(pool.install(|| 1), 1);
-        drop(open);
-        assert!(waiter.join().expect("a result"));
+        hand_off(&pool);
         pool.stop();
         let threads = threads.load(Ordering::Relaxed);
         assert_eq!(count.load(Ordering::Relaxed), 2 * threads);
@@ -54,18 +48,20 @@ fn wait_in_both_hooks<S: Kind>() {
         let (at_start, at_end) = (wait.clone(), wait);
         let builder = S::builder(2).on_thread_start(move |_| at_start());
         let pool = builder.on_thread_stop(move |_| at_end()).build().expect("a pool");
-        for _ in 0..3 {
-            let (open, opened) = std::sync::mpsc::channel::<()>();
-            let slow = pool.spawn(move || _ = opened.recv());
-            let waiter = pool.spawn(move || slow.join().is_ok());
-            // This needs a thread while both workers are blocked.
-            assert_eq!(pool.install(|| 1), 1);
-            drop(open);
-            assert!(waiter.join().expect("a result"));
-        }
+        (0..3).for_each(|_| hand_off(&pool));
         pool.stop();
         assert_balanced(&pool.stats());
     }
+}
+
+/// A task waits, and its core is needed by another one: both workers are blocked.
+fn hand_off(pool: &Pool) {
+    let (open, opened) = std::sync::mpsc::channel::<()>();
+    let slow = pool.spawn(move || _ = opened.recv());
+    let waiter = pool.spawn(move || slow.join().is_ok());
+    assert_eq!(pool.install(|| 1), 1);
+    drop(open);
+    assert!(waiter.join().expect("a result"));
 }
 
 const ROUNDS: usize = 50;
