@@ -30,6 +30,16 @@ pub(crate) enum Program {
     SpawnBatch,
     /// Every task spawns two; an operation is a task.
     SpawnTree,
+    /// A task spawns tasks and joins each one at once; an operation is a task.
+    SpawnJoin,
+    /// A task spawns batches of this size and joins each one at once; an operation is a task.
+    BatchJoin { size: u64 },
+    /// Every task spawns two tasks one by one and joins both; an operation is a task.
+    SpawnJoinTree,
+    /// Every task spawns a batch of two and joins it; an operation is a task.
+    BatchJoinTree,
+    /// A thread outside waits for a task on a pool that was idle for a millisecond; an operation is a task.
+    Answer { calls: u32 },
     /// A sum, called this often by a thread outside the pool; an operation is a call.
     ReduceOutside { items: usize, calls: u32 },
     /// A sum, called this often by a worker; an operation is a call.
@@ -56,6 +66,42 @@ pub(crate) const ALL: &[Case] = &[
     case("spawn/outside/2", "a thread outside spawns 1,000,000, 2 workers", 2, SpawnOutside),
     case("spawn/batch/2", "a thread outside spawns a batch of 1,000,000, 2 workers", 2, SpawnBatch),
     case("spawn/tree/2", "every task spawns two, 1,000,000 tasks, 2 workers", 2, SpawnTree),
+    case("join/spawn/1", "a task spawns and joins tasks one by one, 1 worker", 1, SpawnJoin),
+    case("join/spawn/2", "a task spawns and joins tasks one by one, 2 workers", 2, SpawnJoin),
+    case(
+        "join/pairs/1",
+        "a task spawns and joins batches of 2, 1 worker",
+        1,
+        BatchJoin { size: 2 },
+    ),
+    case(
+        "join/pairs/2",
+        "a task spawns and joins batches of 2, 2 workers",
+        2,
+        BatchJoin { size: 2 },
+    ),
+    case(
+        "join/tens/1",
+        "a task spawns and joins batches of 10, 1 worker",
+        1,
+        BatchJoin { size: 10 },
+    ),
+    case(
+        "join/tens/2",
+        "a task spawns and joins batches of 10, 2 workers",
+        2,
+        BatchJoin { size: 10 },
+    ),
+    case("join/spawn-tree/1", "every task spawns two and joins them, 1 worker", 1, SpawnJoinTree),
+    case("join/spawn-tree/2", "every task spawns two and joins them, 2 workers", 2, SpawnJoinTree),
+    case("join/batch-tree/1", "every task joins a batch of two, 1 worker", 1, BatchJoinTree),
+    case("join/batch-tree/2", "every task joins a batch of two, 2 workers", 2, BatchJoinTree),
+    case(
+        "latency/after-1ms",
+        "a thread outside waits for a task after 1 ms without any, 2 workers",
+        2,
+        Answer { calls: 100 },
+    ),
     case(
         "reduce/outside/1e4",
         "parallel::reduce of 10,000 u64, called from outside",

@@ -20,6 +20,11 @@ const FIB_JOINS: u64 = 24_157_816;
 const SCOPE_TASKS: u64 = 100_000;
 const TASKS: u64 = 1_000_000;
 
+/// Tasks that are joined: a number that batches of two and of ten divide.
+const JOINED: u64 = 100_000;
+/// Tasks of a tree in which every task joins its children.
+const TREE: u64 = 4_095;
+
 /// Numbers in a batch of the pipeline.
 const BATCH: usize = 64;
 
@@ -45,6 +50,19 @@ pub(crate) fn prepare(case: Case) -> Run {
         Program::SpawnOutside => Box::new(move || spawned(TASKS, || outside(pool))),
         Program::SpawnBatch => Box::new(move || spawned(TASKS, || batch(pool))),
         Program::SpawnTree => Box::new(move || spawned(TASKS, || tree(pool))),
+        Program::SpawnJoin => {
+            Box::new(move || spawned(JOINED, || pool.install(|| join_each(pool))))
+        }
+        Program::BatchJoin { size } => {
+            Box::new(move || spawned(JOINED, || pool.install(|| join_batches(pool, size))))
+        }
+        Program::SpawnJoinTree => {
+            Box::new(move || spawned(TREE, || pool.install(|| join_tree(pool, 0))))
+        }
+        Program::BatchJoinTree => {
+            Box::new(move || spawned(TREE, || pool.install(|| join_batch_tree(pool, 0))))
+        }
+        Program::Answer { calls } => Box::new(move || answers(pool, calls)),
         Program::ReduceOutside { items, calls } => {
             let (items, expected) = summands(items);
             Box::new(move || sums(&items, expected, calls))
@@ -124,6 +142,51 @@ fn grow(pool: &'static Pool, index: u64) {
         }
     }
     Board::get().tick(index);
+}
+
+fn join_each(pool: &Pool) {
+    for index in 0..JOINED {
+        pool.spawn(move || Board::get().tick(index)).join().expect("no panic");
+    }
+}
+
+fn join_batches(pool: &Pool, size: u64) {
+    for first in (0..JOINED).step_by(size as usize) {
+        let tasks = (first..first + size).map(|index| move || Board::get().tick(index));
+        pool.spawn_batch(tasks).join().expect("no panic");
+    }
+}
+
+/// Returns the children of a task of the tree, numbered as in a binary heap.
+fn children(index: u64) -> impl Iterator<Item = u64> {
+    (2 * index + 1..=2 * index + 2).filter(|child| *child < TREE)
+}
+
+fn join_tree(pool: &'static Pool, index: u64) {
+    let spawn = |child| pool.spawn(move || join_tree(pool, child));
+    let handles: Vec<_> = children(index).map(spawn).collect();
+    handles.into_iter().for_each(|handle| handle.join().expect("no panic"));
+    Board::get().tick(index);
+}
+
+fn join_batch_tree(pool: &'static Pool, index: u64) {
+    if 2 * index + 1 < TREE {
+        let tasks = children(index).map(|child| move || join_batch_tree(pool, child));
+        pool.spawn_batch(tasks).join().expect("no panic");
+    }
+    Board::get().tick(index);
+}
+
+/// Returns the nanoseconds that an answer of the idle pool takes, without the pauses.
+fn answers(pool: &Pool, calls: u32) -> f64 {
+    let mut total = Duration::ZERO;
+    for number in 0..calls {
+        std::thread::sleep(Duration::from_millis(1));
+        let (found, time) = timed(|| pool.spawn(move || number + 1).join().expect("no panic"));
+        assert_eq!(found, number + 1, "wrong result");
+        total += time;
+    }
+    per(total, calls.into())
 }
 
 /// Returns numbers whose sum does not overflow, and their sum.
