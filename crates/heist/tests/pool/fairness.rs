@@ -13,9 +13,9 @@ for_every_strategy! {
     older_tasks_of_busy_workers,
 }
 
-/// A worker takes every 61st task from another queue than its own newest end. There are a few such queues, and
+/// A worker takes every 251st task from another queue than its own newest end. There are a few such queues, and
 /// this leaves a factor for the order in which it looks at them.
-const TURN: usize = 61 * 8;
+const TURN: usize = 251 * 8;
 
 /// A task that spawns itself again and again until it is told to end, and counts its starts.
 #[derive(Clone, Default)]

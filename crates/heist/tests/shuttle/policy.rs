@@ -68,8 +68,8 @@ fn requests_with_a_scope(strategy: Strategy) {
     });
 }
 
-/// A worker takes every 61st task from another queue than its own newest end, in turn.
-const TURN: usize = 61 * 8;
+/// A worker takes every 251st task from another queue than its own newest end, in turn.
+const TURN: usize = 251 * 8;
 /// How many other tasks there are.
 const OTHERS: usize = 2;
 
