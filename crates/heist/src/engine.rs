@@ -155,7 +155,7 @@ impl Engine {
         let guard = AbortOnUnwind;
         // SAFETY: what `f` and its result borrow outlives this call. The call does not return before the task is
         // done, and it does not unwind: the guard would abort.
-        let (task, handle) = unsafe { Task::job(ROOT, || f(true)) };
+        let (task, handle) = unsafe { Task::job(ROOT, true, || f(true)) };
         self.0.push_job(task);
         wait::wait(&handle, self.id());
         let outcome = handle.take();

@@ -1,20 +1,28 @@
 //! Batches: many tasks that enter the pool as one entry and are split as they spread.
 //!
-//! A batch is a list of closures and as many places for results. What enters the pool is a task that starts the batch: a
-//! thread that waits for the batch can claim it. It pushes the whole list as a *piece*, which is a task and a range of
-//! the list, into the lane of its thread. The thread that runs a piece pushes the upper half back as a task of its own,
-//! again and again, until one closure is left, and runs that one. So everything that is not running can be stolen, the
-//! largest pieces first, and each task runs one closure.
+//! A batch is a list of closures and as many places for results. A *piece* is a task and a range of the list. What enters
+//! the pool is the piece of the whole list, with a handle by which a thread that waits for the batch can claim it. The
+//! thread that runs a piece keeps its first closure and pushes the rest to its lane, in pieces of which each is half of
+//! what was left. So everything that is not running can be stolen, the largest pieces first, and each task runs one closure.
+//!
+//! A thread that runs a piece on top of a task that waits keeps several closures, and runs them by joins: the halves are
+//! private until another worker wants them. The closures of a batch may wait for each other, which those of a join may
+//! not, so the halves must stay within reach while their thread is blocked. Workers that sleep are offered a half at each
+//! fork, and workers that are awake raid.
 
-use std::mem;
+use std::iter;
+use std::mem::{self, ManuallyDrop};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use crate::api::join::{OfferedLater, fork};
+use crate::fork::job;
 use crate::order;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
-use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Starter, Task, TaskHandle};
+use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::trace;
 use crate::worker::current::with_worker;
 
 /// The number of closures that share a counter of unfinished ones. Neighbours mostly run on the same worker, so
@@ -24,6 +32,14 @@ const GROUP: usize = 64;
 /// Small, so that a checker sees several groups.
 #[cfg(any(loom, shuttle))]
 const GROUP: usize = 2;
+
+/// A thread that waits runs this many closures of a batch from one piece, and keeps them private meanwhile. A guess: many
+/// enough that the lane costs little, and few enough that a thief, which takes half of them, is soon at the end of a task.
+#[cfg(not(any(loom, shuttle)))]
+const KEPT: usize = 16;
+/// Small, so that a checker sees what is kept and what is pushed.
+#[cfg(any(loom, shuttle))]
+const KEPT: usize = 2;
 
 /// One closure of a batch, and later its outcome.
 enum Entry<F, T> {
@@ -37,9 +53,10 @@ struct Batch<F, T> {
     /// The closures and their outcomes. An entry is touched by the task that has it in its range; when all are done,
     /// by the task that ended last.
     entries: Box<[UnsafeCell<Entry<F, T>>]>,
-    /// For each group of entries, the number of those without an outcome.
+    /// For each group of entries, the number of those without an outcome. Empty if there is only one group.
     groups: Box<[Padded<AtomicUsize>]>,
-    /// The number of groups that have entries without an outcome, and one more until the batch has started.
+    /// The number of groups that have entries without an outcome. If there is only one group, the number of its entries
+    /// without an outcome.
     left: AtomicUsize,
     promise: Promise<T>,
     hook: Arc<PanicHook>,
@@ -66,7 +83,7 @@ unsafe impl<F: Send, T: Send> Send for Piece<F, T> {}
 
 /// A batch that is not in a queue yet.
 pub(crate) struct Unstarted {
-    /// Starts the batch.
+    /// The piece of all closures, which starts the batch.
     pub(crate) task: Task,
     /// The handle by which a thread that waits for the batch can claim `task`.
     pub(crate) starter: TaskHandle<()>,
@@ -90,17 +107,17 @@ where
         promise.fulfil(Ok(Vec::new()), Some(hook));
         return (handle, None);
     }
-    let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
-    let groups: Box<[_]> = (0..count.div_ceil(GROUP)).map(of_group).collect();
-    let batch = Batch {
-        entries,
-        left: AtomicUsize::new(groups.len() + 1),
-        groups,
-        promise,
-        hook: Arc::clone(hook),
+    let (groups, left): (Box<[_]>, _) = if count <= GROUP {
+        (Box::default(), count)
+    } else {
+        let of_group = |group| Padded(AtomicUsize::new(GROUP.min(count - group * GROUP)));
+        let groups = count.div_ceil(GROUP);
+        ((0..groups).map(of_group).collect(), groups)
     };
+    let left = AtomicUsize::new(left);
+    let batch = Batch { entries, groups, left, promise, hook: Arc::clone(hook) };
     let piece = Piece { batch: NonNull::from(Box::leak(Box::new(batch))), range: 0..count };
-    let (task, starter) = Task::starter(Start(piece));
+    let (task, starter) = Task::starter(piece);
     (handle, Some(Unstarted { task, starter, count: count as u64 }))
 }
 
@@ -116,29 +133,20 @@ where
     }
 
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
-        while self.range.len() > 1 {
-            let middle = self.range.start + self.range.len() / 2;
-            let upper = Self { batch: self.batch, range: middle..self.range.end };
-            self.range.end = middle;
-            upper.push();
-            self.batch().remind();
+        let may_keep = with_worker(|worker| worker.may_keep_private()) == Some(true);
+        self.push_all_but(if may_keep { KEPT } else { 1 });
+        if self.range.len() == 1 {
+            return self.run_closure(self.range.start);
         }
-        let Entry::Closure(closure) = self.exchange(self.range.start, Entry::Away) else {
-            unreachable!("a closure is run once")
-        };
-        let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
-            Ok(value) => (Ok(value), End::Completed),
-            Err(payload) => (Err(Failure::panicked(payload, &self.batch().hook)), End::Panicked),
-        };
-        self.exchange(self.range.start, Entry::Outcome(outcome));
-        end
+        with_worker(|worker| worker.restore_demand());
+        let piece = Self { batch: self.batch, range: self.range.clone() };
+        // The halves have the root of all parts of the batch, so that whoever waits for one of them can run the others.
+        job::in_root(self.group(), || piece.run_private());
+        End::Counted
     }
 
     fn refuse(&mut self, refusal: Refusal) -> u64 {
-        for index in self.range.clone() {
-            let closure = self.exchange(index, Entry::Outcome(Err(Failure::Refused(refusal))));
-            contain(|| drop(closure));
-        }
+        self.range.clone().for_each(|index| self.refuse_closure(index, refusal));
         self.range.len() as u64
     }
 
@@ -148,43 +156,72 @@ where
     }
 }
 
-/// Starts a batch: pushes the piece of all its entries. It counts as one more group, so that the batch is alive.
-struct Start<F, T>(Piece<F, T>);
-
-impl<F, T> Starter for Start<F, T>
-where
-    F: FnOnce() -> T + Send + 'static,
-    T: Send + 'static,
-{
-    fn start(self) {
-        let batch = self.0.batch;
-        self.0.push();
-        // SAFETY: alive until the starter is done, which is below.
-        unsafe { batch.as_ref() }.remind();
-        // SAFETY: this is its end.
-        unsafe { Batch::group_done(batch) };
-    }
-
-    fn refuse(&mut self, refusal: Refusal) -> u64 {
-        self.0.refuse(refusal)
-    }
-
-    fn finish(self) {
-        let batch = self.0.batch;
-        self.0.finish();
-        // SAFETY: this is its end.
-        unsafe { Batch::group_done(batch) };
-    }
-}
-
 impl<F, T> Piece<F, T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    /// Pushes the piece to where every thread that waits for the batch can take it.
-    fn push(self) {
-        with_worker(|worker| worker.push_piece(Task::detached(self)));
+    /// Pushes all closures but the first ones, `kept` at most, to where every thread that waits for the batch can take
+    /// them: the upper half, then the upper half of what is left, and so on. Then wakes the thread that waits for the
+    /// batch, if one does.
+    fn push_all_but(&mut self, kept: usize) {
+        if self.range.len() <= kept {
+            return;
+        }
+        let (batch, group) = (self.batch, self.group());
+        let mut pieces = iter::from_fn(|| {
+            if self.range.len() <= kept {
+                return None;
+            }
+            let middle = self.range.start + self.range.len() / 2;
+            let end = mem::replace(&mut self.range.end, middle);
+            Some(Task::detached(Self { batch, range: middle..end }))
+        });
+        with_worker(|worker| worker.push_pieces(&mut pieces, group));
+        // SAFETY: the closures that were kept have not run, so the batch is alive and the promise not fulfilled.
+        unsafe { self.batch().promise.reminder().send() };
+    }
+
+    /// Runs all closures of the piece, by joins: the upper half stays private until another worker wants it. Counts each
+    /// closure as a task.
+    fn run_private(self) {
+        let Range { start, end } = self.range;
+        if end - start > 1 {
+            let half = |range| Self { batch: self.batch, range };
+            let middle = start + (end - start) / 2;
+            let (lower, upper) = (half(start..middle), half(middle..end));
+            let upper = ManuallyDrop::new(|| upper.run_private());
+            fork::<OfferedLater, _, _, _, _>(|| lower.run_private(), upper);
+            return;
+        }
+        // Each closure is a task of its own, and so is the root of what it forks.
+        let end = job::isolated(|| {
+            if with_worker(|worker| worker.is_cancelling()) == Some(true) {
+                self.refuse_closure(start, Refusal::Cancelled);
+                return End::Refused;
+            }
+            trace::task(|| self.run_closure(start))
+        });
+        with_worker(|worker| worker.count(end));
+    }
+
+    /// Runs a closure of this piece, and keeps its outcome.
+    fn run_closure(&self, index: usize) -> End {
+        let Entry::Closure(closure) = self.exchange(index, Entry::Away) else {
+            unreachable!("a closure is run once")
+        };
+        let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
+            Ok(value) => (Ok(value), End::Completed),
+            Err(payload) => (Err(Failure::panicked(payload, &self.batch().hook)), End::Panicked),
+        };
+        self.exchange(index, Entry::Outcome(outcome));
+        end
+    }
+
+    /// Drops a closure of this piece, which will not run.
+    fn refuse_closure(&self, index: usize, refusal: Refusal) {
+        let closure = self.exchange(index, Entry::Outcome(Err(Failure::Refused(refusal))));
+        contain(|| drop(closure));
     }
 }
 
@@ -205,12 +242,6 @@ impl<F, T> Piece<F, T> {
 }
 
 impl<F, T: Send> Batch<F, T> {
-    /// Wakes the thread that waits for the batch, if one does, because a piece was pushed.
-    fn remind(&self) {
-        // SAFETY: the caller has a reference, so the batch is alive and the promise not fulfilled.
-        unsafe { self.promise.reminder().send() };
-    }
-
     /// Notes that these entries have their outcomes. The batch may be gone before this returns, hence a pointer instead
     /// of `&self`.
     ///
@@ -219,6 +250,12 @@ impl<F, T: Send> Batch<F, T> {
     /// The entries belong to the caller and have their outcomes, and the caller calls this once for them. So the batch
     /// is alive.
     unsafe fn done(batch: NonNull<Self>, range: &Range<usize>) {
+        // SAFETY: alive while the caller's entries are not done.
+        let groups = unsafe { &(*batch.as_ptr()).groups };
+        if groups.is_empty() {
+            // SAFETY: the caller subtracts its entries once.
+            return unsafe { Self::subtract(batch, range.len()) };
+        }
         let mut start = range.start;
         while start < range.end {
             let group = start / GROUP;
@@ -227,24 +264,24 @@ impl<F, T: Send> Batch<F, T> {
             let groups = unsafe { &(*batch.as_ptr()).groups };
             let before = groups[group].fetch_sub(end - start, order::batch_done());
             if before == end - start {
-                // SAFETY: these were the last entries of the group, which is noted once.
-                unsafe { Self::group_done(batch) };
+                // SAFETY: these were the last entries of the group, which is subtracted once.
+                unsafe { Self::subtract(batch, 1) };
             }
             start = end;
         }
     }
 
-    /// Notes that a group is done, or the start of the batch. If it was the last, fulfils the promise.
+    /// Subtracts so many entries, or groups, from those that are left. If they were the last, fulfils the promise.
     ///
     /// # Safety
     ///
-    /// The caller calls this once for that group, all of whose entries are done, or for the start. So the batch is
+    /// The caller calls this once for these entries, which have their outcomes, or for these groups. So the batch is
     /// alive.
-    unsafe fn group_done(batch: NonNull<Self>) {
-        // SAFETY: alive while the caller has not subtracted this group.
+    unsafe fn subtract(batch: NonNull<Self>, done: usize) {
+        // SAFETY: alive while the caller has not subtracted.
         let left = unsafe { &(*batch.as_ptr()).left };
-        if left.fetch_sub(1, order::batch_done()) == 1 {
-            // SAFETY: it came from a box, and all entries and the start are done, so no other thread uses the batch.
+        if left.fetch_sub(done, order::batch_done()) == done {
+            // SAFETY: it came from a box, and all entries are done, so no other thread uses the batch.
             let batch = unsafe { Box::from_raw(batch.as_ptr()) };
             (*batch).keep_promise();
         }

@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
 
 use crate::api::handle::JoinHandle;
-use crate::api::join::fork;
+use crate::api::join::{WithoutMigrated, fork};
 use crate::api::pool::Pool;
 use crate::api::scope::{Scope, open};
 use crate::task::Task;
@@ -42,7 +42,7 @@ where
     RA: Send,
     RB: Send,
 {
-    Pool::global().install(|| fork(a, ManuallyDrop::new(b)))
+    Pool::global().install(|| fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b)))
 }
 
 /// Runs [`scope`](crate::scope) for a thread that belongs to no pool.

@@ -25,24 +25,53 @@ pub struct JoinHandle<T> {
     handle: Option<TaskHandle<T>>,
     /// The pool that the task was spawned on: `Shared::id`. Only compared.
     pool: usize,
+    beside: Beside,
+}
+
+/// What a handle holds besides that of its task. One field, because most handles are joined or dropped with nothing in it.
+enum Beside {
+    Nothing,
     /// The listener that the first poll has left with the task.
-    polled: Option<Arc<Listener>>,
-    /// The task that starts the batch, if this is the handle of one.
-    starter: Option<TaskHandle<()>>,
+    Polled(Arc<Listener>),
+    /// The handle of a batch: the task that starts the batch, and the listener of the first poll.
+    Batch {
+        starter: TaskHandle<()>,
+        polled: Option<Arc<Listener>>,
+    },
+}
+
+impl Beside {
+    fn polled(&self) -> Option<&Arc<Listener>> {
+        match self {
+            Self::Nothing => None,
+            Self::Polled(listener) => Some(listener),
+            Self::Batch { polled, .. } => polled.as_ref(),
+        }
+    }
+
+    /// Keeps the listener of the first poll.
+    fn keep(&mut self, listener: Arc<Listener>) {
+        match self {
+            Self::Batch { polled, .. } => *polled = Some(listener),
+            Self::Nothing | Self::Polled(_) => *self = Self::Polled(listener),
+        }
+    }
 }
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(handle: TaskHandle<T>, pool: usize) -> Self {
-        Self { handle: Some(handle), pool, polled: None, starter: None }
+        Self { handle: Some(handle), pool, beside: Beside::Nothing }
     }
 
-    /// Returns the handle of a batch, which `starter` starts.
+    /// Returns the handle of a batch, which `starter` starts; an empty batch has none.
     pub(crate) fn of_batch(
         handle: TaskHandle<T>,
         starter: Option<TaskHandle<()>>,
         pool: usize,
     ) -> Self {
-        Self { handle: Some(handle), pool, polled: None, starter }
+        let of_starter = |starter| Beside::Batch { starter, polled: None };
+        let beside = starter.map_or(Beside::Nothing, of_starter);
+        Self { handle: Some(handle), pool, beside }
     }
 
     /// Waits for the task and returns its result.
@@ -66,12 +95,9 @@ impl<T> JoinHandle<T> {
     /// Panics if the handle was polled to completion before.
     pub fn join(mut self) -> Result<T, JoinError> {
         let handle = self.handle.take().expect("the result was given out by a poll");
-        match (&self.polled, &self.starter) {
-            (None, None) => wait(&handle, self.pool),
-            (polled, starter) => {
-                let (polled, starter) = (polled.as_deref(), starter.as_ref());
-                wait(&Joined { handle: &handle, polled, starter }, self.pool);
-            }
+        match &self.beside {
+            Beside::Nothing => wait(&handle, self.pool),
+            beside => wait(&Joined { handle: &handle, beside }, self.pool),
         }
         handle.take()
     }
@@ -110,11 +136,11 @@ impl<T> Future for JoinHandle<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         let handle = this.handle.as_ref().expect("polled after the result was given out");
-        let pending = match &this.polled {
+        let pending = match this.beside.polled() {
             _ if handle.is_done() => false,
             None => {
                 let listener = Arc::new(Listener::future(context.waker()));
-                this.polled = Some(Arc::clone(&listener));
+                this.beside.keep(Arc::clone(&listener));
                 handle.listen(listener)
             }
             Some(listener) => {
@@ -135,8 +161,7 @@ impl<T> Future for JoinHandle<T> {
 /// A thread's view of a batch, or of something that already has the listener of a future.
 struct Joined<'h, T> {
     handle: &'h TaskHandle<T>,
-    polled: Option<&'h Listener>,
-    starter: Option<&'h TaskHandle<()>>,
+    beside: &'h Beside,
 }
 
 impl<T> Awaited for Joined<'_, T> {
@@ -148,18 +173,24 @@ impl<T> Awaited for Joined<'_, T> {
         self.handle.is_done()
     }
 
-    fn starter(&self) -> Option<&TaskHandle<()>> {
-        self.starter
+    fn task_id(&self) -> usize {
+        match self.beside {
+            Beside::Batch { starter, .. } => starter.id(),
+            Beside::Nothing | Beside::Polled(_) => self.handle.id(),
+        }
     }
 
     fn listen(&self, listener: Arc<Listener>) -> bool {
-        let Some(polled) = self.polled else { return self.handle.listen(listener) };
+        let Some(polled) = self.beside.polled() else { return self.handle.listen(listener) };
         polled.set_thread(listener);
         !self.handle.is_done()
     }
 
     fn claim(&self) -> Option<Claimed<'_>> {
-        self.handle.claim()
+        match self.beside {
+            Beside::Batch { starter, .. } => starter.claim(),
+            Beside::Nothing | Beside::Polled(_) => self.handle.claim(),
+        }
     }
 }
 

@@ -52,15 +52,23 @@ where
     RA: Send,
     RB: Send,
 {
-    fork(a, ManuallyDrop::new(b))
+    fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b))
 }
 
-/// How the closures of a join are called: with or without the argument `migrated`.
+/// How the closures of a join are called, with or without the argument `migrated`, and how they are offered.
 pub(crate) trait Call<B> {
     type Result;
 
+    /// Is the second closure counted as a task, if it is published?
+    const COUNTS: bool = true;
+
     /// Calls the second closure. `migrated` says whether it runs on another thread than its join.
     fn call(closure: B, migrated: bool) -> Self::Result;
+
+    /// Publishes jobs, because the second closure was just added to them and other workers want some.
+    fn offer() {
+        answer();
+    }
 }
 
 /// Calls the closures without an argument.
@@ -72,6 +80,26 @@ impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
     #[inline(always)]
     fn call(closure: B, _: bool) -> R {
         closure()
+    }
+}
+
+/// Calls the closures of a batch, which are counted one by one. Offers them at once only if a worker sleeps: workers that
+/// are awake wait until the first one has ended, or raid. So what takes less time than a steal is not stolen.
+pub(crate) struct OfferedLater;
+
+impl<B: FnOnce() -> R, R> Call<B> for OfferedLater {
+    type Result = R;
+
+    const COUNTS: bool = false;
+
+    fn call(closure: B, _: bool) -> R {
+        closure()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer() {
+        with_worker(|worker| worker.answer_sleepers());
     }
 }
 
@@ -92,14 +120,15 @@ impl<B: FnOnce(bool) -> R, R> Call<B> for WithMigrated {
 /// Not inlined: in the caller's frame its landing pad would make every call of the caller, including the leaves of
 /// its recursion, save all registers.
 #[inline(never)]
-pub(crate) fn fork<A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
+pub(crate) fn fork<C, A, B, RA, RB>(a: A, b: ManuallyDrop<B>) -> (RA, RB)
 where
+    C: Call<B, Result = RB>,
     A: FnOnce() -> RA + Send,
     B: FnOnce() -> RB + Send,
     RA: Send,
     RB: Send,
 {
-    let fork = Fork::<WithoutMigrated, B, RB>::new(&b);
+    let fork = Fork::<C, B, RB>::new(&b);
     // SAFETY: `fork` is not moved until it has been popped, below or by the guard. Joins nest, so what is pushed later
     // is popped first.
     if !unsafe { fork.push() } {
@@ -241,7 +270,7 @@ where
         // SAFETY: the caller's promise.
         let pushed = unsafe { job::push((&raw const *self).cast()) };
         if pushed && job::is_demanded() {
-            answer();
+            C::offer();
         }
         pushed
     }
@@ -303,13 +332,13 @@ where
             // SAFETY: not taken before, and only the caller may take it, by the caller's promise.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what the closure and its result borrow outlives the join, and the join waits for the task.
-            unsafe { Task::job(root, move || C::call(closure, thief.sign())) }
+            unsafe { Task::job(root, C::COUNTS, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
             let place = ClosurePtr(fork);
             // SAFETY: what the closure and its result borrow outlives the join. The join waits for the task, so the
             // fork itself is valid until then.
-            unsafe { Task::job(root, move || C::call(place.take(), thief.sign())) }
+            unsafe { Task::job(root, C::COUNTS, move || C::call(place.take(), thief.sign())) }
         };
         let thief = AtomicUsize::new(owner);
         // SAFETY: the publishing thread has it to itself until the owner sees that the job is not private any more.

@@ -106,6 +106,16 @@ impl Demand {
         }
     }
 
+    /// For the owner, after it took back a job that it had published, in a pool with raids: forgets what workers that are
+    /// awake want, and keeps a demand of at least one job if a worker sleeps (step D4).
+    pub(crate) fn taken_back(&self, idle: &Idle) {
+        self.keep_for_sleepers(idle);
+        // A worker that slept when the job was published may still sleep, although that has used up the demand.
+        if idle.has_sleeper() {
+            self.restore();
+        }
+    }
+
     /// For a thief that has stolen the last published job: requests that the owner publishes another one.
     pub(crate) fn raise_after_steal(&self) {
         full_fence(order::STOLEN);

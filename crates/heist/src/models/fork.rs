@@ -19,7 +19,7 @@ use crate::queues::{Found, Queues, Single, Stealing};
 use crate::stats::Ledger;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
-use crate::task::{Awaited, Task};
+use crate::task::{Awaited, End, Task};
 use crate::worker::current::{AnyPool, AnyWorker, enter};
 
 /// The jobs of two workers: the owner, which is worker 0, and a thief. In a pool, published jobs lie in a lane; in an
@@ -85,9 +85,19 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         unreachable!("there is no scope")
     }
 
-    fn push_piece(&self, _: Task) {
+    fn push_pieces(&self, _: &mut dyn Iterator<Item = Task>, _: usize) {
         unreachable!("there is no batch")
     }
+
+    fn may_keep_private(&self) -> bool {
+        false
+    }
+
+    fn is_cancelling(&self) -> bool {
+        false
+    }
+
+    fn count(&self, _: End) {}
 
     fn any_pool(&self) -> NonNull<dyn AnyPool> {
         unreachable!("there is no scope")
@@ -116,6 +126,12 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
             self.published.set(self.published.get() + 1);
             let _ = self.scene.idle.work_added();
         }
+    }
+
+    fn restore_demand(&self) {}
+
+    fn answer_sleepers(&self) {
+        unreachable!("there is no batch")
     }
 
     fn wait(&self, _: &dyn Awaited, _: usize) {
@@ -351,6 +367,21 @@ fn settle_against_sleep() {
     worker.join().unwrap();
 }
 
+/// Like [`demand_against_sleep`], with an owner that forgets what is wanted after it took the job back, unless a worker
+/// sleeps.
+fn take_back_against_sleep() {
+    let want = Want::new();
+    let worker = thread::spawn({
+        let want = Arc::clone(&want);
+        move || want.work(Way::Right)
+    });
+    if want.publish(&want.first, Way::Right) && Want::take(&want.first) {
+        want.demand.taken_back(&want.idle);
+    }
+    want.publish_last(Way::Right);
+    worker.join().unwrap();
+}
+
 /// A thief steals the only published job while its owner, which has another one, looks at the demand. In the end
 /// the other job is published, or its owner will look again.
 fn offer_against_steal() {
@@ -413,7 +444,8 @@ models! {
     fork_publish_in_engine: publish_against_pop::<Single>, None, 2_000;
     fork_thief_in_engine: thief_against_owner_on_the_last::<Single>, Some(3), 300;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 33_000;
-    fork_take_back_against_sleep: settle_against_sleep, Some(4), 740;
+    fork_settle_against_sleep: settle_against_sleep, Some(4), 740;
+    fork_take_back_against_sleep: take_back_against_sleep, Some(3), 6_000;
     fork_offer_against_steal: offer_against_steal, None, 9;
     fork_scope_end: scope_end, Some(4), 1_500;
 }

@@ -53,9 +53,9 @@ fn part_against_sleep(with_core: bool) {
                     notify.notify();
                 };
                 // SAFETY: it borrows nothing.
-                let (task, handle) = unsafe { Task::job(GROUP, part) };
+                let (task, handle) = unsafe { Task::job(GROUP, true, part) };
                 drop(handle);
-                thread.push_piece(task);
+                thread.push_pieces(&mut std::iter::once(task), GROUP);
                 // SAFETY: the promise is fulfilled below.
                 unsafe { promise.reminder().send() };
                 while !ran.load(Relaxed) {
@@ -88,7 +88,8 @@ fn end_against_sleep(moves: bool) {
     let [place, of_other] = [(), ()].map(|()| shared.enter().expect("for two threads"));
     let (promise, end) = Promise::<()>::new();
     // SAFETY: it borrows nothing.
-    let (task, handle) = unsafe { Task::job(GROUP, move || promise.fulfil(Ok(Vec::new()), None)) };
+    let (task, handle) =
+        unsafe { Task::job(GROUP, true, move || promise.fulfil(Ok(Vec::new()), None)) };
     drop(handle);
     shared.queues.push_job(&of_other.own, task, GROUP);
     let other = thread::spawn({
@@ -114,7 +115,7 @@ fn end_against_sleep(moves: bool) {
 
 models! {
     helping_without_core: || part_against_sleep(false), Some(4), 4_600;
-    helping_with_core: || part_against_sleep(true), Some(3), 19_000;
+    helping_with_core: || part_against_sleep(true), Some(3), 17_000;
     helping_end_against_sleep: || end_against_sleep(false), None, 30;
 }
 

@@ -41,7 +41,23 @@ macro_rules! no_forks {
             false
         }
 
+        fn may_keep_private(&self) -> bool {
+            false
+        }
+
+        fn is_cancelling(&self) -> bool {
+            false
+        }
+
+        fn count(&self, _: crate::task::End) {}
+
         fn answer_demand(&self) {
+            unreachable!("no forks")
+        }
+
+        fn restore_demand(&self) {}
+
+        fn answer_sleepers(&self) {
             unreachable!("no forks")
         }
 

@@ -1,6 +1,6 @@
 //! Models of a task: which side runs it, takes its outcome, and frees its slot.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::Wake;
 
@@ -154,11 +154,9 @@ fn run_against_poll() {
     assert_eq!(drops.load(Relaxed), 1);
 }
 
-/// A worker that keeps the first piece of a batch, and runs every other one on a new thread.
+/// A worker that runs every piece of a batch that was pushed on a new thread.
 #[derive(Default)]
 struct Threads {
-    first: Cell<Option<Task>>,
-    has_first: Cell<bool>,
     threads: RefCell<Vec<thread::JoinHandle<()>>>,
 }
 
@@ -167,12 +165,9 @@ impl AnyWorker for Threads {
         unreachable!("nothing is spawned")
     }
 
-    fn push_piece(&self, piece: Task) {
-        if !self.has_first.replace(true) {
-            return self.first.set(Some(piece));
-        }
-        let thread = thread::spawn(move || assert!(run(piece)));
-        self.threads.borrow_mut().push(thread);
+    fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, _: usize) {
+        let on_thread = |piece| thread::spawn(move || assert!(run(piece)));
+        self.threads.borrow_mut().extend(pieces.map(on_thread));
     }
 
     fn wait(&self, _: &dyn Awaited, _: usize) {
@@ -191,12 +186,8 @@ fn batch_of_two() {
     assert_eq!(count, 2);
     drop(starter);
     let threads = Threads::default();
-    let start_and_run = || {
-        assert!(run(task));
-        assert!(run(threads.first.take().expect("the start has pushed it")));
-    };
     // SAFETY: no pool has this id.
-    unsafe { enter(1, &threads, &Demand::new(0, 1), start_and_run) };
+    unsafe { enter(1, &threads, &Demand::new(0, 1), || assert!(run(task))) };
     wait(&handle);
     assert_eq!(handle.take().expect("they do not panic"), [Box::new(10), Box::new(20)]);
     for thread in threads.threads.into_inner() {

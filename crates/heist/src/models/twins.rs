@@ -120,7 +120,9 @@ fn a_job_of_an_engine_is_handed_over_by_the_deque() {
 /// A demand that is raised while its owner answers another would be lost.
 #[test]
 fn demand_relies_on_the_fences() {
-    for name in ["fork_demand_against_sleep", "fork_take_back_against_sleep"] {
+    for name in
+        ["fork_demand_against_sleep", "fork_settle_against_sleep", "fork_take_back_against_sleep"]
+    {
         each_is_noticed(&[&model(fork::MODELS, name)], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
     }
 }

@@ -13,7 +13,7 @@ use crate::panic::PanicHook;
 use crate::queues::Lane;
 use crate::sync::{Arc, full_fence};
 use crate::task::listener::Listener;
-use crate::task::{Awaited, Promise, Refusal, Reminder, Starter, Task, TaskHandle};
+use crate::task::{Awaited, DetachedTask, End, Promise, Refusal, Reminder, Task, TaskHandle};
 use crate::worker::current::{AnyWorker, enter};
 
 /// The group of the parts, where the model chooses it.
@@ -52,10 +52,8 @@ impl AnyWorker for Worker {
         unreachable!("nothing is spawned")
     }
 
-    fn push_piece(&self, piece: Task) {
-        // SAFETY: just made, and it has no handle.
-        let group = unsafe { piece.group() };
-        self.push(piece, group);
+    fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize) {
+        pieces.for_each(|piece| self.push(piece, group));
     }
 
     fn wait(&self, _: &dyn Awaited, _: usize) {
@@ -125,10 +123,10 @@ fn part_against_sleep() {
 }
 
 /// A worker takes a batch out of a queue and starts or refuses it, while the thread that waits for the batch claims it.
-/// It is started once at most, and the thread that waits runs its piece.
+/// It is started once at most. The thread that starts it runs the first closure, and the thread that waits the other one.
 fn start_against_claim(refuses: bool) {
     let hook = Arc::new(PanicHook::default());
-    let (handle, unstarted) = batch::new([|| Box::new(7)].into_iter(), &hook);
+    let (handle, unstarted) = batch::new([7, 8].map(|n| move || Box::new(n)).into_iter(), &hook);
     let Unstarted { task, starter, .. } = unstarted.expect("not empty");
     let worker = Worker::new();
     let other = thread::spawn({
@@ -148,11 +146,11 @@ fn start_against_claim(refuses: bool) {
     drop(starter);
     other.join().unwrap();
     let started = worker.pushed.load(Relaxed);
-    assert_eq!(results.ok(), (started == 1).then(|| vec![Box::new(7)]));
+    assert_eq!(results.ok(), (started == 1).then(|| vec![Box::new(7), Box::new(8)]));
     assert!(started == 1 || (refuses && started == 0), "it is started once");
 }
 
-/// What a batch counts: its only part, and its start.
+/// What a batch counts: the part that starts it, and the only other one.
 struct Counted {
     left: AtomicUsize,
     promise: UnsafeCell<Option<Promise<()>>>,
@@ -172,7 +170,7 @@ impl Counted {
     }
 }
 
-/// Starts something with one part.
+/// Starts something with one other part.
 struct Start {
     counted: Arc<Counted>,
     worker: Arc<Worker>,
@@ -180,8 +178,8 @@ struct Start {
     counts: bool,
 }
 
-impl Starter for Start {
-    fn start(self) {
+impl DetachedTask for Start {
+    fn run(&mut self, _: &Arc<PanicHook>) -> End {
         let of_part = Arc::clone(&self.counted);
         // SAFETY: it borrows nothing.
         let (part, handle) = unsafe { Task::new(move || of_part.done()) };
@@ -189,9 +187,7 @@ impl Starter for Start {
         self.worker.push(part, GROUP);
         // SAFETY: the start is not done, if it is counted. If not, loom is to notice.
         unsafe { self.counted.reminder.send() };
-        if self.counts {
-            self.counted.done();
-        }
+        End::Completed
     }
 
     fn refuse(&mut self, _: Refusal) -> u64 {
@@ -199,11 +195,13 @@ impl Starter for Start {
     }
 
     fn finish(self) {
-        unreachable!("it runs")
+        if self.counts {
+            self.counted.done();
+        }
     }
 }
 
-/// As a batch does, the start of something pushes its only part and reminds the thread that waits. That thread may have
+/// As a batch does, the start of something pushes its only other part and reminds the thread that waits. That thread may have
 /// run the part meanwhile.
 fn reminder_against_end(counts: bool) {
     let (promise, end) = Promise::<()>::new();

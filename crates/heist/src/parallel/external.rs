@@ -111,7 +111,7 @@ where
         let place = 0_u8;
         // SAFETY: what the closure and its result borrow outlives this call. The call does not return before the
         // task is done, and it does not unwind: the guard would abort.
-        let (task, handle) = unsafe { Task::job((&raw const place).addr(), b) };
+        let (task, handle) = unsafe { Task::job((&raw const place).addr(), true, b) };
         shared.push_job(task);
         let is_taken = || handle.is_started();
         let left = catch_unwind(AssertUnwindSafe(|| a(&Offer(&is_taken))));

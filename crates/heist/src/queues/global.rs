@@ -108,6 +108,10 @@ impl Queues for Global {
         own.push(job, group);
     }
 
+    fn push_jobs(&self, own: &Arc<Lane>, jobs: &mut dyn Iterator<Item = Task>, group: usize) {
+        own.push_all(jobs, group);
+    }
+
     fn push_job_remote(&self, job: Task, group: usize, _: Tally<'_>) {
         self.outside.push(job, group);
     }

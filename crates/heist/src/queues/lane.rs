@@ -17,6 +17,8 @@ const MANY: usize = if cfg!(any(loom, shuttle)) { 3 } else { 64 };
 const MOVED: usize = if cfg!(any(loom, shuttle)) { 1 } else { 31 };
 
 /// The published parts of one thread. The thread takes its newest part first, the others take the oldest one.
+/// Aligned, because other threads look at it while they search, and must not meet there what its owner writes elsewhere.
+#[repr(align(128))]
 pub(crate) struct Lane {
     /// The number of parts, for looks without the lock. Written under the lock.
     ///
@@ -55,12 +57,17 @@ impl Lane {
         self.change(lock(&self.parts), |parts| parts.push(task, group));
     }
 
+    /// Adds parts of that group, the newest last. The iterator runs under the lock.
+    pub(crate) fn push_all(&self, tasks: impl Iterator<Item = Task>, group: usize) {
+        self.change(lock(&self.parts), |parts| tasks.for_each(|task| parts.push(task, group)));
+    }
+
     /// Removes the newest part.
     pub(crate) fn pop(&self) -> Option<Task> {
         if !self.any() {
             return None;
         }
-        self.change(lock(&self.parts), |parts| parts.remove(parts.tasks.len().checked_sub(1)?))
+        self.change(lock(&self.parts), Parts::pop)
     }
 
     /// Removes the newest part, if `is_it` says so.
@@ -68,10 +75,12 @@ impl Lane {
         if !self.any() {
             return None;
         }
-        self.change(lock(&self.parts), |parts| {
-            let newest = parts.tasks.len().checked_sub(1)?;
-            if is_it(&parts.tasks[newest]) { parts.remove(newest) } else { None }
-        })
+        self.change(
+            lock(&self.parts),
+            |parts| {
+                if is_it(parts.tasks.back()?) { parts.pop() } else { None }
+            },
+        )
     }
 
     /// Removes the oldest part. Returns `Err` if another thread holds the lock.
@@ -80,7 +89,7 @@ impl Lane {
             return Ok(None);
         }
         let parts = try_lock(&self.parts).ok_or(())?;
-        Ok(self.change(parts, |parts| parts.remove(0)))
+        Ok(self.change(parts, Parts::pop_oldest))
     }
 
     /// Removes the oldest part, as [`steal`](Self::steal) does. If it is one of many of the same group, moves some of the
@@ -93,14 +102,14 @@ impl Lane {
         let from = try_lock(&self.parts).ok_or(())?;
         // It waits for no lock while it holds one, whatever the order of the two.
         let Some(to) = try_lock(&own.parts) else {
-            return Ok(self.change(from, |from| from.remove(0)).map(|oldest| (oldest, 0)));
+            return Ok(self.change(from, Parts::pop_oldest).map(|oldest| (oldest, 0)));
         };
         Ok(self.change(from, |from| {
             let &Run { group, count } = from.runs.front()?;
-            let oldest = from.remove(0)?;
+            let oldest = from.pop_oldest()?;
             let more = if count < MANY { 0 } else { MOVED };
             own.change(to, |to| {
-                let mut next = || from.remove(0).expect("there are many");
+                let mut next = || from.pop_oldest().expect("there are many");
                 (0..more).for_each(|_| to.push(next(), group));
             });
             Some((oldest, more))
@@ -112,16 +121,7 @@ impl Lane {
         if !self.any() {
             return None;
         }
-        self.change(lock(&self.parts), |parts| {
-            let mut end = parts.tasks.len();
-            for run in parts.runs.iter().rev() {
-                if run.group == group {
-                    return parts.remove(end - 1);
-                }
-                end -= run.count;
-            }
-            None
-        })
+        self.change(lock(&self.parts), |parts| parts.take(group))
     }
 
     fn change<R>(&self, mut parts: MutexGuard<'_, Parts>, f: impl FnOnce(&mut Parts) -> R) -> R {
@@ -149,19 +149,39 @@ impl Parts {
         }
     }
 
-    /// Removes the task with that index, if there is one.
-    fn remove(&mut self, index: usize) -> Option<Task> {
-        let task = self.tasks.remove(index)?;
-        let mut before = 0;
-        let run = self.runs.iter().position(|run| {
-            before += run.count;
-            index < before
-        });
-        let run = run.expect("every task is in a run");
-        self.runs[run].count -= 1;
-        if self.runs[run].count == 0 {
-            self.runs.remove(run);
-        }
+    /// Removes the newest task.
+    fn pop(&mut self) -> Option<Task> {
+        let task = self.tasks.pop_back()?;
+        self.shorten(self.runs.len() - 1);
         Some(task)
+    }
+
+    /// Removes the oldest task.
+    fn pop_oldest(&mut self) -> Option<Task> {
+        let task = self.tasks.pop_front()?;
+        self.shorten(0);
+        Some(task)
+    }
+
+    /// Removes the newest task of that group.
+    fn take(&mut self, group: usize) -> Option<Task> {
+        let mut end = self.tasks.len();
+        for (index, run) in self.runs.iter().enumerate().rev() {
+            if run.group == group {
+                self.shorten(index);
+                return self.tasks.remove(end - 1);
+            }
+            end -= run.count;
+        }
+        None
+    }
+
+    /// Notes that a task of the run with that index is gone.
+    fn shorten(&mut self, index: usize) {
+        let run = &mut self.runs[index];
+        run.count -= 1;
+        if run.count == 0 {
+            self.runs.remove(index);
+        }
     }
 }

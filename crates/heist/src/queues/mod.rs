@@ -125,6 +125,11 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Pushes a part of a running task, which belongs to that group, to the thread's own lane.
     fn push_job(&self, own: &Self::Own, job: Task, group: usize);
 
+    /// Pushes parts of a running task, all of which belong to that group, to the thread's own lane, the newest last.
+    fn push_jobs(&self, own: &Self::Own, jobs: &mut dyn Iterator<Item = Task>, group: usize) {
+        jobs.for_each(|job| self.push_job(own, job, group));
+    }
+
     /// Pushes a part of a running task, from outside.
     fn push_job_remote(&self, job: Task, group: usize, tally: Tally<'_>);
 

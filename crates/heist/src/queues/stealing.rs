@@ -81,6 +81,10 @@ impl Queues for Stealing {
         own.lane.push(job, group);
     }
 
+    fn push_jobs(&self, own: &Own, jobs: &mut dyn Iterator<Item = Task>, group: usize) {
+        own.lane.push_all(jobs, group);
+    }
+
     fn push_job_remote(&self, job: Task, group: usize, _: Tally<'_>) {
         self.outside.push(job, group);
     }

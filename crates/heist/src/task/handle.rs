@@ -65,20 +65,22 @@ impl<T> TaskHandle<T> {
 
 /// A task, as a waiting thread sees it.
 pub(crate) trait Awaited {
-    /// Returns `Task::id`.
+    /// Returns the group of the parts of what is awaited.
     fn id(&self) -> usize;
 
-    fn is_done(&self) -> bool;
-
-    /// Returns the task that starts what is awaited, if that is a batch.
-    fn starter(&self) -> Option<&TaskHandle<()>> {
-        None
+    /// Returns the `Task::id` of the task that [`claim`](Self::claim) claims: the awaited task, or that which starts the
+    /// awaited batch.
+    fn task_id(&self) -> usize {
+        self.id()
     }
+
+    fn is_done(&self) -> bool;
 
     /// Registers the listener to notify when the task is done; at most once. Returns `false` if it is done already.
     fn listen(&self, listener: Arc<Listener>) -> bool;
 
-    /// Claims the task for the handle's side, unless it was started. The caller must then run or delegate it.
+    /// Claims the task for the handle's side, unless it was started. The caller must then run or delegate it. When that
+    /// is done, the awaited task is done, or the awaited batch has started.
     fn claim(&self) -> Option<Claimed<'_>>;
 }
 
@@ -133,25 +135,30 @@ impl Claimed<'_> {
         unsafe { (kind.execute)(self.slot, hook) }
     }
 
-    /// Refuses the task, and calls `count` with the number of tasks that it stands for.
-    pub(crate) fn refuse(&self, refusal: Refusal, count: impl FnOnce(u64)) {
+    /// Refuses the task, and returns the number of tasks that it stands for.
+    pub(crate) fn refuse(&self, refusal: Refusal) -> u64 {
         // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
         // SAFETY: started by this claim, which is executed or refused once.
-        count(unsafe { (kind.refuse)(self.slot, refusal) });
-        // SAFETY: the handle keeps the slot alive, and it was just refused.
-        unsafe { settle(self.slot) };
+        unsafe { (kind.refuse)(self.slot, refusal) }
     }
 
     /// Delegates the task to another thread: returns a task for a queue that runs it and is not counted itself. When
-    /// it is done, the waiting thread is notified.
+    /// the awaited task or batch is done, the waiting thread is notified.
     ///
     /// # Safety
     ///
     /// The handle is kept until the task is done.
     pub(crate) unsafe fn delegate(self) -> Task {
         // SAFETY: the handle keeps the slot alive.
-        match unsafe { Slot::kind(self.slot) }.group {
+        let kind = unsafe { Slot::kind(self.slot) };
+        if let Some(release) = kind.release {
+            // SAFETY: started by this claim, which was neither executed nor refused.
+            let task = unsafe { release(self.slot) };
+            self.done();
+            return task;
+        }
+        match kind.group {
             None => Task::detached(Delegate::<false> { slot: self.slot, root: 0 }),
             Some(group) => {
                 // SAFETY: started by this claim.
@@ -161,8 +168,11 @@ impl Claimed<'_> {
         }
     }
 
-    /// Notes that the outcome is in the slot. A registered listener is not needed any more.
+    /// Notes that the outcome is in the slot. A registered listener is not needed any more. Called after `execute` or
+    /// `refuse`, when the task has been counted, or when it was released.
     pub(crate) fn done(self) {
+        // SAFETY: the handle keeps the slot alive, and the task was executed, refused or released by this claim.
+        unsafe { settle(self.slot) };
         // SAFETY: the handle keeps the slot alive.
         forget_listener(unsafe { Slot::state(self.slot) }.finish_own());
     }

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
 use super::outcome::{Failure, Outcome};
-use super::slot::{End, Kind, Refusal, Slot, fits};
+use super::queued::Task;
+use super::slot::{End, Execute, Kind, Refusal, Slot, fits};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
@@ -54,27 +55,61 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             leaves: false,
             group: None,
             is_job: false,
+            counts: true,
             settle: None,
+            release: None,
             refuse: refuse::<F, T>,
             discard: discard::<T>,
         }
     }
 }
 
-/// Returns the kind of a closure that is a job.
-pub(super) fn of_job<F: FnOnce() -> T, T>() -> &'static Kind {
-    const {
-        &Kind {
-            execute: execute::<Rooted<F>, T>,
-            execute_alone: execute_alone::<Rooted<F>, T>,
-            leaves: false,
-            group: Some(group_of_job::<F>),
-            is_job: true,
-            settle: None,
-            refuse: refuse::<Rooted<F>, T>,
-            discard: discard::<T>,
-        }
+/// Returns the kind of a closure that is a job. `counts` is [`Kind::counts`].
+pub(super) fn of_job<F: FnOnce() -> T, T>(counts: bool) -> &'static Kind {
+    if counts {
+        const { &job_kind::<F, T>(true, execute::<Rooted<F>, T>, execute_alone::<Rooted<F>, T>) }
+    } else {
+        const { &job_kind::<F, T>(false, execute_uncounted::<F, T>, execute_alone_uncounted::<F, T>) }
     }
+}
+
+const fn job_kind<F: FnOnce() -> T, T>(
+    counts: bool,
+    execute: Execute,
+    execute_alone: Execute,
+) -> Kind {
+    Kind {
+        execute,
+        execute_alone,
+        leaves: false,
+        group: Some(group_of_job::<F>),
+        is_job: true,
+        counts,
+        settle: None,
+        release: None,
+        refuse: refuse::<Rooted<F>, T>,
+        discard: discard::<T>,
+    }
+}
+
+/// Implements [`Kind::execute`] for jobs that are not counted.
+unsafe fn execute_uncounted<F: FnOnce() -> T, T>(
+    slot: NonNull<Slot>,
+    hook: &Arc<PanicHook>,
+) -> End {
+    // SAFETY: the caller's promise.
+    let _ = unsafe { execute::<Rooted<F>, T>(slot, hook) };
+    End::Counted
+}
+
+/// Implements [`Kind::execute_alone`] for jobs that are not counted.
+unsafe fn execute_alone_uncounted<F: FnOnce() -> T, T>(
+    slot: NonNull<Slot>,
+    hook: &Arc<PanicHook>,
+) -> End {
+    // SAFETY: the caller's promise.
+    let _ = unsafe { execute_alone::<Rooted<F>, T>(slot, hook) };
+    End::Counted
 }
 
 /// Implements [`Kind::execute`].
@@ -201,51 +236,47 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             leaves: true,
             group: if E::PART { Some(group_of_detached::<E>) } else { None },
             is_job: E::JOB,
+            counts: true,
             settle: None,
+            release: None,
             refuse: refuse_detached::<E>,
             discard: finish_detached::<E>,
         }
     }
 }
 
-/// A task that only starts something: it pushes a part of that to the queues of the thread that runs it. Whoever waits
-/// for the whole can claim it by a handle.
-pub(crate) trait Starter: Send {
-    /// Pushes the first part.
-    fn start(self);
-
-    /// Notes that nothing of it will run. Returns how many tasks it stands for.
-    fn refuse(&mut self, refusal: Refusal) -> u64;
-
-    /// Notifies the threads that wait for the whole. Called after `refuse`, when that has been counted.
-    fn finish(self);
-}
-
-/// Implements [`Kind::execute`] for starters. A starter is in its slot as `Some` until it has run.
-unsafe fn run_starter<E: Starter>(slot: NonNull<Slot>, _: &Arc<PanicHook>) -> End {
+/// Implements [`Kind::execute`] for starters. A starter is a detached task with a handle, by which whoever waits for the
+/// whole can claim it. It is in its slot as `Some` until it is finished or released.
+unsafe fn run_starter<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
+    let run = |starter: &mut Option<E>| starter.as_mut().map(|starter| starter.run(hook));
     // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
-    let starter = unsafe { Slot::change(slot, Option::<E>::take) };
-    starter.expect("it is run or refused once").start();
-    End::Replaced
+    unsafe { Slot::change(slot, run) }.expect("it is run or refused once")
 }
 
 /// Implements [`Kind::refuse`] for starters.
-unsafe fn refuse_starter<E: Starter>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
+unsafe fn refuse_starter<E: DetachedTask>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
     let refuse = |starter: &mut Option<E>| starter.as_mut().map(|starter| starter.refuse(refusal));
     // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
     unsafe { Slot::change(slot, refuse) }.expect("it is run or refused once")
 }
 
 /// Implements [`Kind::settle`] for starters.
-unsafe fn settle_starter<E: Starter>(slot: NonNull<Slot>) {
-    // SAFETY: refused by the caller, to whom the room still belongs.
+unsafe fn settle_starter<E: DetachedTask>(slot: NonNull<Slot>) {
+    // SAFETY: run, refused or released by the caller, to whom the room still belongs.
     if let Some(starter) = unsafe { Slot::change(slot, Option::<E>::take) } {
         starter.finish();
     }
 }
 
+/// Implements [`Kind::release`] for starters.
+unsafe fn release_starter<E: DetachedTask + 'static>(slot: NonNull<Slot>) -> Task {
+    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
+    let starter = unsafe { Slot::change(slot, Option::<E>::take) };
+    Task::detached(starter.expect("it is run, refused or released once"))
+}
+
 /// Implements [`Kind::discard`] for starters.
-unsafe fn discard_starter<E: Starter>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
+unsafe fn discard_starter<E: DetachedTask>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
     // SAFETY: the room belongs to the caller, and the functions above leave an `Option` there.
     if let Some(starter) = unsafe { Slot::take::<Option<E>>(slot) } {
         starter.finish();
@@ -253,7 +284,7 @@ unsafe fn discard_starter<E: Starter>(slot: NonNull<Slot>, _: Option<&PanicHook>
 }
 
 /// Returns the kind of a starter.
-pub(super) fn of_starter<E: Starter>() -> &'static Kind {
+pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
     const {
         assert!(
             fits::<Option<E>>(),
@@ -265,8 +296,10 @@ pub(super) fn of_starter<E: Starter>() -> &'static Kind {
             leaves: true,
             group: None,
             is_job: false,
+            counts: true,
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
+            release: Some(release_starter::<E>),
             discard: discard_starter::<E>,
         }
     }
@@ -281,7 +314,9 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             leaves: false,
             group: None,
             is_job: false,
+            counts: true,
             settle: None,
+            release: None,
             refuse: never_refused,
             discard: discard_each::<T>,
         }

@@ -26,7 +26,7 @@ use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, UnsafeCell};
 use crate::task::listener::Listener;
 pub(crate) use handle::{Awaited, Claimed, TaskHandle};
-pub(crate) use kind::{DetachedTask, Starter};
+pub(crate) use kind::DetachedTask;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::{Promise, Reminder};
 pub(crate) use queued::{Ended, Started, Task};

@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::handle::TaskHandle;
-use super::kind::{self, DetachedTask, Rooted, Starter};
+use super::kind::{self, DetachedTask, Rooted};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
@@ -40,17 +40,18 @@ impl Task {
         (Self(slot), TaskHandle::new(slot))
     }
 
-    /// Returns a job with that root, whose fork waits for it, and the handle's side of it.
+    /// Returns a job with that root, whose fork waits for it, and the handle's side of it. `counts` says whether it is
+    /// counted as a task.
     ///
     /// # Safety
     ///
     /// What the closure and its result borrow stays valid until the task is done.
-    pub(crate) unsafe fn job<F, T>(root: usize, closure: F) -> (Self, TaskHandle<T>)
+    pub(crate) unsafe fn job<F, T>(root: usize, counts: bool, closure: F) -> (Self, TaskHandle<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let slot = make(kind::of_job::<F, T>(), State::queued());
+        let slot = make(kind::of_job::<F, T>(counts), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Rooted { root, closure }) };
         (Self(slot), TaskHandle::new(slot))
@@ -76,8 +77,9 @@ impl Task {
         Self(slot)
     }
 
-    /// Returns a task that starts something, and a handle by which it can be claimed.
-    pub(crate) fn starter<E: Starter + 'static>(starter: E) -> (Self, TaskHandle<()>) {
+    /// Returns a task that is the first part of something, and starts the rest. Also returns a handle by which whoever
+    /// waits for the whole can claim it.
+    pub(crate) fn starter<E: DetachedTask + 'static>(starter: E) -> (Self, TaskHandle<()>) {
         let slot = make(kind::of_starter::<E>(), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Some(starter)) };
@@ -87,6 +89,12 @@ impl Task {
     /// Returns a number that tells the task from all others that are alive.
     pub(crate) fn id(&self) -> usize {
         self.0.addr().get()
+    }
+
+    /// Returns whether it is counted as a task.
+    pub(crate) fn counts(&self) -> bool {
+        // SAFETY: the queue's side keeps the slot alive.
+        unsafe { Slot::kind(self.0) }.counts
     }
 
     /// Returns whether it is a stale entry: the handle's side has claimed the task.
@@ -182,8 +190,6 @@ pub(crate) struct Ended {
 enum Rest {
     /// The handle's side may want the outcome.
     Shared,
-    /// As [`Shared`](Self::Shared), and the outcome is a refusal.
-    Refused,
     /// There is no handle, and the outcome is in the slot.
     Full,
     /// There is no handle, and the outcome was dropped.
@@ -234,7 +240,7 @@ impl Started {
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started by this side.
         let count = unsafe { (kind.refuse)(slot, refusal) };
-        (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Refused } })
+        (count, Ended { slot, rest: if alone { Rest::Full } else { Rest::Shared } })
     }
 }
 
@@ -244,9 +250,8 @@ impl Ended {
     pub(crate) fn deliver(self, hook: Option<&PanicHook>) {
         let Self { slot, rest } = self;
         match rest {
-            Rest::Shared => share(slot, hook),
-            Rest::Refused => {
-                // SAFETY: refused by this side.
+            Rest::Shared => {
+                // SAFETY: run or refused by this side, whose caller has counted that.
                 unsafe { settle(slot) };
                 share(slot, hook);
             }
@@ -258,15 +263,16 @@ impl Ended {
     }
 }
 
-/// Notifies those who wait for a task that was refused, if they do not wait by its handle.
+/// Notifies those who wait for a task that was run or refused, if they do not wait by its handle.
 ///
 /// # Safety
 ///
-/// The slot is alive. The task was refused by the caller, which has counted that.
+/// The slot is alive. The task was run, refused or released by the caller, which has counted that.
+#[inline(always)]
 pub(super) unsafe fn settle(slot: NonNull<Slot>) {
     // SAFETY: alive, by the caller's promise.
     if let Some(settle) = unsafe { Slot::kind(slot) }.settle {
-        // SAFETY: refused by the caller.
+        // SAFETY: run, refused or released by the caller.
         unsafe { settle(slot) };
     }
 }

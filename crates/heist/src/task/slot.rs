@@ -3,6 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
+use super::queued::Task;
 use super::state::State;
 use crate::panic::PanicHook;
 use crate::sync::{Arc, UnsafeCell};
@@ -39,8 +40,10 @@ impl Room {
 pub(crate) enum End {
     Completed,
     Panicked,
-    /// It has only pushed another task in its place, which is the one that counts.
-    Replaced,
+    /// It was refused by itself: see [`Counted`](Self::Counted).
+    Refused,
+    /// It stands for several tasks, and has counted the end of each.
+    Counted,
 }
 
 /// Why a task is not run.
@@ -50,13 +53,16 @@ pub(crate) enum Refusal {
     Stopped,
 }
 
+/// Runs a task: see [`Kind::execute`].
+pub(super) type Execute = unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End;
+
 /// What can be done with a task whose types were erased.
 pub(super) struct Kind {
     /// Runs the closure and puts the outcome into the room. Requires: started by the caller.
-    pub(super) execute: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
+    pub(super) execute: Execute,
     /// Runs the closure and drops the result, or passes the panic to the hook. `leaves` says whether something is
     /// left in the room. Requires: started by the caller, and no other thread will ever look.
-    pub(super) execute_alone: unsafe fn(NonNull<Slot>, &Arc<PanicHook>) -> End,
+    pub(super) execute_alone: Execute,
     /// Does `execute_alone` leave something to `discard`?
     pub(super) leaves: bool,
     /// Returns the group of a part: what it is a part of. Requires: the closure is in the room, and belongs to the
@@ -64,12 +70,17 @@ pub(super) struct Kind {
     pub(super) group: Option<unsafe fn(NonNull<Slot>) -> usize>,
     /// Is it a job, a part of a fork? Its group is the root of the fork, and it is never refused.
     pub(super) is_job: bool,
+    /// Is it counted as a task when it is published, and when it has ended? Not if it stands for tasks that are counted.
+    pub(super) counts: bool,
     /// Drops the closure and puts a refusal into the room. Returns how many tasks it stands for. Requires: started by
     /// the caller.
     pub(super) refuse: unsafe fn(NonNull<Slot>, Refusal) -> u64,
-    /// Notifies those who wait for a task that was refused, if they do not wait by its handle. Requires: refused by the
-    /// caller, which has counted that.
+    /// Notifies those who wait for a task that was run or refused, if they do not wait by its handle. Requires: run,
+    /// refused or released by the caller, which has counted that.
     pub(super) settle: Option<unsafe fn(NonNull<Slot>)>,
+    /// Takes the task out of the slot, as one without a handle. Requires: started by the caller. Only for tasks whose
+    /// outcome is not left in the slot; the others stay there when another thread is to run them.
+    pub(super) release: Option<unsafe fn(NonNull<Slot>) -> Task>,
     /// Drops an outcome that no handle takes; panics meanwhile go to the hook. Requires: the outcome is in the room
     /// and belongs to the caller.
     pub(super) discard: unsafe fn(NonNull<Slot>, Option<&PanicHook>),

@@ -7,7 +7,9 @@ use std::cell::Cell;
 
 use crate::stats::{OwnBlock, Tally};
 
-/// The core of one worker. Only the thread that holds it touches it.
+/// The core of one worker. Only the thread that holds it touches it. Aligned, because the cores of all workers are
+/// allocated one after the other, and each is written to for every task.
+#[repr(align(128))]
 pub(crate) struct Core {
     /// The worker's number.
     pub(crate) index: usize,

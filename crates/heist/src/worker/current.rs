@@ -7,7 +7,7 @@ use crate::cancel::Follower;
 use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::sync::{Arc, AtomicUsize, per_thread};
-use crate::task::{Awaited, Task};
+use crate::task::{Awaited, End, Task};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
@@ -17,11 +17,22 @@ pub(crate) trait AnyWorker {
     /// Pushes a task that this thread has spawned to its own deque. It stands for `count` new tasks.
     fn push_local(&self, task: Task, count: u64);
 
-    /// Pushes a published job, one new task.
+    /// Pushes a published job.
     fn push_job(&self, job: Task);
 
-    /// Pushes a part of a batch that has started, to where whoever waits for the batch can reach it.
-    fn push_piece(&self, piece: Task);
+    /// Pushes parts of a batch that has started, whose group that is, to where whoever waits for the batch can reach
+    /// them.
+    fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize);
+
+    /// Returns whether what runs now may keep some closures of a batch private, as joins keep their second halves. It
+    /// runs on top of a task that waits, so that no turn is due in between; and other threads can raid.
+    fn may_keep_private(&self) -> bool;
+
+    /// Returns whether tasks that have not started are to be refused.
+    fn is_cancelling(&self) -> bool;
+
+    /// Counts the end of a task.
+    fn count(&self, end: End);
 
     /// Returns the pool, for jobs that come from threads outside of it. Valid while this worker thread exists, which
     /// keeps the pool's [`Shared`] alive.
@@ -38,6 +49,12 @@ pub(crate) trait AnyWorker {
 
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
+
+    /// Publishes the oldest private job if a worker sleeps. The others, which are awake, can raid.
+    fn answer_sleepers(&self);
+
+    /// Raises the demand for this thread's jobs if a worker sleeps, before it runs closures of a batch by joins.
+    fn restore_demand(&self);
 
     /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);

@@ -170,17 +170,21 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// from the awaited one, then into all others. Nothing else is moved.
     pub(crate) fn find_part(&self, group: usize, thief: usize) -> Option<Started> {
         let (queues, table) = (&self.shared.queues, &self.shared.table);
+        let (me, count) = (self.place.index, table.len());
         let take = |place: usize| {
-            let from = &table.reach(place)?.queues;
+            let thread = table.reach(place)?;
             // A stale entry is dropped by `start`, and there may be another part behind it.
-            while let Some(job) = queues.take_job(from, group) {
+            while let Some(job) = queues.take_job(&thread.queues, group) {
+                if place != me && !queues.has_job(&thread.queues) {
+                    // It was the last published job, and other workers may want more of them.
+                    thread.demand.raise();
+                }
                 if let Some(started) = job.start() {
                     return Some(started);
                 }
             }
             None
         };
-        let (me, count) = (self.place.index, table.len());
         let of_others = || {
             let near = if thief < count && thief != me { thief } else { 0 };
             victims(me, near, count).find_map(take)
@@ -199,7 +203,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
         let (task, victim) = core.victims(self.place.index, table.len()).find_map(raid)?;
         let tally = core.tally();
-        tally.one(|block| &block.tasks_submitted);
+        tally.add(|block| &block.tasks_submitted, u64::from(task.counts()));
         tally.one(|block| &block.publications);
         tally.one(|block| &block.steal_attempts);
         self.count_steal(core, victim, 0);

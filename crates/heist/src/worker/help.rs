@@ -46,7 +46,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         // SAFETY: `awaited` borrows the handle until this call returns, which is not before the job is done.
         match awaited.claim().map(|claimed| unsafe { claimed.delegate() }) {
             None => self.wait_long(awaited, None),
-            Some(task) => self.wait_for_delegate(awaited, task),
+            Some(task) => self.wait_for_delegate(awaited, task, None),
         }
     }
 
@@ -68,11 +68,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         claimed
     }
 
-    /// Raises this thread's demand again, after it ran a job that it had published. An idle worker that the job was
-    /// published for still wants one (step D4).
+    /// Adjusts this thread's demand, after it took back a job that it had published. An idle worker that the job was
+    /// published for still wants one, if it does not ask again or raid by itself (step D4).
     pub(crate) fn restore_demand(&self) {
-        if !self.shared.idle.all_busy() {
-            self.shared.table.entry(self.place.index).demand.restore();
+        let (idle, demand) = (&self.shared.idle, &self.shared.table.entry(self.place.index).demand);
+        if self.shared.has_raids() {
+            demand.taken_back(idle);
+        } else if !idle.all_busy() {
+            demand.restore();
         }
     }
 
@@ -116,6 +119,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             yield_now();
         }
         awaited.is_done()
+    }
+
+    /// Publishes the oldest private job if a worker sleeps, and otherwise forgets what searching workers want: they will
+    /// ask again, or raid. The demand stands as long as a worker sleeps. For pools with raids.
+    pub(crate) fn answer_sleepers(&self) {
+        self.pick_up_core();
+        self.restore_demand();
+        if job::is_demanded() {
+            self.answer_demand();
+            self.restore_demand();
+        }
     }
 
     /// Publishes the oldest private jobs, as many as are wanted (steps D2 and D3).

@@ -283,8 +283,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 (0..PAUSES_PER_LOOK).for_each(|_| pause());
             }
         }
-        // A worker that does not count as a searcher has made one look, and no raid.
-        if searching { None } else { self.raid_others(core) }
+        // A worker that has made one look only has made no raid.
+        if rounds > 1 { None } else { self.raid_others(core) }
     }
 
     /// Hands the core, and perhaps a task to run first, to the thread that was granted. If the system refuses to start a
@@ -342,10 +342,18 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Takes the core that this thread was given after a wait, if there is one.
+    #[inline(always)]
     pub(crate) fn pick_up_core(&self) {
-        if self.core.borrow().is_some() || self.resumed.get().is_none() {
-            return;
+        if self.resumed.get().is_some() {
+            self.look_into_mailbox();
         }
+    }
+
+    /// Takes the core that this thread wants, if it is there.
+    #[cold]
+    #[inline(never)]
+    fn look_into_mailbox(&self) {
+        debug_assert!(self.core.borrow().is_none(), "a thread with a core wants none");
         let Some(handed) = self.mailbox.take() else { return };
         self.want_no_more();
         self.shared.idle.leave_away();

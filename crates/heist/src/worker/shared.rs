@@ -46,7 +46,8 @@ pub(crate) fn count_end(tally: Tally<'_>, end: End) {
     match end {
         End::Completed => tally.one(|block| &block.tasks_completed),
         End::Panicked => tally.one(|block| &block.panics),
-        End::Replaced => {}
+        End::Refused => tally.one(|block| &block.cancellations),
+        End::Counted => {}
     }
 }
 
@@ -206,6 +207,11 @@ impl<Q: PoolQueues> Shared<Q> {
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
         Q::Waiting::OFFERS && !self.raids
+    }
+
+    /// Returns whether thieves can raid private jobs.
+    pub(crate) fn has_raids(&self) -> bool {
+        self.raids
     }
 
     /// Returns the demands of all threads but the one in that place.

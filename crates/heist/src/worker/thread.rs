@@ -19,7 +19,9 @@ use crate::worker::table::Place;
 /// run while it sleeps.
 const PUBLISHED_BEFORE_SLEEP: usize = 64;
 
-/// A thread of the pool, from its start to its end.
+/// A thread of the pool, from its start to its end. Aligned, because it is written to for every task, and its neighbours
+/// in memory may be what other threads read.
+#[repr(align(128))]
 pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) shared: Arc<Shared<Q>>,
     /// The core that makes this thread a worker. `None` after the thread has handed it to another one. Never borrowed
@@ -42,6 +44,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) claims: Cell<usize>,
     /// Is the thread between its start hook and its stop hook, where it can run tasks and wait for them?
     pub(crate) in_service: Cell<bool>,
+    /// Does what runs now run on top of a task that waits?
+    pub(crate) on_top: Cell<bool>,
     /// Records this thread's events while it exists, if the pool keeps a trace.
     _recorder: Option<Recorder>,
 }
@@ -64,6 +68,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             stack,
             claims: Cell::new(0),
             in_service: Cell::new(false),
+            on_top: Cell::new(false),
         }
     }
 
@@ -108,7 +113,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         });
     }
 
-    /// Pushes published jobs, which are new tasks, to where other workers can take them.
+    /// Pushes published jobs to where other workers can take them.
     pub(crate) fn push_jobs(&self, jobs: impl Iterator<Item = Task>) {
         let shared = &*self.shared;
         if !self.in_service.get() {
@@ -119,7 +124,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let mut count = 0;
             for job in jobs {
                 count += 1;
-                tally.one(|block| &block.tasks_submitted);
+                tally.add(|block| &block.tasks_submitted, u64::from(job.counts()));
                 // SAFETY: just made, and its handle is in a frame of this thread.
                 let group = unsafe { job.group() };
                 shared.queues.push_job(&self.place.own, job, group);
@@ -132,16 +137,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         });
     }
 
-    /// Pushes a part of a batch that has started. It is no new task.
-    pub(crate) fn push_piece(&self, piece: Task) {
+    /// Pushes parts of a batch that has started, whose group that is. They are no new tasks.
+    pub(crate) fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize) {
         let shared = &*self.shared;
         self.has_spawned.set(true);
-        self.with_tally(|tally| {
-            // SAFETY: just made, and it has no handle.
-            let group = unsafe { piece.group() };
-            shared.queues.push_job(&self.place.own, piece, group);
-            shared.announce(tally);
-        });
+        shared.queues.push_jobs(&self.place.own, pieces, group);
+        self.with_tally(|tally| shared.announce(tally));
     }
 
     /// Runs a job that was published in a hook at the start or the end of this thread. There may be no other thread
@@ -149,7 +150,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[cold]
     fn run_in_hook(&self, job: Task) {
         let tally = self.shared.ledger.of_non_workers();
-        tally.one(|block| &block.tasks_submitted);
+        tally.add(|block| &block.tasks_submitted, u64::from(job.counts()));
         tally.one(|block| &block.publications);
         self.run(job);
     }
@@ -177,7 +178,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Runs a task that was started, on top of a task that waits.
     pub(crate) fn run_started(&self, started: Started) {
-        job::in_root(started.root(), || self.execute(started));
+        self.on_top(|| job::in_root(started.root(), || self.execute(started)));
+    }
+
+    /// Calls `f`, which runs a task on top of one that waits. `f` does not panic.
+    #[inline(always)]
+    pub(crate) fn on_top<R>(&self, f: impl FnOnce() -> R) -> R {
+        let outer = self.on_top.replace(true);
+        let result = f();
+        self.on_top.set(outer);
+        result
     }
 
     #[inline(always)]

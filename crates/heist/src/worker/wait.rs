@@ -19,7 +19,7 @@ use crate::fork::demand::NO_WORKER;
 use crate::fork::job;
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, yield_now};
-use crate::task::{Awaited, Refusal, Started, Task};
+use crate::task::{Awaited, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, AnyWorker, with_worker};
@@ -97,12 +97,33 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         self.shared.idle.has_searcher()
     }
 
-    fn push_piece(&self, piece: Task) {
-        Self::push_piece(self, piece);
+    fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize) {
+        Self::push_pieces(self, pieces, group);
+    }
+
+    fn may_keep_private(&self) -> bool {
+        // In a hook at the start or the end of the thread, nobody reaches its jobs.
+        self.on_top.get() && self.in_service.get() && self.shared.has_raids()
+    }
+
+    fn is_cancelling(&self) -> bool {
+        self.shared.is_cancelling()
+    }
+
+    fn count(&self, end: End) {
+        Self::count(self, end);
     }
 
     fn answer_demand(&self) {
         Self::answer_demand(self);
+    }
+
+    fn answer_sleepers(&self) {
+        Self::answer_sleepers(self);
+    }
+
+    fn restore_demand(&self) {
+        Self::restore_demand(self);
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
@@ -123,11 +144,9 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize) {
         thread.pick_up_core();
         let ours = pool == thread.shared.id();
-        match awaited.starter() {
-            // It only pushes a part, whatever the stack. The parts are found below.
-            Some(starter) if ours => _ = thread.run_awaited(starter),
-            None if ours && thread.is_shallow() && thread.run_awaited(awaited) => return,
-            _ => {}
+        // A batch that was started here may have parts elsewhere.
+        if ours && thread.is_shallow() && thread.run_awaited(awaited) && awaited.is_done() {
+            return;
         }
         // The parts of the awaited task, if it is one of this pool's.
         let group = if ours { Some(awaited.id()) } else { None };
@@ -143,7 +162,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
         thread.publish_before_sleep();
         match delegate {
             None => thread.wait_long(awaited, group),
-            Some(task) => thread.wait_for_delegate(awaited, task),
+            Some(task) => thread.wait_for_delegate(awaited, task, group),
         }
     }
 
@@ -178,7 +197,8 @@ pub(crate) fn rest(look: u32) {
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Runs the awaited task on this thread, unless it has started. Returns whether it did.
     fn run_awaited(&self, awaited: &dyn Awaited) -> bool {
-        let is_it = |task: &Task| task.id() == awaited.id();
+        let id = awaited.task_id();
+        let is_it = |task: &Task| task.id() == id;
         let (queues, own) = (&self.shared.queues, &self.place.own);
         let newest = self.with_tally(|tally| queues.take_back(own, is_it, tally));
         if let Some(task) = newest {
@@ -197,13 +217,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn run_claimed(&self, awaited: &dyn Awaited) -> bool {
         let Some(claimed) = awaited.claim() else { return false };
         if self.shared.is_cancelling() && !claimed.is_job() {
-            claimed.refuse(Refusal::Cancelled, |count| {
-                self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
-            });
+            let count = claimed.refuse(Refusal::Cancelled);
+            self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
         } else {
             let execute = || trace::task(|| claimed.execute(&self.shared.config.on_panic));
-            let root = if claimed.is_job() { job::root() } else { awaited.id() };
-            self.count(job::in_root(root, execute));
+            let root = if claimed.is_job() { job::root() } else { awaited.task_id() };
+            self.count(self.on_top(|| job::in_root(root, execute)));
         }
         claimed.done();
         self.count_claim();
@@ -271,8 +290,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if self.has_room() { self.find_part(group?, NO_WORKER) } else { None }
     }
 
-    /// Waits until the awaited task is done, which another thread is to run as `task`.
-    pub(crate) fn wait_for_delegate(&self, awaited: &dyn Awaited, task: Task) {
+    /// Waits until the awaited task is done. Another thread is to run `task`, which is the awaited one, or starts the
+    /// awaited batch. Runs parts of that group meanwhile.
+    pub(crate) fn wait_for_delegate(
+        &self,
+        awaited: &dyn Awaited,
+        task: Task,
+        group: Option<usize>,
+    ) {
         let mut task = Some(task);
         if self.core.borrow().is_some() {
             self.shared.idle.enter_away();
@@ -294,12 +319,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 // There is no thread with more stack, so the task runs here.
                 self.want_core();
                 self.run(task);
+                if !awaited.is_done() {
+                    // It has only started a batch.
+                    self.wait_long(awaited, group);
+                }
             }
             Some(task) => {
                 self.push_local(task, 0);
-                self.wait_long(awaited, None);
+                self.wait_long(awaited, group);
             }
-            None => self.wait_long(awaited, None),
+            None => self.wait_long(awaited, group),
         }
     }
 

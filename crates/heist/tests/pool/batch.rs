@@ -4,7 +4,9 @@
 use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::time::Duration;
+use std::{hint, thread};
 
 use heist::{JoinError, Pool};
 
@@ -23,6 +25,10 @@ for_every_strategy! {
     from_inside,
     within_batches,
     deep_within_batches,
+    closures_that_wait_for_each_other,
+    closures_on_all_workers,
+    on_a_deep_stack,
+    cancelled_while_awaited,
     future,
     detached,
     is_finished,
@@ -59,7 +65,7 @@ fn order<S: Kind>() {
             let ended = Arc::clone(&ended);
             move || {
                 while n == 0 && ended.load(Ordering::Acquire) < 99 {
-                    std::thread::yield_now();
+                    thread::yield_now();
                 }
                 ended.fetch_add(1, Ordering::Release);
                 n
@@ -161,6 +167,111 @@ fn deep_within_batches<S: Kind>() {
         let inner = Arc::clone(&pool);
         assert_eq!(pool.spawn(move || descend(&inner, 400)).join().expect("a result"), 400);
         assert_counts(&pool, 801, 0, 0);
+    }
+}
+
+/// The thread that waits for a batch runs its closures one after the other, and the first one waits for the last. So
+/// another worker takes that one, although the first thread is blocked.
+fn closures_that_wait_for_each_other<S: Kind>() {
+    for size in [2, 3, 16, 40_usize] {
+        let pool = Arc::new(S::pool(2));
+        let inner = Arc::clone(&pool);
+        let (send, receive) = mpsc::channel();
+        let mut ends: Vec<Job> = (1..size).map(|n| Box::new(move || n) as Job).collect();
+        ends.pop();
+        let first: Job = Box::new(move || receive.recv().expect("the last one sends"));
+        let last: Job = Box::new(move || {
+            send.send(7).expect("the first one waits");
+            8
+        });
+        let jobs = iter::once(first).chain(ends).chain(iter::once(last)).collect::<Vec<_>>();
+        let results = pool.spawn(move || inner.spawn_batch(jobs).join()).join().expect("a result");
+        let results = results.expect("results");
+        assert_eq!((results.len(), results[0], results[size - 1]), (size, 7, 8));
+        assert_counts(&pool, size as u64 + 1, 0, 0);
+    }
+}
+
+/// All closures of a batch wait for each other, one on each worker. The pool is warm, so that all other workers sleep or
+/// search when the batch is spawned.
+fn closures_on_all_workers<S: Kind>() {
+    for workers in [2, 4, 8] {
+        let pool = Arc::new(S::pool(workers));
+        for round in 0..20 {
+            let (inner, barrier) = (Arc::clone(&pool), Arc::new(Barrier::new(workers)));
+            if round % 2 == 0 {
+                // Time for the workers to fall asleep; whether they do is not important.
+                thread::sleep(Duration::from_millis(1));
+            }
+            let outer = pool.spawn(move || {
+                let closure = |_| {
+                    let barrier = Arc::clone(&barrier);
+                    move || _ = barrier.wait()
+                };
+                inner.spawn_batch((0..workers).map(closure)).join()
+            });
+            outer.join().expect("a result").expect("results");
+        }
+    }
+}
+
+/// A batch that is joined on a deep stack, where the pool may have no more threads, runs there and is waited for.
+fn on_a_deep_stack<S: Kind>() {
+    /// Calls `f` so that its frame is more than that many bytes away from `from`.
+    fn sink(from: usize, bytes: usize, f: &mut dyn FnMut()) {
+        let page = hint::black_box([0_u8; 4 << 10]);
+        let is_deep = (&raw const page).addr().abs_diff(from) > bytes;
+        if is_deep {
+            f()
+        } else {
+            sink(from, bytes, f)
+        }
+        hint::black_box(page);
+    }
+    for workers in [1, 2] {
+        let builder = S::builder(workers).max_threads(workers).stack_size(2 << 20);
+        let pool = Arc::new(builder.build().expect("a small pool"));
+        let inner = Arc::clone(&pool);
+        let outer = pool.spawn(move || {
+            let mut sum = 0;
+            sink((&raw const sum).addr(), 700 << 10, &mut || {
+                let batch = inner.spawn_batch((0..100_u64).map(|n| move || n));
+                sum = batch.join().expect("results").into_iter().sum();
+            });
+            sum
+        });
+        assert_eq!(outer.join().expect("a result"), 4950);
+        assert_counts(&pool, 101, 0, 0);
+    }
+}
+
+/// A pool that is stopped at once refuses those closures of a batch that have not started, also on a thread that waits
+/// for the batch and runs them.
+fn cancelled_while_awaited<S: Kind>() {
+    for size in [2, 10, 40] {
+        let pool = Arc::new(S::pool(1));
+        let inner = Arc::clone(&pool);
+        let ledger = Arc::new(Ledger::new(size));
+        let (items, runs) = (Arc::clone(&ledger), Arc::new(AtomicUsize::new(0)));
+        let (open, opened) = mpsc::channel::<()>();
+        let (opened, started) = (Arc::new(Mutex::new(opened)), Arc::clone(&runs));
+        let outer = pool.spawn(move || {
+            let closures = (0..size).map(|n| {
+                let (captured, runs) = (items.item(n), Arc::clone(&runs));
+                let opened = Arc::clone(&opened);
+                move || {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    let _ = opened.lock().expect("no panic").recv();
+                    captured
+                }
+            });
+            inner.spawn_batch(closures).join()
+        });
+        eventually("the first has started", || started.load(Ordering::Relaxed) == 1);
+        let probes = stop_now_before(&pool, || drop(open));
+        assert!(matches!(outer.join(), Ok(Err(JoinError::Cancelled))));
+        assert_counts(&pool, 2, 0, size as u64 - 1 + probes);
+        ledger.assert_each_once();
     }
 }
 

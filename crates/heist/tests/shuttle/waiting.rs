@@ -23,6 +23,8 @@ scenarios! {
     joins_without_a_core
     parts_left_behind_by_a_wait
     recursive_batches
+    closures_of_a_batch_that_wait_for_each_other
+    closures_of_a_batch_on_all_workers
 }
 
 fn scope_of_two(_: &Pool) -> usize {
@@ -356,4 +358,53 @@ fn yields_beside_a_join() {
         engine.close();
         workers.into_iter().for_each(|thread| thread.join().unwrap());
     });
+}
+
+/// A task waits for a batch and runs the first closure, which is blocked until the last one runs on the other worker.
+fn closures_of_a_batch_that_wait_for_each_other(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let (send, receive) = mpsc::channel();
+    let receive = Mutex::new(receive);
+    let inner = Arc::clone(&pool);
+    let outer = pool.spawn(move || {
+        let (send, receive) = (Arc::new(send), Arc::new(receive));
+        let closures = (0..3).map(|n| {
+            let (send, receive) = (Arc::clone(&send), Arc::clone(&receive));
+            move || match n {
+                0 => receive.lock().unwrap().recv().unwrap(),
+                2 => send.send(()).unwrap(),
+                _ => {}
+            }
+        });
+        inner.spawn_batch(closures).join().unwrap().len()
+    });
+    assert_eq!(outer.join().unwrap(), 3);
+    pool.stop();
+    exact(&pool);
+}
+
+/// Each closure of a batch waits until all of them have started, so that every worker must take one.
+fn closures_of_a_batch_on_all_workers(strategy: Strategy) {
+    const WORKERS: usize = 3;
+    let pool = pool(strategy, WORKERS);
+    let inner = Arc::clone(&pool);
+    let outer = pool.spawn(move || {
+        let all = Arc::new((Mutex::new(0), Condvar::new()));
+        let closures = (0..WORKERS).map(|_| {
+            let all = Arc::clone(&all);
+            move || {
+                let (started, changed) = &*all;
+                let mut started = started.lock().unwrap();
+                *started += 1;
+                changed.notify_all();
+                while *started < WORKERS {
+                    started = changed.wait(started).unwrap();
+                }
+            }
+        });
+        inner.spawn_batch(closures).join().unwrap().len()
+    });
+    assert_eq!(outer.join().unwrap(), WORKERS);
+    pool.stop();
+    exact(&pool);
 }
