@@ -1,10 +1,9 @@
 //! `CancelToken`: requests cooperative cancellation.
 
 use std::fmt;
-use std::sync::Weak;
 
 use crate::order;
-use crate::sync::{Arc, AtomicBool, Mutex, lock};
+use crate::sync::{Arc, AtomicBool, Mutex, Weak, lock, unsize_arc};
 
 /// Requests cooperative cancellation from all code that has a clone of it.
 ///
@@ -121,7 +120,7 @@ impl CancelToken {
     #[must_use]
     pub fn child(&self) -> Self {
         let child = Self::with_parent(Some(Arc::clone(&self.0)));
-        let node: Arc<dyn Follower> = Arc::clone(&child.0) as _;
+        let node: Arc<dyn Follower> = unsize_arc!(Arc::clone(&child.0));
         self.follow(&node);
         child
     }

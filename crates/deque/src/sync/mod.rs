@@ -1,12 +1,22 @@
 //! Atomics, cells, allocation, locks and threads. The rest of the crate uses only these.
 //!
-//! `--cfg loom` and `--cfg shuttle` replace the contents of this module by those of a model checker. The
-//! logic of the crate is the same in all three configurations.
+//! `--cfg loom` and `--cfg shuttle` replace the contents of this module by those of a model checker, and `--cfg
+//! sim` by those of a virtual machine. The logic of the crate is the same in all configurations.
+
+#[cfg(not(any(loom, shuttle, sim)))]
+mod native;
+#[cfg(not(any(loom, shuttle, sim)))]
+pub use native::*;
+
+#[cfg(sim)]
+mod sim;
+#[cfg(sim)]
+pub use sim::*;
 
 #[cfg(not(any(loom, shuttle)))]
-mod native;
+mod backoff;
 #[cfg(not(any(loom, shuttle)))]
-pub use native::*;
+pub(crate) use backoff::Backoff;
 
 #[cfg(loom)]
 mod loom;

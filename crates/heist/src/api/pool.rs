@@ -12,7 +12,7 @@ use crate::fork::job;
 use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Stealing, Strategy};
 use crate::stats::Stats;
-use crate::sync::Arc;
+use crate::sync::{Arc, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
 use crate::worker::current::{AnyPool, current_pool, with_worker_thread};
@@ -324,7 +324,7 @@ impl Pool {
 
     /// Returns the pool for code that may outlive it.
     pub(crate) fn any_pool(&self) -> Arc<dyn AnyPool> {
-        with_shared!(self, shared => Arc::clone(shared) as _)
+        with_shared!(self, shared => unsize_arc!(Arc::clone(shared)))
     }
 
     fn must_be_elsewhere(&self, what: &str) {

@@ -6,13 +6,12 @@
 //! so few in all that each of them is likely to be long. Each block is timed as well: its items may take longer than
 //! those before, and then the rest is shared.
 
-use std::time::Instant;
-
 use super::Pieces;
 use super::pace::Pace;
 use crate::api::join::join;
 use crate::fork::job;
 use crate::parallel::external::{self, Offer, Visit};
+use crate::sync::Instant;
 use crate::worker::current::with_worker;
 
 /// The first items, which are timed, are one part in this many of each worker's share. That much is lost if all

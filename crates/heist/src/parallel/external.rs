@@ -5,13 +5,13 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::panic::{AbortOnUnwind, contain};
-use crate::sync::per_thread;
+use crate::sync::{Instant, per_thread};
 use crate::task::{Awaited, Task, TaskHandle};
 use crate::trace;
 use crate::worker::current::AnyPool;

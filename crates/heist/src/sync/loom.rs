@@ -5,7 +5,7 @@ pub(crate) use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsiz
 pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use loom::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use loom::thread_local;
-pub(crate) use std::sync::{Arc, TryLockError};
+pub(crate) use std::sync::TryLockError;
 
 use super::{UnsafeCell, site};
 

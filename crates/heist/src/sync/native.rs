@@ -2,8 +2,9 @@
 
 use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
 
+pub(crate) use std::alloc::{alloc, dealloc};
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
-pub(crate) use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+pub(crate) use std::sync::{Mutex, MutexGuard, TryLockError};
 pub(crate) use std::thread::{Builder as ThreadBuilder, JoinHandle as ThreadHandle, yield_now};
 pub(crate) use std::thread_local;
 

@@ -5,7 +5,6 @@ pub(crate) use shuttle::sync::{Mutex, MutexGuard, TryLockError};
 pub(crate) use shuttle::thread::{JoinHandle as ThreadHandle, yield_now};
 pub(crate) use shuttle::thread_local;
 pub(crate) use std::alloc::{alloc, dealloc};
-pub(crate) use std::sync::Arc;
 
 macro_rules! per_thread {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $init:expr;) => {
@@ -57,7 +56,7 @@ shuttle::lazy_static! {
 }
 
 /// Reads a clock that advances by a tenth of a millisecond with every look: the same schedule has the same times.
-pub(crate) fn elapsed(_since: std::time::Instant) -> u64 {
+pub(crate) fn elapsed(_since: super::Instant) -> u64 {
     LOOKS.fetch_add(100_000, Ordering::SeqCst)
 }
 

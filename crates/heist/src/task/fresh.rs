@@ -1,6 +1,6 @@
 //! Slots that come straight from the allocator and go back to it, for the model checkers.
 
-use std::alloc::Layout;
+use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 
 use super::slot::Slot;
@@ -11,7 +11,7 @@ pub(super) fn take() -> NonNull<Slot> {
     let layout = Layout::new::<Slot>();
     // SAFETY: a slot is not zero-sized.
     let memory = unsafe { alloc(layout) };
-    NonNull::new(memory.cast()).unwrap_or_else(|| std::alloc::handle_alloc_error(layout))
+    NonNull::new(memory.cast()).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// Frees a slot.

@@ -9,13 +9,13 @@
 //! Slots that the depot does not keep go back to their slab, and a slab that is complete again goes back to the
 //! allocator.
 
-use std::alloc::Layout;
+use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use super::slot::Slot;
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, alloc, dealloc, lock, per_thread};
 
 /// The number of slots in a crate. A guess: 4 KiB, large enough that the depot's lock does not matter.
 const CRATE: usize = 63;
@@ -46,10 +46,8 @@ impl Slab {
     fn allocate(depot: &mut Depot) -> Crate {
         let layout = Layout::new::<Self>();
         // SAFETY: a slab is not zero-sized.
-        let memory = unsafe { std::alloc::alloc(layout) };
-        let Some(slab) = NonNull::new(memory.cast::<Self>()) else {
-            std::alloc::handle_alloc_error(layout)
-        };
+        let memory = unsafe { alloc(layout) };
+        let Some(slab) = NonNull::new(memory.cast::<Self>()) else { handle_alloc_error(layout) };
         // SAFETY: fresh memory for a slab.
         let home = unsafe { &raw mut (*slab.as_ptr()).home };
         // SAFETY: fresh memory for a slab.
@@ -79,7 +77,7 @@ impl Slab {
         *home += 1;
         if *home == CRATE * CRATES {
             // SAFETY: it came from the allocator, with this layout, and none of its slots is in use any more.
-            unsafe { std::alloc::dealloc(slab.cast(), Layout::new::<Self>()) };
+            unsafe { dealloc(slab.cast(), Layout::new::<Self>()) };
         }
     }
 }
@@ -108,10 +106,9 @@ struct Local {
     len: Cell<usize>,
 }
 
-std::thread_local! {
-    static LOCAL: Local = const {
-        Local { slots: [const { Cell::new(ptr::null_mut()) }; 2 * CRATE], len: Cell::new(0) }
-    };
+per_thread! {
+    static LOCAL: Local =
+        Local { slots: [const { Cell::new(ptr::null_mut()) }; 2 * CRATE], len: Cell::new(0) };
 }
 
 impl Local {

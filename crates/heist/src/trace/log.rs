@@ -1,10 +1,8 @@
 //! The trace of one pool: a ring of events for each of its threads.
 
-use std::time::Instant;
-
 use super::event::{Event, EventKind, ThreadTrace, Trace};
 use super::ring::{Kept, Ring};
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Instant, Mutex, lock};
 
 /// The largest number of events for each thread. With the slot that is being written, they take a quarter of a
 /// gigabyte.

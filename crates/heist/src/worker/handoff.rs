@@ -6,9 +6,9 @@
 //! together with the task that it has found, to another thread, and sleeps. `README.md` has the protocol.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicUsize, Instant, Mutex, Ordering, lock};
 use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};

@@ -1,8 +1,8 @@
 //! How a thread of no pool waits for a task.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::sync::{Arc, thread_local};
+use crate::sync::{Arc, Instant, thread_local};
 use crate::task::Awaited;
 use crate::task::listener::Listener;
 use crate::worker::wait::watch;

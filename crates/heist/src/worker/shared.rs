@@ -1,8 +1,6 @@
 //! What all threads of a pool share: queues, idle state, counters, the table of threads, standby threads, and the way
 //! to shutdown.
 
-use std::time::Instant;
-
 use crate::cancel::CancelToken;
 use crate::fork::demand::{Demand, NO_WORKER};
 use crate::fork::raid;
@@ -12,7 +10,7 @@ use crate::panic::PanicHook;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
-    Arc, AtomicBool, AtomicUsize, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
+    Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
     heavy_fence, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Task};

@@ -4,11 +4,9 @@
 //! core or not, and the others go on to take from them. The table has a place for each thread that the pool may have.
 //! Places are filled when threads start, and are used again.
 
-use std::sync::OnceLock;
-
 use crate::fork::demand::Demand;
 use crate::queues::Queues;
-use crate::sync::{AtomicUsize, Mutex, Ordering, Padded, lock};
+use crate::sync::{AtomicUsize, Mutex, OnceLock, Ordering, Padded, lock};
 
 /// What other threads reach of one thread.
 pub(crate) struct Entry<Q: Queues> {

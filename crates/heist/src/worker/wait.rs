@@ -18,7 +18,7 @@ use std::ptr::NonNull;
 use crate::fork::demand::NO_WORKER;
 use crate::fork::job;
 use crate::order;
-use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, yield_now};
+use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
 use crate::task::{Awaited, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
@@ -86,7 +86,7 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     }
 
     fn owned_pool(&self) -> Arc<dyn AnyPool> {
-        Arc::clone(&self.shared) as _
+        unsize_arc!(Arc::clone(&self.shared))
     }
 
     fn workers(&self) -> usize {

@@ -20,7 +20,7 @@ mod workers;
 
 use std::fmt;
 use std::ptr::NonNull;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::error::PipelineError;
 use super::report::Report;
@@ -28,7 +28,8 @@ use crate::api::scope::CountLatch;
 use crate::cancel::Follower;
 use crate::panic::contain;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, has_heavy_fence, lock,
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Instant, Mutex, Ordering, Padded, has_heavy_fence,
+    lock,
 };
 use crate::task::TaskHandle;
 use crate::worker::current::AnyPool;

@@ -1,13 +1,11 @@
 //! Which thread may pull from the source, and how much (steps S1 to S6 of `../README.md`).
 
-use std::time::Instant;
-
 use super::Control;
 use super::state::{
     AfterPull, Delivered, Grant, Notifications, PullPermission, Pulled, RunState, SourceState,
 };
 use crate::panic::contain;
-use crate::sync::{Ordering, lock};
+use crate::sync::{Instant, Ordering, lock};
 use crate::task::Promise;
 use crate::worker::wait;
 

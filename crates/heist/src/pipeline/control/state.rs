@@ -2,11 +2,9 @@
 //!
 //! `control` has the code that changes this state. `../README.md` has the protocol.
 
-use std::time::Instant;
-
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::report::Report;
-use crate::sync::Arc;
+use crate::sync::{Arc, Instant, ReceiverArc};
 use crate::task::{Promise, Task};
 
 /// The settings that the protocol depends on. They do not change during a run.
@@ -99,11 +97,11 @@ pub(crate) struct Failure {
 /// Makes the worker tasks of a run.
 pub(crate) trait TaskFactory: Send + Sync {
     /// Makes a task that processes batches as this worker.
-    fn worker_task(self: Arc<Self>, worker: usize) -> Task;
+    fn worker_task(self: ReceiverArc<Self>, worker: usize) -> Task;
 
     /// Works as one of the workers on the calling thread, until there is `enough` room in the source or nothing
     /// to do. Returns whether there was something to do.
-    fn help(self: Arc<Self>, enough: &dyn Fn() -> bool) -> bool;
+    fn help(self: ReceiverArc<Self>, enough: &dyn Fn() -> bool) -> bool;
 
     /// Tells the source's senders that the run has ended.
     fn run_ended(&self);

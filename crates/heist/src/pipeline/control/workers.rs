@@ -3,7 +3,7 @@
 use super::Control;
 use super::state::{Notifications, RunState, SourceState};
 use crate::order;
-use crate::sync::{Arc, Ordering, full_fence, lock};
+use crate::sync::{Arc, Ordering, full_fence, into_receiver, lock};
 use crate::worker::current::{current_pool, with_worker};
 
 impl Control {
@@ -63,7 +63,7 @@ impl Control {
         self.enter();
         drop(state);
         // The factory is dropped before this thread leaves, as in a worker task.
-        let helped = factory.help(enough);
+        let helped = into_receiver(factory).help(enough);
         // SAFETY: this thread was counted by `enter` above, and leaves once.
         unsafe { self.leave() };
         helped
@@ -92,7 +92,7 @@ impl Control {
         };
         if let Some(worker) = chosen {
             self.participants.one_more();
-            notifications.task = Some(Arc::clone(factory).worker_task(worker));
+            notifications.task = Some(into_receiver(Arc::clone(factory)).worker_task(worker));
             self.note_inactive(state);
         }
     }

@@ -13,7 +13,7 @@ use crate::pipeline::error::PipelineError;
 use crate::pipeline::report::Report;
 use crate::pipeline::run::{Run, Steps, start};
 use crate::pipeline::source::Source;
-use crate::sync::Arc;
+use crate::sync::{Arc, unsize_arc};
 use crate::worker::current::{AnyPool, with_worker};
 
 /// An iterator over the results of a pipeline. If an error ends the run, it is the last item.
@@ -82,7 +82,13 @@ impl<R: Send + 'static> Results<R> {
         drop(unsafe { start(&run) });
         let control = Arc::clone(&run.control);
         let delivery = Delivery::new(&control, &run.outboxes, run.config.ordered);
-        Self(Inner::Running(Box::new(Running { delivery, batch: None, control, run, over: false })))
+        Self(Inner::Running(Box::new(Running {
+            delivery,
+            batch: None,
+            control,
+            run: unsize_arc!(run),
+            over: false,
+        })))
     }
 
     /// Starts a run on the pool that this thread belongs to, or on the global one.

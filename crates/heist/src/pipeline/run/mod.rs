@@ -18,7 +18,7 @@ use super::source::Source;
 use crate::api::pool::Pool;
 use crate::cancel::Follower;
 use crate::panic::{AbortOnUnwind, contain};
-use crate::sync::{Arc, ThreadBuilder, ThreadHandle};
+use crate::sync::{Arc, ThreadBuilder, ThreadHandle, unsize_arc};
 use crate::worker::wait;
 pub(super) use shared::{Run, WorkerState};
 pub(super) use stage::BoxError;
@@ -85,14 +85,14 @@ where
     G::Out: Send,
 {
     let control = &run.control;
-    let factory: Arc<dyn TaskFactory + '_> = Arc::clone(run) as _;
+    let factory: Arc<dyn TaskFactory + '_> = unsize_arc!(Arc::clone(run));
     // SAFETY: only the lifetime changes. The reference is dropped when the run is closed, or with the last
     // participant at the latest, and the caller guarantees that what it borrows exists until then.
     let factory =
         unsafe { mem::transmute::<Arc<dyn TaskFactory + '_>, Arc<dyn TaskFactory>>(factory) };
     control.open(factory);
     if let Some(token) = &run.config.token {
-        let follower: Arc<dyn Follower> = Arc::clone(control) as _;
+        let follower: Arc<dyn Follower> = unsize_arc!(Arc::clone(control));
         token.follow(&follower);
     }
     control.pool().follow(&run.on_stop);

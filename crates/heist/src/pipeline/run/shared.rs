@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
-use std::time::Instant;
 
 use super::stage::Steps;
 use super::worker_task::WorkerTask;
@@ -17,7 +16,10 @@ use crate::pipeline::dispatch::{
 };
 use crate::pipeline::report::Report;
 use crate::pipeline::source::{Batcher, Source};
-use crate::sync::{Arc, Mutex, Padded, elapsed, lock, prefetch_for_write};
+use crate::sync::{
+    Arc, Instant, Mutex, Padded, ReceiverArc, elapsed, from_receiver, lock, prefetch_for_write,
+    unsize_arc,
+};
 use crate::task::{Task, TaskHandle};
 use crate::worker::current::AnyPool;
 
@@ -123,7 +125,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         };
         let (control, all_left) = Control::new(rules, pool);
         let source_handle = source.attach(&control);
-        let on_stop: Arc<dyn Follower> = Arc::new(StopFollower(Arc::clone(&control)));
+        let on_stop: Arc<dyn Follower> = unsize_arc!(Arc::new(StopFollower(Arc::clone(&control))));
         let heaviest_first = S::WEIGHED && !config.ordered;
         let queue = |_| match heaviest_first {
             true => (Padded(WorkerQueue::locked(true)), None),
@@ -307,15 +309,16 @@ where
     G: Steps<S::Item>,
     G::Out: Send,
 {
-    fn worker_task(self: Arc<Self>, worker: usize) -> Task {
+    fn worker_task(self: ReceiverArc<Self>, worker: usize) -> Task {
         // SAFETY: `start` requires that what the pipeline borrows outlives the last participant. The task was
         // counted as a participant before this call, and it leaves after its last use of the run.
-        unsafe { Task::detached_borrowing(WorkerTask::new(self, worker)) }
+        unsafe { Task::detached_borrowing(WorkerTask::new(from_receiver(self), worker)) }
     }
 
-    fn help(self: Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
-        let helped = self.help_as_worker(enough);
-        contain(|| drop(self));
+    fn help(self: ReceiverArc<Self>, enough: &dyn Fn() -> bool) -> bool {
+        let run = from_receiver(self);
+        let helped = Self::help_as_worker(&run, enough);
+        contain(|| drop(run));
         helped
     }
 

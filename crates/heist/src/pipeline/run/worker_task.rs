@@ -135,26 +135,26 @@ where
 
     /// Works as any worker on the thread of a sender, which needs room in the source (H1 to H3). Returns whether
     /// there was something to do.
-    pub(super) fn help_as_worker(self: &Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
-        let Some((worker, mut state)) = self.borrow_worker_state() else { return false };
-        state.now = self.now();
+    pub(super) fn help_as_worker(run: &Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
+        let Some((worker, mut state)) = run.borrow_worker_state() else { return false };
+        state.now = run.now();
         let mut helped = false;
-        while !self.control.discards_all() && !enough() && self.find_work(worker, &mut state) {
+        while !run.control.discards_all() && !enough() && run.find_work(worker, &mut state) {
             helped = true;
         }
         // H3.
-        let task_ended = self.put_worker_state(worker, state);
+        let task_ended = run.put_worker_state(worker, state);
         if !task_ended {
-            if self.queued(worker) > 0 {
-                self.control.batch_pushed(Some(worker));
+            if run.queued(worker) > 0 {
+                run.control.batch_pushed(Some(worker));
             }
-        } else if !self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
-            self.control.enter();
+        } else if !run.control.try_deactivate(worker, || run.has_batches_for(worker)) {
+            run.control.enter();
             // SAFETY: the task is counted as a participant, as in `activate`, and leaves after its last use of
             // the run. This thread is a participant until then.
             let task =
-                unsafe { Task::detached_borrowing(WorkerTask::new(Arc::clone(self), worker)) };
-            self.control.pool().push_remote_if_open(task);
+                unsafe { Task::detached_borrowing(WorkerTask::new(Arc::clone(run), worker)) };
+            run.control.pool().push_remote_if_open(task);
         }
         helped
     }

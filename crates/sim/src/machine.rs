@@ -1,0 +1,277 @@
+//! The machine that is simulated: how its cores are grouped, and how far apart the groups are.
+
+use std::fmt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::core_set::{Core, CoreSet, MAX_CORES};
+use crate::costs::{Costs, Picos, picos};
+
+/// A machine: cores in clusters that share a cache, clusters in NUMA nodes, nodes in sockets. Cores are numbered in that
+/// order.
+///
+/// ```
+/// use heist_sim::Machine;
+///
+/// let machine = Machine::generic(64);
+/// assert_eq!((machine.sockets, machine.cores()), (2, 64));
+/// let desktop = Machine::shipped("desktop-16").unwrap();
+/// assert_eq!(desktop.cores(), 16);
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The name, for reports.
+    pub name: String,
+    /// Where the numbers come from.
+    pub sources: Vec<String>,
+    /// The number of sockets.
+    pub sockets: usize,
+    /// The number of NUMA nodes in each socket.
+    pub nodes_per_socket: usize,
+    /// The number of clusters in each node.
+    pub clusters_per_node: usize,
+    /// The number of cores in each cluster.
+    pub cores_per_cluster: usize,
+    /// The time to move a modified line between two cores of a cluster, in nanoseconds.
+    pub cluster_transfer: f64,
+    /// The time to move a modified line between two clusters, in nanoseconds: a row and a column for each NUMA node, with
+    /// the transfer between clusters of the same node on the diagonal.
+    pub node_transfer: Vec<Vec<f64>>,
+    /// Costs that differ from the defaults.
+    #[serde(default)]
+    pub costs: Costs,
+}
+
+/// Why a machine file cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum MachineError {
+    /// The file cannot be read.
+    Read(String, std::io::Error),
+    /// The file is not TOML, or a field is missing, unknown or of the wrong type.
+    Syntax(toml::de::Error),
+    /// The fields contradict each other, or are out of range. Contains what to change.
+    Invalid(String),
+    /// No machine with this name is shipped.
+    Unknown(String),
+}
+
+impl fmt::Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read(path, error) => write!(f, "cannot read the machine file {path}: {error}"),
+            Self::Syntax(error) => write!(
+                f,
+                "the machine file is not valid; see crates/sim/machines for examples:\n{error}"
+            ),
+            Self::Invalid(advice) => write!(f, "the machine cannot be simulated: {advice}"),
+            Self::Unknown(name) => {
+                let names: Vec<_> = SHIPPED.iter().map(|(name, _)| *name).collect();
+                write!(f, "no machine is called {name:?}; use one of {}", names.join(", "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for MachineError {}
+
+/// The machine files that are part of this crate, by name.
+const SHIPPED: [(&str, &str); 3] = [
+    ("server-2x64", include_str!("../machines/server-2x64.toml")),
+    ("arm-64", include_str!("../machines/arm-64.toml")),
+    ("desktop-16", include_str!("../machines/desktop-16.toml")),
+];
+
+/// Transfers of the generic machine, in nanoseconds. The first is fitted to the machine on which the constants were
+/// measured, the second is assumed.
+const GENERIC_NEAR: f64 = 30.0;
+const GENERIC_FAR: f64 = 130.0;
+
+/// From this number of cores on the generic machine has two sockets.
+const GENERIC_TWO_SOCKETS: usize = 64;
+
+impl Machine {
+    /// Returns a machine without clusters: one socket, or two from 64 cores on. An odd number is rounded up then.
+    pub fn generic(cores: usize) -> Self {
+        let sockets = if cores < GENERIC_TWO_SOCKETS { 1 } else { 2 };
+        let distance = |a, b| if a == b { GENERIC_NEAR } else { GENERIC_FAR };
+        Self {
+            name: "generic".into(),
+            sources: vec!["docs/SIMULATION.md".into()],
+            sockets,
+            nodes_per_socket: 1,
+            clusters_per_node: 1,
+            cores_per_cluster: cores.div_ceil(sockets),
+            cluster_transfer: GENERIC_NEAR,
+            node_transfer: (0..sockets)
+                .map(|a| (0..sockets).map(|b| distance(a, b)).collect())
+                .collect(),
+            costs: Costs::default(),
+        }
+    }
+
+    /// Returns the names of the machines that are part of this crate.
+    pub fn shipped_names() -> impl Iterator<Item = &'static str> {
+        SHIPPED.iter().map(|(name, _)| *name)
+    }
+
+    /// Returns a machine that is part of this crate.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that lists the names if there is no such machine.
+    pub fn shipped(name: &str) -> Result<Self, MachineError> {
+        let found = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+        Self::parse(found.ok_or_else(|| MachineError::Unknown(name.into()))?.1)
+    }
+
+    /// Reads a machine from a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be read, or for the reasons of [`parse`](Self::parse).
+    pub fn read(path: &Path) -> Result<Self, MachineError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| MachineError::Read(path.display().to_string(), error))?;
+        Self::parse(&text)
+    }
+
+    /// Reads a machine from the text of a file.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error that says what to change if the text does not describe a machine that can be simulated.
+    pub fn parse(text: &str) -> Result<Self, MachineError> {
+        let machine: Self = toml::from_str(text).map_err(MachineError::Syntax)?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// Returns the number of cores.
+    pub fn cores(&self) -> usize {
+        self.nodes() * self.clusters_per_node * self.cores_per_cluster
+    }
+
+    /// Returns the number of cores in each socket.
+    pub fn cores_per_socket(&self) -> usize {
+        self.cores() / self.sockets.max(1)
+    }
+
+    fn nodes(&self) -> usize {
+        self.sockets * self.nodes_per_socket
+    }
+
+    /// Checks what the type of the fields does not say.
+    pub(crate) fn check(&self) -> Result<(), MachineError> {
+        let invalid = |advice: String| Err(MachineError::Invalid(advice));
+        let counts = [
+            ("sockets", self.sockets),
+            ("nodes_per_socket", self.nodes_per_socket),
+            ("clusters_per_node", self.clusters_per_node),
+            ("cores_per_cluster", self.cores_per_cluster),
+        ];
+        for (name, count) in counts {
+            if !(1..=MAX_CORES).contains(&count) {
+                return invalid(format!("set {name} to a number from 1 to {MAX_CORES}"));
+            }
+        }
+        if self.cores() > MAX_CORES {
+            return invalid(format!("it has {} cores; use at most {MAX_CORES}", self.cores()));
+        }
+        let nodes = self.nodes();
+        let rows = &self.node_transfer;
+        if rows.len() != nodes || rows.iter().any(|row| row.len() != nodes) {
+            return invalid(format!("give node_transfer {nodes} rows of {nodes} numbers each"));
+        }
+        let is_time = |time: &f64| (0.0..=1e6).contains(time);
+        if !rows.iter().flatten().chain([&self.cluster_transfer]).all(is_time) {
+            return invalid("set all transfers to nanoseconds from 0 to 1,000,000".into());
+        }
+        if !(0.0..=1.0).contains(&self.costs.request_share) {
+            return invalid("set request_share to a number from 0 to 1".into());
+        }
+        Ok(())
+    }
+}
+
+/// The machine in the form that the directory of cache lines asks.
+#[derive(Debug)]
+pub(crate) struct Topology {
+    cluster: Vec<u16>,
+    node: Vec<u16>,
+    cluster_transfer: Picos,
+    node_transfer: Vec<Vec<Picos>>,
+    cluster_cores: Vec<CoreSet>,
+    /// The cores of each node.
+    node_cores: Vec<CoreSet>,
+}
+
+impl Topology {
+    pub(crate) fn new(machine: &Machine) -> Self {
+        let per_cluster = machine.cores_per_cluster;
+        let per_node = per_cluster * machine.clusters_per_node;
+        let count = machine.cores();
+        let group = |size: usize| (0..count).map(move |core| (core / size) as u16).collect();
+        let cores = |size: usize| {
+            (0..count / size)
+                .map(|group| (group * size..(group + 1) * size).map(|core| core as Core).collect())
+                .collect()
+        };
+        let row = |row: &Vec<f64>| row.iter().copied().map(picos).collect();
+        Self {
+            cluster: group(per_cluster),
+            node: group(per_node),
+            cluster_transfer: picos(machine.cluster_transfer),
+            node_transfer: machine.node_transfer.iter().map(row).collect(),
+            cluster_cores: cores(per_cluster),
+            node_cores: cores(per_node),
+        }
+    }
+
+    pub(crate) fn cores(&self) -> usize {
+        self.cluster.len()
+    }
+
+    /// Returns the time to move a line from one core to another.
+    #[inline]
+    pub(crate) fn transfer(&self, from: Core, to: Core) -> Picos {
+        let (from, to) = (usize::from(from), usize::from(to));
+        if self.cluster[from] == self.cluster[to] {
+            self.cluster_transfer
+        } else {
+            self.node_transfer[usize::from(self.node[from])][usize::from(self.node[to])]
+        }
+    }
+
+    /// Returns the time to move a line to this core from the nearest of a set.
+    pub(crate) fn nearest(&self, sharers: &CoreSet, to: Core) -> Picos {
+        let to = usize::from(to);
+        if sharers.meets(&self.cluster_cores[usize::from(self.cluster[to])]) {
+            return self.cluster_transfer;
+        }
+        self.by_node(sharers, to).min().unwrap_or(0)
+    }
+
+    /// Returns the time until the farthest of a set has heard from this core.
+    pub(crate) fn farthest(&self, sharers: &CoreSet, from: Core) -> Picos {
+        self.by_node(sharers, usize::from(from)).max().unwrap_or(0)
+    }
+
+    fn by_node(&self, sharers: &CoreSet, core: usize) -> impl Iterator<Item = Picos> {
+        let row = &self.node_transfer[usize::from(self.node[core])];
+        let has = |(_, cores): &(usize, &CoreSet)| sharers.meets(cores);
+        self.node_cores.iter().enumerate().filter(has).map(|(node, _)| row[node])
+    }
+
+    /// Returns the cores of this core's cluster, then those of its node, then all.
+    pub(crate) fn neighbourhoods(&self, core: Core) -> [CoreSet; 3] {
+        let core = usize::from(core);
+        [
+            self.cluster_cores[usize::from(self.cluster[core])],
+            self.node_cores[usize::from(self.node[core])],
+            (0..self.cores()).map(|core| core as Core).collect(),
+        ]
+    }
+}
