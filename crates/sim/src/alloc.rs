@@ -112,6 +112,7 @@ fn allocate(layout: Layout) -> Option<*mut u8> {
         kernel.spend(Activity::Allocation, time);
         kernel.current
     })?;
+    let _mode = KernelMode::enter();
     arena::allocate(thread, layout)
 }
 
@@ -127,5 +128,6 @@ fn free(block: *mut u8, layout: Layout) {
     } else {
         None
     };
+    let _mode = KernelMode::enter();
     arena::free(thread, block, layout);
 }

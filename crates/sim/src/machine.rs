@@ -96,8 +96,7 @@ impl Machine {
     /// Returns a machine without clusters: one socket, or two from 64 cores on. An odd number is rounded up then.
     pub fn generic(cores: usize) -> Self {
         let sockets = if cores < GENERIC_TWO_SOCKETS { 1 } else { 2 };
-        let distance = |a, b| if a == b { GENERIC_NEAR } else { GENERIC_FAR };
-        Self {
+        let machine = Self {
             name: "generic".into(),
             sources: vec!["docs/SIMULATION.md".into()],
             sockets,
@@ -105,10 +104,26 @@ impl Machine {
             clusters_per_node: 1,
             cores_per_cluster: cores.div_ceil(sockets),
             cluster_transfer: GENERIC_NEAR,
-            node_transfer: (0..sockets)
-                .map(|a| (0..sockets).map(|b| distance(a, b)).collect())
-                .collect(),
+            node_transfer: Vec::new(),
             costs: Costs::default(),
+        };
+        let per_socket = machine.cores_per_cluster;
+        machine.with_sockets(sockets, per_socket)
+    }
+
+    /// Returns this machine with other numbers of sockets and of cores in each of them, without clusters. All sockets are
+    /// as far apart as those of the generic machine.
+    pub fn with_sockets(self, sockets: usize, cores_per_socket: usize) -> Self {
+        let distance = |a, b| if a == b { self.cluster_transfer } else { GENERIC_FAR };
+        let node_transfer =
+            (0..sockets).map(|a| (0..sockets).map(|b| distance(a, b)).collect()).collect();
+        Self {
+            sockets,
+            nodes_per_socket: 1,
+            clusters_per_node: 1,
+            cores_per_cluster: cores_per_socket,
+            node_transfer,
+            ..self
         }
     }
 

@@ -158,6 +158,8 @@ impl Kernel {
         body: Box<dyn FnOnce()>,
     ) -> ThreadId {
         let id = self.threads.len() as ThreadId;
+        // Near the thread that starts it, if no other core is better.
+        let core = self.threads.get(self.current as usize).map_or(0, |thread| thread.core);
         let coroutine = Coroutine::with_stack(self.stack(stack_size), move |exit, ()| {
             let exit: Exit = exit;
             enter(|kernel| kernel.thread().exit = exit);
@@ -168,7 +170,7 @@ impl Kernel {
             name,
             state: State::Ready,
             clock: at,
-            core: 0,
+            core,
             pinned: None,
             turn: 0,
             since: at,
