@@ -32,7 +32,7 @@ pub struct Costs {
     /// The part of a transfer that passes before the request reaches the present owner, which keeps the line until
     /// then. Fitted to a contended `fetch_add`.
     pub request_share: f64,
-    /// How long a core keeps a line at least after the operation for which it fetched the line, while other requests
+    /// How long a core keeps a line at least after the read-modify-write for which it fetched the line, while other requests
     /// wait. Fitted to a contended `fetch_add`.
     pub tenure: f64,
     /// The part of a transfer that a read of a clean, shared line takes. Fitted.
@@ -81,20 +81,20 @@ pub struct Costs {
 impl Default for Costs {
     fn default() -> Self {
         Self {
-            load: 0.33,
-            store: 0.33,
-            rmw: 9.5,
-            fence: 8.0,
+            load: 0.27,
+            store: 0.15,
+            rmw: 2.1,
+            fence: 2.0,
             prefetch: 0.3,
             fresh: 40.0,
             request_share: 0.5,
-            tenure: 0.0,
+            tenure: 12.0,
             shared_read_share: 0.83,
             read_occupancy: 5.0,
             invalidate_each: 0.5,
             store_buffer: 600.0,
-            pause: 12.0,
-            yield_call: 300.0,
+            pause: 25.0,
+            yield_call: 500.0,
             park_call: 900.0,
             wake_call: 1_000.0,
             wake_latency: 6_100.0,
@@ -105,9 +105,9 @@ impl Default for Costs {
             membarrier: 900.0,
             membarrier_each: 40.0,
             interrupt: 700.0,
-            clock: 20.0,
-            alloc: 15.0,
-            free: 10.0,
+            clock: 23.0,
+            alloc: 9.0,
+            free: 6.0,
             jitter_permille: 20,
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! A line is in one of three states: no core has it, cores share it for reading, or one core owns it. A request of another
 //! core takes a *transfer*, of which the first part (`request_share`) is the way to the present owner. The owner keeps
-//! the line until then, and for at least `tenure` after the operation for which it fetched the line. This is the bias to
+//! the line until then, and for at least `tenure` after the read-modify-write for which it fetched the line. This is the bias to
 //! the owner that real machines show: several operations of one core are done between two transfers, and a request that
 //! has had to wait has its way behind it. A line serves one transfer at a time, in the order of the requests.
 
@@ -30,6 +30,8 @@ pub(crate) struct Line {
     sharers: CoreSet,
     /// No other request is served before this time.
     busy: Picos,
+    /// The present owner keeps the line until then if other requests wait.
+    keep: Picos,
     /// When the line arrives that a prefetch has asked for.
     arrives: Picos,
     /// The core that owned the line before, and until when it still has it.
@@ -52,6 +54,7 @@ impl Line {
         owner: None,
         sharers: CoreSet::EMPTY,
         busy: 0,
+        keep: 0,
         arrives: 0,
         leaving: None,
         use_count: LineUse { operations: 0, transfers: 0, stall: 0, site: None },
@@ -158,6 +161,7 @@ impl Line {
         let (arrived, is_transfer, queued) = self.fetch(now, context);
         let end = arrived + ticks.rmw;
         self.busy = end;
+        self.keep = end + ticks.tenure;
         Outcome { end, is_transfer, queued }
     }
 
@@ -170,6 +174,7 @@ impl Line {
         // The store buffer hides the transfer, until it is full.
         let (arrived, is_transfer, queued) = self.fetch(context.buffer.next(now), context);
         self.busy = arrived;
+        self.keep = arrived;
         let end = context.buffer.push(now, arrived, ticks.store_buffer) + ticks.store;
         Outcome { end, is_transfer, queued }
     }
@@ -209,8 +214,8 @@ impl Line {
     /// others.
     fn grant(&self, now: Picos, transfer: Picos, ticks: &Ticks) -> (Picos, Picos) {
         let request = now + transfer * ticks.request_permille / 1_000;
-        // Only a line that was fetched while others waited has a tenure; it was busy when the request was made.
-        let free = if self.busy > now { self.busy + ticks.tenure } else { self.busy };
+        // Only a line that others wait for is kept: it was on its way when the request was made.
+        let free = if self.busy > now { self.keep } else { self.busy };
         let granted = request.max(free);
         (granted, granted - request)
     }
