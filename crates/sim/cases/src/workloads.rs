@@ -8,7 +8,7 @@ use heist::pipeline::Pipeline;
 use heist::{Pool, Scope};
 
 use crate::case::{Case, Workload};
-use crate::host::{JoinHandle, Tally, pin, spawn, work};
+use crate::host::{JoinHandle, count, counted, expect, pin, spawn, wait_for, work};
 
 /// The length of a task.
 const TASK: u64 = 1_000;
@@ -48,25 +48,23 @@ fn depth(leaves: u64) -> u32 {
 }
 
 fn spawn_tree(case: &Case, pool: &Pool) -> Done {
-    fn grow(depth: u32, tally: &Arc<Tally>) {
+    fn grow(depth: u32) {
         work(TASK);
         if depth > 0 {
             for _ in 0..2 {
-                let tally = Arc::clone(tally);
-                drop(heist::spawn(move || grow(depth - 1, &tally)));
+                drop(heist::spawn(move || grow(depth - 1)));
             }
         }
-        tally.one();
+        count();
     }
     let depth = depth(case.parts(TASK)) - 1;
     let all = (2_u64 << depth) - 1;
     let before = pool.stats().total.tasks_completed;
-    let tally = Arc::new(Tally::new(all));
-    let of_root = Arc::clone(&tally);
-    drop(pool.spawn(move || grow(depth, &of_root)));
+    expect(all);
+    drop(pool.spawn(move || grow(depth)));
     let span = Duration::from_nanos(all * TASK / case.workers() as u64);
-    tally.wait(|| pool.stats().total.tasks_completed - before, span);
-    Done { parts: tally.done(), all, units: all }
+    wait_for(all, || pool.stats().total.tasks_completed - before, span);
+    Done { parts: counted(all), all, units: all }
 }
 
 fn join_tree(case: &Case, pool: &Pool) -> Done {
@@ -84,20 +82,20 @@ fn join_tree(case: &Case, pool: &Pool) -> Done {
 }
 
 fn scope_tree(case: &Case, pool: &Pool) -> Done {
-    fn grow<'s>(scope: &Scope<'s>, depth: u32, tally: &'s Tally) {
+    fn grow(scope: &Scope<'_>, depth: u32) {
         work(TASK);
         if depth > 0 {
             for _ in 0..2 {
-                scope.spawn(move |scope| grow(scope, depth - 1, tally));
+                scope.spawn(move |scope| grow(scope, depth - 1));
             }
         }
-        tally.one();
+        count();
     }
     let depth = depth(case.parts(TASK)) - 1;
     let all = (2_u64 << depth) - 1;
-    let tally = Tally::new(all);
-    pool.scope(|scope| grow(scope, depth, &tally));
-    Done { parts: tally.done(), all, units: all }
+    expect(all);
+    pool.scope(|scope| grow(scope, depth));
+    Done { parts: counted(all), all, units: all }
 }
 
 fn outside(case: &Case, pool: &Arc<Pool>) -> Done {

@@ -17,6 +17,6 @@ mod run;
 mod sweep;
 
 pub use heist_sim::{Machine, Report};
-pub use heist_sim_cases::{Strategy, UnknownName, Workload};
+pub use heist_sim_cases::{Placement, Strategy, UnknownName, Workload};
 pub use run::{Error, Measurement, Run};
 pub use sweep::{Point, sweep};

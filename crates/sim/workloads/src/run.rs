@@ -3,7 +3,7 @@
 use std::fmt;
 
 use heist_sim::{Config, Machine, Report, RunError};
-use heist_sim_cases::{Case, Strategy, Workload};
+use heist_sim_cases::{Case, Placement, Strategy, Workload};
 use serde::Serialize;
 
 use crate::layout;
@@ -100,6 +100,18 @@ impl Run {
         Self { workload, strategy, workers, machine: None, seed: 1, span: SPAN }
     }
 
+    /// Returns where the threads are.
+    pub fn placement(&self) -> Placement {
+        self.layout().1
+    }
+
+    fn layout(&self) -> (Machine, Placement) {
+        match &self.machine {
+            None => layout::generic(self.workload, self.workers),
+            Some(machine) => (machine.clone(), layout::on(machine, self.workload, self.workers)),
+        }
+    }
+
     /// Measures.
     ///
     /// # Errors
@@ -110,10 +122,7 @@ impl Run {
     ///
     /// Panics if not all of the work was done exactly once.
     pub fn measure(&self) -> Result<Measurement, Error> {
-        let (machine, placement) = match &self.machine {
-            None => layout::generic(self.workload, self.workers),
-            Some(machine) => (machine.clone(), layout::on(machine, self.workload, self.workers)),
-        };
+        let (machine, placement) = self.layout();
         let cores = machine.cores();
         if self.workers == 0 || self.workers > cores {
             return Err(Error::TooFewCores { workers: self.workers, cores });

@@ -2,7 +2,6 @@
 
 use std::hint::black_box;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 pub(crate) use std::thread::{JoinHandle, sleep, spawn};
@@ -45,10 +44,15 @@ pub(crate) fn work(nanoseconds: u64) {
     multiply((nanoseconds as f64 * *RATE / 1e3) as u64);
 }
 
+/// The number of cores. It is found before any thread is pinned, because a pinned thread is told that there is one.
+#[cfg(target_os = "linux")]
+static CORES: LazyLock<usize> =
+    LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+
 /// Keeps the calling thread on a core, modulo the number of cores.
 #[cfg(target_os = "linux")]
 pub(crate) fn pin(core: usize) {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = *CORES;
     // SAFETY: zero is a valid, empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the number is less than that of the processors, which a set can contain.
@@ -61,38 +65,24 @@ pub(crate) fn pin(core: usize) {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn pin(_core: usize) {}
 
-/// Counts what was done. The counter would be a bottleneck of its own, so that the pool's counters are used, and single
-/// parts are counted only where a workload is verified by that.
-pub(crate) struct Tally {
-    done: AtomicU64,
-    all: u64,
+/// Prepares to wait for the parts of a workload.
+pub(crate) fn expect(_all: u64) {
+    // The rate is found before the clock starts.
+    LazyLock::force(&RATE);
 }
 
-impl Tally {
-    /// Returns a tally for this many parts.
-    pub(crate) fn new(all: u64) -> Self {
-        // The rate is found before the clock starts.
-        LazyLock::force(&RATE);
-        Self { done: AtomicU64::new(0), all }
-    }
+/// Does nothing: a counter that all threads change would be a bottleneck of its own.
+pub(crate) fn count() {}
 
-    /// Does nothing: see the type.
-    pub(crate) fn one(&self) {}
-
-    /// Waits until the pool has completed all parts. `span` is how long that takes at least.
-    pub(crate) fn wait(&self, completed: impl Fn() -> u64, span: Duration) {
-        sleep(span * 9 / 10);
-        while completed() < self.all {
-            sleep(span / 100);
-        }
-        self.done.store(self.all, Ordering::Relaxed);
+/// Waits until the pool has completed all parts. `span` is how long that takes at least.
+pub(crate) fn wait_for(all: u64, completed: impl Fn() -> u64, span: Duration) {
+    sleep(span * 9 / 10);
+    while completed() < all {
+        sleep(span / 100);
     }
+}
 
-    /// Returns how many parts were done, as far as that is known.
-    pub(crate) fn done(&self) -> u64 {
-        match self.done.load(Ordering::Relaxed) {
-            0 => self.all,
-            done => done,
-        }
-    }
+/// Returns how many parts there are: the pool has counted them.
+pub(crate) fn counted(all: u64) -> u64 {
+    all
 }

@@ -1,0 +1,60 @@
+//! Compares simulated with real times on one and two workers, as a table in Markdown.
+//!
+//!     cargo run --release -p heist-sim-workloads --example compare
+//!
+//! The machine must be otherwise idle, and the one that crates/sim/machines/dev-2.toml describes.
+
+use std::error::Error;
+
+use heist_real_cases as real;
+use heist_sim_workloads::{Machine, Run, Strategy, Workload};
+
+#[global_allocator]
+static ALLOCATOR: heist_sim::Allocator = heist_sim::Allocator;
+
+/// The number of real runs, of which the median counts.
+const ROUNDS: usize = 9;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("| workload | strategy | workers | simulated us | real us | simulated / real |");
+    println!("|---|---|---|---|---|---|");
+    for &workload in Workload::ALL {
+        // There is only one socket.
+        if workload == Workload::OutsideFar {
+            continue;
+        }
+        for &strategy in Strategy::ALL {
+            for workers in [1, 2] {
+                let run = Run {
+                    machine: Some(Machine::shipped("dev-2")?),
+                    ..Run::new(workload, strategy, workers)
+                };
+                let simulated = run.measure()?.elapsed as f64 / 1e3;
+                let measured = on_real_machine(&run)?;
+                println!(
+                    "| {workload} | {strategy} | {workers} | {simulated:.0} | {measured:.0} | {:.2} |",
+                    simulated / measured
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the median of the real times in microseconds.
+fn on_real_machine(run: &Run) -> Result<f64, real::UnknownName> {
+    let placement = run.placement();
+    let case = real::Case {
+        workload: run.workload.name().parse()?,
+        strategy: run.strategy.name().parse()?,
+        placement: real::Placement {
+            workers: placement.workers,
+            producers: placement.producers,
+            main: placement.main,
+        },
+        span: run.span,
+    };
+    let mut times: Vec<u64> = (0..ROUNDS).map(|_| real::measure(&case).elapsed).collect();
+    times.sort_unstable();
+    Ok(times[ROUNDS / 2] as f64 / 1e3)
+}
