@@ -111,7 +111,7 @@ macro_rules! atomic {
         #[doc = concat!("A charged `", stringify!($name), "`.")]
         #[repr(transparent)]
         #[derive(Debug, Default)]
-        pub struct $name(real::$name);
+        pub struct $name(pub(crate) real::$name);
 
         impl $name {
             /// Returns an atomic with this value.

@@ -147,9 +147,10 @@ impl<T: ?Sized> Mutex<T> {
         suspend(exit.expect("a mutex is locked outside of the simulation that locks it"));
     }
 
-    #[track_caller]
-    fn unlock(&self) {
-        if self.word.swap(UNLOCKED, Ordering::Release) != CONTENDED {
+    /// Unlocks the mutex, and charges the place where it was locked: a destructor does not know its caller.
+    fn unlock(&self, site: &'static Location<'static>) {
+        kernel::access(self.address(), size_of::<u32>(), Access::Update, site);
+        if self.word.0.swap(UNLOCKED, Ordering::Release) != CONTENDED {
             return;
         }
         enter(|kernel| {
@@ -220,7 +221,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
-        self.mutex.unlock();
+        self.mutex.unlock(self.site);
     }
 }
 

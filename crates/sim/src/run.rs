@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use corosensei::stack::DefaultStack;
@@ -40,6 +41,10 @@ impl Config {
     }
 }
 
+/// Held during a simulation. Statics of the simulated code are shared by all simulations of a process, and a virtual lock
+/// cannot make a thread of the operating system wait.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// The size of the main thread's stack, that of Linux.
 const MAIN_STACK: usize = 8 << 20;
 
@@ -47,7 +52,7 @@ const MAIN_STACK: usize = 8 << 20;
 const STACK: std::ops::RangeInclusive<usize> = 128 << 10..=64 << 20;
 
 /// Runs `main` on the first virtual core of a machine. Returns when it and all threads that it has started have ended, or
-/// sleep for ever after the end of `main`.
+/// sleep for ever after the end of `main`. Simulations of a process take place one after the other.
 ///
 /// ```
 /// use heist_sim::{Config, Machine, thread};
@@ -79,6 +84,7 @@ pub fn run<R: 'static>(
 ) -> Result<(R, Report), RunError> {
     config.machine.check()?;
     assert!(enter(|_| ()).is_none(), "a simulation inside of a simulation");
+    let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let result = Rc::new(RefCell::new(None));
     let of_main = Rc::clone(&result);
     let arena = Arena::open();
