@@ -34,7 +34,7 @@ mkdir -p "$space/crates"
 members=()
 for manifest in crates/*/Cargo.toml; do
   crate=${manifest%/Cargo.toml}
-  case ${crate##*/} in cli | stress) continue ;; esac
+  case ${crate##*/} in cli | stress | sim) continue ;; esac
   mkdir "$space/$crate"
   ln -s "$PWD/$crate"/[!C]* "$space/$crate/"
   cp "$PWD/$crate"/Cargo.* "$space/$crate/"

@@ -84,10 +84,10 @@ pub struct Allocator;
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if IS_USER.get() {
-            if let Some(block) = allocate(layout) {
-                return block;
-            }
+        if IS_USER.get()
+            && let Some(block) = allocate(layout)
+        {
+            return block;
         }
         // SAFETY: the size is not zero, as the caller has promised.
         unsafe { System.alloc(layout) }

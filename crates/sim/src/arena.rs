@@ -100,12 +100,12 @@ pub(crate) fn open() {
     if base == 0 {
         return;
     }
-    for index in 0..REGIONS {
+    for (index, live) in LIVE.iter().enumerate() {
         let bit = 1 << index;
         // Ordering: acquire. All uses of a region that is free have ended before it was marked as free.
         if TAKEN.fetch_or(bit, Ordering::Acquire) & bit == 0 {
             // Ordering: relaxed. No other thread looks before this one has handed out a block.
-            LIVE[index].store(1, Ordering::Relaxed);
+            live.store(1, Ordering::Relaxed);
             let start = base + index * REGION;
             let region = Region { index, next: start, end: start + REGION, threads: Vec::new() };
             CURRENT.set(Some(region));

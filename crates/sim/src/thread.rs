@@ -13,6 +13,7 @@ use crate::error::WaitsFor;
 use crate::kernel::{self, Kernel, State, enter, suspend, take_turn};
 use crate::line::Access;
 use crate::report::Activity;
+use crate::time::{Instant, picos};
 
 pub use crate::schedule::yield_now;
 
@@ -191,8 +192,7 @@ pub fn park() {
 /// Panics outside of a simulation.
 #[track_caller]
 pub fn park_timeout(limit: Duration) {
-    let limit = Picos::try_from(limit.as_nanos() * 1_000).unwrap_or(Picos::MAX / 2);
-    park_until(Location::caller(), |now| Some(now + limit));
+    park_until(Location::caller(), |now| Some(now.saturating_add(picos(limit))));
 }
 
 /// Sleeps for a time.
@@ -201,9 +201,9 @@ pub fn park_timeout(limit: Duration) {
 ///
 /// Panics outside of a simulation.
 pub fn sleep(time: Duration) {
-    let end = crate::time::Instant::now() + time;
+    let end = Instant::now() + time;
     loop {
-        let left = end.saturating_duration_since(crate::time::Instant::now());
+        let left = end.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return;
         }

@@ -34,12 +34,16 @@ impl Instant {
     }
 }
 
+/// Converts a duration to the unit of the virtual clock.
+pub(crate) fn picos(time: Duration) -> Picos {
+    Picos::try_from(time.as_nanos() * 1_000).unwrap_or(Picos::MAX)
+}
+
 impl Add<Duration> for Instant {
     type Output = Self;
 
     fn add(self, time: Duration) -> Self {
-        let time = Picos::try_from(time.as_nanos() * 1_000).unwrap_or(Picos::MAX);
-        Self(self.0.saturating_add(time))
+        Self(self.0.saturating_add(picos(time)))
     }
 }
 

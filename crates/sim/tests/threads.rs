@@ -126,7 +126,7 @@ fn thread_locals_are_separate_and_dropped_with_their_thread() {
 fn the_panic_of_a_thread_reaches_its_joiner() {
     let (message, _) = simulate(2, || {
         let panicking = thread::spawn(|| std::panic::resume_unwind(Box::new("oh")));
-        let payload: Box<dyn std::any::Any + Send> = panicking.join().map(|()| ()).unwrap_err();
+        let payload = thread::JoinHandle::<()>::join(panicking).unwrap_err();
         payload.downcast_ref::<&str>().map(|message| (*message).to_owned())
     });
     assert_eq!(message.as_deref(), Some("oh"));
