@@ -57,6 +57,8 @@ pub(crate) struct Thread {
     pub(crate) turn: u64,
     /// When it got its core.
     pub(crate) since: Picos,
+    /// Whether it has to give its core away before its time is over.
+    pub(crate) is_expired: bool,
     /// Whether it was unparked and has not parked since.
     pub(crate) token: bool,
     /// Time that interrupts have taken, and that its clock does not contain yet.
@@ -173,7 +175,7 @@ impl Kernel {
             thread.clock += time;
             self.recorder.spend(Activity::SystemCall, time);
         }
-        let is_over = thread.clock > thread.since + self.ticks.quantum;
+        let is_over = thread.is_expired || thread.clock > thread.since + self.ticks.quantum;
         if is_over && self.cores.is_wanted(thread.core) {
             return Some(self.preempt());
         }

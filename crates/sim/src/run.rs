@@ -180,6 +180,7 @@ impl Kernel {
             pinned: None,
             turn: 0,
             since: at,
+            is_expired: false,
             token: false,
             interrupted: 0,
             buffer: StoreBuffer::default(),

@@ -17,7 +17,7 @@ impl Kernel {
         thread.clock = thread.clock.max(at);
         let pinned = thread.pinned;
         let core = match pinned {
-            Some(core) => self.clear(core, at).then_some(core),
+            Some(core) => self.clear(core).then_some(core),
             None => self.cores.choose(thread.core, &self.topology),
         };
         match core {
@@ -29,25 +29,12 @@ impl Kernel {
         }
     }
 
-    /// Makes a core free for a thread that is pinned to it: a thread that could run elsewhere has to move. Returns whether
-    /// the core is free.
-    fn clear(&mut self, core: Core, at: Picos) -> bool {
+    /// Returns whether a core is free for a thread that is pinned to it. If not, the thread that runs there has to make room,
+    /// as a thread that wakes up preempts one that has run for a while.
+    fn clear(&mut self, core: Core) -> bool {
         let Some(other) = self.cores.running(core) else { return true };
-        let thread = &mut self.threads[other as usize];
-        if thread.pinned.is_some() || other == self.current {
-            return false;
-        }
-        let later = thread.clock.max(at) + self.ticks.switch;
-        self.cores.vacate(core);
-        // Its old core is about to be taken.
-        let elsewhere = self.cores.choose(core, &self.topology).filter(|&free| free != core);
-        self.cores.occupy(core, other);
-        let Some(elsewhere) = elsewhere else { return false };
-        self.cores.vacate(core);
-        self.threads[other as usize].turn += 1;
-        self.threads[other as usize].clock = later;
-        self.run_on(elsewhere, other);
-        true
+        self.threads[other as usize].is_expired = true;
+        false
     }
 
     fn run_on(&mut self, core: Core, id: ThreadId) {
@@ -56,6 +43,7 @@ impl Kernel {
         thread.core = core;
         thread.state = State::Running;
         thread.since = thread.clock;
+        thread.is_expired = false;
         self.next.push(Reverse((thread.clock, id, thread.turn)));
         // The current thread must let it run in time.
         self.horizon = self.horizon.min(thread.clock + crate::kernel::SLACK);
@@ -72,15 +60,15 @@ impl Kernel {
         }
     }
 
-    /// Puts the current thread behind those that wait for its core. It has to stop.
+    /// Gives the core of the current thread to one that waits for it. The current thread has to stop: it moves to a free
+    /// core, or waits for one.
     pub(crate) fn preempt(&mut self) -> Exit {
         let id = self.current;
         let thread = self.thread();
-        thread.state = State::Ready;
-        thread.turn += 1;
-        let (core, at, pinned, exit) = (thread.core, thread.clock, thread.pinned, thread.exit);
-        self.cores.wait(id, pinned);
+        let (core, at, exit) = (thread.core, thread.clock, thread.exit);
         self.vacate(core, at);
+        let switch = self.ticks.switch;
+        self.make_ready(id, at + switch);
         exit
     }
 
