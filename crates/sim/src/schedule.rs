@@ -29,11 +29,13 @@ impl Kernel {
         }
     }
 
-    /// Returns whether a core is free for a thread that is pinned to it. If not, the thread that runs there has to make room,
-    /// as a thread that wakes up preempts one that has run for a while.
+    /// Returns whether a core is free for a thread that is pinned to it. If not, and the thread that runs there is not
+    /// pinned, then that one has to make room: it can run elsewhere. Two threads that are pinned to the same core take
+    /// turns.
     fn clear(&mut self, core: Core) -> bool {
         let Some(other) = self.cores.running(core) else { return true };
-        self.threads[other as usize].is_expired = true;
+        let other = &mut self.threads[other as usize];
+        other.is_expired = other.pinned.is_none();
         false
     }
 

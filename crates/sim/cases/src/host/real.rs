@@ -41,7 +41,7 @@ fn multiply(rounds: u64) {
 
 /// Works for this many nanoseconds.
 pub(crate) fn work(nanoseconds: u64) {
-    multiply((nanoseconds as f64 * *RATE / 1e3) as u64);
+    multiply((nanoseconds as f64 * *RATE / 1e3).round() as u64);
 }
 
 /// The number of cores. It is found before any thread is pinned, because a pinned thread is told that there is one.
