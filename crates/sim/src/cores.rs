@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::core_set::{Core, CoreSet};
-use crate::machine::Topology;
+use crate::topology::Topology;
 
 /// The number of a virtual thread.
 pub(crate) type ThreadId = u32;

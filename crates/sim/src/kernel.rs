@@ -20,10 +20,10 @@ use crate::costs::{Picos, Ticks};
 use crate::directory::{Directory, LINE_BITS};
 use crate::error::WaitsFor;
 use crate::line::{Access, Context};
-use crate::machine::Topology;
 use crate::random::Random;
 use crate::report::{Activity, Recorder, SiteId};
 use crate::store_buffer::StoreBuffer;
+use crate::topology::Topology;
 
 /// How far a thread may be ahead of the others before they continue, in picoseconds.
 ///

@@ -16,6 +16,7 @@ mod error;
 mod random;
 
 mod machine;
+mod topology;
 mod store_buffer;
 mod line;
 mod directory;

@@ -60,7 +60,7 @@ impl<T: 'static> LocalKey<T> {
         Ok(f(value.downcast_ref().expect("a key has one type")))
     }
 
-    /// Returns the address of the key, which identifies it.
+    /// Returns the address of the key, which identifies it: no two statics that are not zero-sized have the same.
     fn key(&'static self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -105,7 +105,6 @@ pub(crate) fn destroy_all() {
 macro_rules! thread_local {
     ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr;)*) => {
         $($(#[$attribute])* $visibility static $name: $crate::local::LocalKey<$type> = {
-            // A static is never zero-sized here, so that its address identifies it.
             fn init() -> $type {
                 $init
             }

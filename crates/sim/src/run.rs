@@ -18,10 +18,11 @@ use crate::directory::Directory;
 use crate::error::{Blocked, RunError, WaitsFor};
 use crate::kernel::{Exit, KERNEL, Kernel, SLACK, State, Thread, enter};
 use crate::local;
-use crate::machine::{Machine, Topology};
+use crate::machine::Machine;
 use crate::random::Random;
 use crate::report::{Recorder, Report};
 use crate::store_buffer::StoreBuffer;
+use crate::topology::Topology;
 
 /// What to simulate.
 #[derive(Clone, Debug)]
