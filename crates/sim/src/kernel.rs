@@ -28,8 +28,8 @@ use crate::topology::Topology;
 /// How far a thread may be ahead of the others before they continue, in picoseconds.
 ///
 /// It is less than a transfer between two cores takes, so that no thread can have heard of what another did meanwhile.
-/// Measured: simulations are five times as fast as without slack, and their results differ by less than those of two
-/// seeds.
+/// Measured on trees of 8 to 128 workers: simulations are two to three times as fast as without slack. Efficiencies differ
+/// by at most 0.02, and by 0.06 for joins on 128 cores, where two seeds differ by 0.04.
 pub(crate) const SLACK: Picos = 20_000;
 
 /// The way out of a coroutine. It is on the stack of that coroutine.
