@@ -1,27 +1,46 @@
 //! A cell that is written once, whose reads are charged.
 
-use std::panic::Location;
+use std::mem::MaybeUninit;
 
-use crate::kernel;
-use crate::line::Access;
+use crate::atomic::{AtomicU32, Ordering};
 
-/// A `std::sync::OnceLock` whose reads and writes are charged. Virtual threads take turns, so that it never blocks, unless
-/// an initialization gives up its turn.
-#[derive(Debug)]
-pub struct OnceLock<T>(std::sync::OnceLock<T>);
+const EMPTY: u32 = 0;
+const WRITING: u32 = 1;
+const SET: u32 = 2;
+
+/// A `std::sync::OnceLock` whose word is charged. It has the fields of that one, so that the word is on the same line.
+#[expect(clippy::disallowed_types, reason = "the word says who may touch it")]
+pub struct OnceLock<T> {
+    word: AtomicU32,
+    /// Written by the thread that changes the word from `EMPTY` to `WRITING`. Not changed once the word is `SET`.
+    value: std::cell::UnsafeCell<MaybeUninit<T>>,
+}
+
+// SAFETY: a shared cell gives `&T` to other threads (needs `T: Sync`), and takes a `T` from one thread that another drops
+// (needs `T: Send`).
+unsafe impl<T: Send + Sync> Sync for OnceLock<T> {}
 
 impl<T> OnceLock<T> {
     /// Returns an empty cell.
+    #[expect(clippy::disallowed_types, reason = "the word says who may touch it")]
     pub const fn new() -> Self {
-        Self(std::sync::OnceLock::new())
+        Self {
+            word: AtomicU32::new(EMPTY),
+            value: std::cell::UnsafeCell::new(MaybeUninit::uninit()),
+        }
     }
 
     /// Returns the value, if there is one.
     #[track_caller]
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        self.charge(Access::Load);
-        self.0.get()
+        if self.word.load(Ordering::Acquire) != SET {
+            return None;
+        }
+        // SAFETY: nothing writes to the value any more, because the word is `SET`.
+        let value = unsafe { &*self.value.get() };
+        // SAFETY: it was written before the word became `SET`, which this thread has seen.
+        Some(unsafe { value.assume_init_ref() })
     }
 
     /// Sets the value.
@@ -31,21 +50,66 @@ impl<T> OnceLock<T> {
     /// Returns the value if there was one.
     #[track_caller]
     pub fn set(&self, value: T) -> Result<(), T> {
-        self.charge(Access::Update);
-        self.0.set(value)
+        let exchanged =
+            self.word.compare_exchange(EMPTY, WRITING, Ordering::Acquire, Ordering::Relaxed);
+        if exchanged.is_err() {
+            return Err(value);
+        }
+        // SAFETY: only this thread has changed the word to `WRITING`, and no other touches the value before it is `SET`.
+        unsafe { (*self.value.get()).write(value) };
+        self.word.store(SET, Ordering::Release);
+        Ok(())
     }
+}
 
-    /// Charges an access to the word that says whether there is a value.
-    #[track_caller]
-    #[inline]
-    fn charge(&self, access: Access) {
-        let address = std::ptr::from_ref(self).addr();
-        kernel::access(address, size_of::<u32>(), access, Location::caller());
+impl<T> Drop for OnceLock<T> {
+    fn drop(&mut self) {
+        if *self.word.get_mut() == SET {
+            // SAFETY: it was written, and is dropped once, because the cell is gone afterwards.
+            unsafe { self.value.get_mut().assume_init_drop() };
+        }
     }
 }
 
 impl<T> Default for OnceLock<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl<T> std::fmt::Debug for OnceLock<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnceLock").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two lines, as what is padded against its neighbours.
+    #[repr(align(128))]
+    struct Padded([u8; 128]);
+
+    #[test]
+    fn it_has_the_size_of_the_real_one() {
+        assert_eq!(size_of::<OnceLock<u64>>(), size_of::<std::sync::OnceLock<u64>>());
+        assert_eq!(size_of::<OnceLock<Padded>>(), size_of::<std::sync::OnceLock<Padded>>());
+        let cell = OnceLock::new();
+        assert!(cell.set(Padded([7; 128])).is_ok());
+        let value = std::ptr::from_ref(cell.get().expect("it was set")).addr();
+        assert_ne!(value >> 6, std::ptr::from_ref(&cell.word).addr() >> 6, "on another line");
+    }
+
+    #[test]
+    fn it_is_set_once_and_dropped_once() {
+        let value = std::rc::Rc::new(());
+        let cell = OnceLock::new();
+        assert!(cell.get().is_none());
+        assert!(cell.set(std::rc::Rc::clone(&value)).is_ok());
+        assert!(cell.set(std::rc::Rc::clone(&value)).is_err());
+        assert!(cell.get().is_some());
+        drop(cell);
+        assert_eq!(std::rc::Rc::strong_count(&value), 1);
     }
 }

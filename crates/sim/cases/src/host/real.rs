@@ -1,5 +1,6 @@
 //! The real machine.
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -24,24 +25,28 @@ static RATE: LazyLock<f64> = LazyLock::new(|| {
     const ROUNDS: u64 = 1_000_000;
     let round = |_| {
         let start = Instant::now();
-        multiply(ROUNDS);
+        multiply(ROUNDS, 1);
         start.elapsed().as_secs_f64() * 1e6
     };
     let best = (0..20).map(round).fold(f64::MAX, f64::min);
     ROUNDS as f64 / best
 });
 
+/// Multiplies a number that many times. Each multiplication needs the result of the one before.
 #[inline(never)]
-fn multiply(rounds: u64) {
-    let mut x = 1_u64;
-    for _ in 0..rounds {
-        x = black_box(x.wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    }
+fn multiply(rounds: u64, number: u64) -> u64 {
+    (0..rounds).fold(number, |x, _| black_box(x.wrapping_mul(0x9E37_79B9_7F4A_7C15)))
+}
+
+thread_local! {
+    /// The last result of the thread. With it, the processor cannot begin a short work before the end of the last one.
+    static LAST: Cell<u64> = const { Cell::new(1) };
 }
 
 /// Works for this many nanoseconds.
 pub(crate) fn work(nanoseconds: u64) {
-    multiply((nanoseconds as f64 * *RATE / 1e3).round() as u64);
+    let rounds = (nanoseconds as f64 * *RATE / 1e3).round() as u64;
+    LAST.set(multiply(rounds, LAST.get()));
 }
 
 /// The number of cores. It is found before any thread is pinned, because a pinned thread is told that there is one.
