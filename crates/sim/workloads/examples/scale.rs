@@ -75,7 +75,7 @@ fn show(point: &Point, places: usize) {
         );
     }
     print!(
-        "{:12} {:13} {:4}  {:.3}  {:8} us  work {:4.1}% misses {:4.1}% pauses {:4.1}%  ramp {:5} us",
+        "{:12} {:13} {:4}  {:.3}  {:8} us  work {:4.1}% misses {:4.1}% pauses {:4.1}% idle {:4.1}%  threads {:4} ramp {:5} us",
         measured.workload,
         measured.strategy,
         measured.workers,
@@ -84,6 +84,8 @@ fn show(point: &Point, places: usize) {
         share(split.work),
         share(split.misses),
         share(split.pauses),
+        share(split.idle),
+        measured.report.threads.len(),
         ramp.unwrap_or(0) / 1_000,
     );
 }
