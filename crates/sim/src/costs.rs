@@ -17,6 +17,8 @@ pub(crate) type Picos = u64;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Costs {
+    /// The instructions around each access. Fitted to a tree of tasks on one real worker.
+    pub instructions: f64,
     /// A load of a line that this core has. Measured.
     pub load: f64,
     /// A store to a line that this core owns. Measured.
@@ -81,6 +83,7 @@ pub struct Costs {
 impl Default for Costs {
     fn default() -> Self {
         Self {
+            instructions: 1.0,
             load: 0.27,
             store: 0.15,
             rmw: 2.1,
@@ -116,6 +119,7 @@ impl Default for Costs {
 /// [`Costs`] in the unit of the virtual clock.
 #[derive(Clone, Debug)]
 pub(crate) struct Ticks {
+    pub(crate) instructions: Picos,
     pub(crate) load: Picos,
     pub(crate) store: Picos,
     pub(crate) rmw: Picos,
@@ -155,6 +159,7 @@ impl From<&Costs> for Ticks {
     fn from(costs: &Costs) -> Self {
         let permille = |share: f64| (share * 1_000.0).round() as u64;
         Self {
+            instructions: picos(costs.instructions),
             load: picos(costs.load),
             store: picos(costs.store),
             rmw: picos(costs.rmw),

@@ -192,6 +192,8 @@ impl Kernel {
         if size == 0 {
             return;
         }
+        let instructions = self.ticks.instructions;
+        self.spend(Activity::Hit, instructions);
         for number in address >> LINE_BITS..=(address + size - 1) >> LINE_BITS {
             self.touch_line(number, access, site);
         }

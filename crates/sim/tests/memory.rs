@@ -71,8 +71,8 @@ fn a_contended_counter_is_as_fast_as_measured() {
         }
     });
     let each = time as f64 / (2 * COUNT) as f64;
-    // Measured: 3.5 to 4.2 ns.
-    assert!((2.8..4.8).contains(&each), "{each}");
+    // Measured: 3.5 to 5.0 ns.
+    assert!((3.0..5.5).contains(&each), "{each}");
 }
 
 #[test]
@@ -85,7 +85,8 @@ fn a_counter_that_is_not_contended_costs_a_read_modify_write() {
         }
     });
     let each = time as f64 / COUNT as f64;
-    assert!((each - Costs::default().rmw).abs() < 0.1, "{each}");
+    let costs = Costs::default();
+    assert!((each - costs.rmw - costs.instructions).abs() < 0.1, "{each}");
 }
 
 #[test]
