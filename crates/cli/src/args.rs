@@ -1,5 +1,7 @@
 //! The command line. The examples at the end of each help text are in [`help`].
 
+mod sim;
+
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -13,6 +15,7 @@ use clap::{
 use colorchoice_clap::Color;
 
 use crate::{help, out};
+pub(crate) use sim::{Cores, Sim};
 
 /// Measures and inspects heist, a work-stealing parallelism library, on your own machine. Without a command,
 /// it runs the duel: a comparison of heist and rayon that takes at most 20 seconds.
@@ -62,6 +65,9 @@ pub(crate) enum Command {
     /// Run random workloads and check that no task is lost or runs twice
     #[command(after_help = help::SOAK)]
     Soak(Soak),
+    /// Simulate how heist scales on up to 256 virtual cores
+    #[command(after_help = help::SIM)]
+    Sim(Sim),
     /// Show processors, caches and limits as the scheduler sees them
     #[command(after_help = help::TOPO)]
     Topo(Topo),
@@ -104,7 +110,7 @@ pub(crate) struct Compare {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Report {
-    /// Samples, written by `heist bench --json`
+    /// Samples, written by `heist bench --json` or `heist sim --json`
     #[arg(value_name = "FILE.json", value_hint = ValueHint::FilePath)]
     pub(crate) file: PathBuf,
     /// File for the page; `-` is stdout

@@ -10,6 +10,7 @@ Examples:
   heist report fib.json -o fib.html     make a page from the samples
   heist trace duel/skewed -o skew.json  record each worker, view it in Perfetto
   heist soak --minutes 10               check that no task is lost
+  heist sim --cores 1..256              simulate how it scales
 
 Run `heist help COMMAND` for the options and examples of a command."
     };
@@ -83,6 +84,24 @@ Examples:
   heist soak --seed 7                run the same workloads every time
   heist soak --seed 7 --shape 31415  repeat only one of them
   heist soak --quiet && echo fine    in scripts: exit code 1 if a check failed";
+
+pub(crate) const SIM: &str = "\
+Examples:
+  heist sim                                   joins on 1 to 64 virtual cores
+  heist sim --cores 1..256 --strategy all     the three strategies, up to 256
+  heist sim --workload scope,sort --cores 64  two workloads on 64 cores
+  heist sim --machine server-2x64             two sockets of 64 cores each
+  heist sim --machine mine.toml               a machine that a file describes
+  heist sim --json sim.json                   keep all points
+  heist report sim.json -o sim.html           make a page from them
+
+The code that ships runs on virtual cores in virtual time. The result shows
+where threads wait for each other, not the speed of a real machine:
+docs/SIMULATION.md says what may be claimed. The same seed gives the same
+result.
+
+Machines: generic, server-2x64, arm-64, desktop-16, dev-2; `here` is dev-2, the
+machine with two processors on which the constants were measured.";
 
 pub(crate) const TOPO: &str = "\
 Examples:

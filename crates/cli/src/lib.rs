@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
 fn run(args: &Args) -> Outcome {
     // The other commands do not poll for interrupts, so the signals keep their default effect there: to end
     // the process.
-    if args.measures() || matches!(args.command, Some(Command::Soak(_))) {
+    if args.measures() || matches!(args.command, Some(Command::Soak(_) | Command::Sim(_))) {
         interrupt::watch()?;
     }
     match &args.command {
@@ -53,6 +53,7 @@ fn run(args: &Args) -> Outcome {
         Some(Command::Report(asked)) => commands::report::run(asked, &args.common),
         Some(Command::Trace(asked)) => commands::trace::run(asked, &args.common),
         Some(Command::Soak(asked)) => commands::soak::run(asked, &args.common),
+        Some(Command::Sim(asked)) => commands::sim::run(asked, &args.common),
         Some(Command::Topo(asked)) => commands::topo::run(asked, &args.common),
         Some(Command::Completions(asked)) => commands::completions::run(asked),
     }

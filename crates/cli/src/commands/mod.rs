@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod duel;
 pub(crate) mod report;
+pub(crate) mod sim;
 pub(crate) mod soak;
 pub(crate) mod topo;
 pub(crate) mod trace;

@@ -19,4 +19,4 @@ mod sweep;
 pub use heist_sim::{Machine, Report};
 pub use heist_sim_cases::{Placement, Strategy, UnknownName, Workload};
 pub use run::{Error, Measurement, Run};
-pub use sweep::{Point, sweep};
+pub use sweep::{Point, efficiency, sweep};

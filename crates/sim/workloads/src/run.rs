@@ -105,6 +105,11 @@ impl Run {
         self.layout().1
     }
 
+    /// Returns the number of cores of the machine.
+    pub fn cores(&self) -> usize {
+        self.layout().0.cores()
+    }
+
     fn layout(&self) -> (Machine, Placement) {
         match &self.machine {
             None => layout::generic(self.workload, self.workers),

@@ -36,7 +36,9 @@ pub fn sweep(
     workers.iter().map(point).collect()
 }
 
-fn efficiency(base: &Measurement, measured: &Measurement) -> f64 {
+/// Returns the efficiency T(1) / (P * T(P)) of a measurement, where T(1) is that of a run with one worker, scaled to the same
+/// amount of work.
+pub fn efficiency(base: &Measurement, measured: &Measurement) -> f64 {
     let alone = base.elapsed as f64 / base.units as f64;
     let together = measured.elapsed as f64 / measured.units as f64;
     alone / (together * measured.workers as f64)

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure, Outcome, guarded};
 use crate::{file, interrupt, out};
 pub(crate) use names::unknown;
 use progress::Progress;
+pub(crate) use progress::bar;
 
 /// The number of cases whose traces are kept in the file. Each trace is some hundred kilobytes.
 const TRACES: usize = 6;

@@ -48,7 +48,8 @@ impl Progress {
     }
 }
 
-fn bar(steps: u64) -> ProgressBar {
+/// Returns a bar that shows the time so far, an estimate of the whole, and a message.
+pub(crate) fn bar(steps: u64) -> ProgressBar {
     let template = "{bar:24} {elapsed_precise} of about {duration_precise}  {wide_msg}";
     let style = ProgressStyle::with_template(template).expect("the template is valid");
     ProgressBar::new(steps).with_style(style)
