@@ -4,7 +4,8 @@ mod common;
 
 use common::expect;
 
-const COMMANDS: [&str; 7] = ["bench", "compare", "report", "trace", "soak", "topo", "completions"];
+const COMMANDS: [&str; 8] =
+    ["bench", "compare", "report", "trace", "soak", "sim", "topo", "completions"];
 
 #[test]
 fn the_help_has_examples_and_exit_codes() {
