@@ -9,26 +9,50 @@ use std::process;
 use heist_bench::record::{Record, is_newer};
 use serde_json::error::Category;
 
+use crate::commands::sim::record::SimRecord;
 use crate::exit::{Exit, Failure};
 use crate::out;
 
 /// Reads a file that `heist bench --json` has written.
 pub(crate) fn read_record(path: &Path) -> Result<Record, Failure> {
-    let failure = |why: String| Failure {
+    parse_record(path, &read(path)?)
+}
+
+/// Reads the bytes of a file of samples.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|error| unreadable(path, error.to_string()))
+}
+
+/// Reads a record from the bytes of a file.
+pub(crate) fn parse_record(path: &Path, bytes: &[u8]) -> Result<Record, Failure> {
+    serde_json::from_slice(bytes).map_err(|error| match error.classify() {
+        Category::Data if SimRecord::is_in(bytes) => Failure {
+            advice: "Show it with: heist report FILE".into(),
+            ..unreadable(path, "it is of a simulation, which has points instead".into())
+        },
+        Category::Data if is_newer(bytes) => newer(path, &error),
+        Category::Data => {
+            unreadable(path, format!("it is JSON, but not a benchmark record: {error}"))
+        }
+        _ => unreadable(path, format!("it is not JSON: {error}")),
+    })
+}
+
+/// Returns the failure for a file that this version cannot read.
+pub(crate) fn newer(path: &Path, error: &serde_json::Error) -> Failure {
+    Failure {
+        advice: "Read it with the newer version, or measure again with this one.".into(),
+        ..unreadable(path, format!("it was written by a newer heist: {error}"))
+    }
+}
+
+fn unreadable(path: &Path, why: String) -> Failure {
+    Failure {
         exit: Exit::File,
         what: format!("cannot read samples from {}", path.display()),
         why,
         advice: "Use a file that was written by: heist bench --json FILE".into(),
-    };
-    let bytes = fs::read(path).map_err(|error| failure(error.to_string()))?;
-    serde_json::from_slice(&bytes).map_err(|error| match error.classify() {
-        Category::Data if is_newer(&bytes) => Failure {
-            advice: "Read it with the newer version, or measure again with this one.".into(),
-            ..failure(format!("it was written by a newer heist: {error}"))
-        },
-        Category::Data => failure(format!("it is JSON, but not a benchmark record: {error}")),
-        _ => failure(format!("it is not JSON: {error}")),
-    })
+    }
 }
 
 /// Returns `true` if the path means stdout.

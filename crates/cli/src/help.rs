@@ -66,7 +66,9 @@ pub(crate) const REPORT: &str = "\
 Examples:
   heist bench fib --json fib.json       measure and keep the samples
   heist report fib.json                 make report.html from them
-  heist report fib.json -o fib.html     write the page to another file";
+  heist report fib.json -o fib.html     write the page to another file
+  heist sim --json sim.json             simulate and keep the points
+  heist report sim.json                 make a page from them";
 
 pub(crate) const TRACE: &str = "\
 Examples:

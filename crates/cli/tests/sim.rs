@@ -136,3 +136,30 @@ fn the_help_says_what_may_be_claimed() {
     let (help, _) = expect(&["sim", "--help"], 0);
     assert!(help.contains("docs/SIMULATION.md") && help.contains("not the speed"), "{help}");
 }
+
+#[test]
+fn a_page_says_that_it_is_simulated() {
+    let directory = directory();
+    let [points, page] = ["sim.json", "sim.html"].map(|name| directory.path().join(name));
+    let [points, page] = [&points, &page].map(|path| path.to_str().unwrap());
+    quick(&["--strategy", "all", "--json", points]);
+    expect(&["report", points, "-o", page], 0);
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>heist simulation report</title>"));
+    assert!(page.contains("data-chart=\"efficiency\"") && page.contains("heist sim --cores 1,2"));
+    let captions = page.split("<figcaption>").skip(1);
+    assert!(captions.clone().count() > 0);
+    for caption in captions {
+        assert!(caption.split("</figcaption>").next().unwrap().contains("simulated"), "{caption}");
+    }
+}
+
+#[test]
+fn samples_and_points_cannot_be_compared() {
+    let directory = directory();
+    let path = directory.path().join("sim.json");
+    let path = path.to_str().unwrap();
+    quick(&["--json", path]);
+    let (_, err) = expect(&["compare", path, path], 3);
+    assert!(err.contains("it is of a simulation"), "{err}");
+}

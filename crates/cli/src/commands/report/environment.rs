@@ -9,14 +9,15 @@ use crate::units;
 /// Returns the sections at the end of the page.
 pub(super) fn environment(record: &Record) -> String {
     let lead = "The machine, the build and the versions with which these figures were measured.";
-    let facts: String = facts(record)
-        .into_iter()
-        .map(|(name, value)| {
-            format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(&name), text(&value))
-        })
-        .collect();
-    let body = format!("<dl class=\"facts\">\n{facts}</dl>\n");
-    section("environment", "Environment", lead, &body) + &reproduce(record)
+    section("environment", "Environment", lead, &listed(&facts(record))) + &reproduce(record)
+}
+
+/// Returns a list of names and values.
+pub(super) fn listed(facts: &[(String, String)]) -> String {
+    let fact = |(name, value): &(String, String)| {
+        format!("<div><dt>{}</dt><dd>{}</dd></div>\n", text(name), text(value))
+    };
+    format!("<dl class=\"facts\">\n{}</dl>\n", facts.iter().map(fact).collect::<String>())
 }
 
 fn facts(record: &Record) -> Vec<(String, String)> {
@@ -59,12 +60,17 @@ fn reproduce(record: &Record) -> String {
         None if record.commit.is_empty() => "The command, at an unknown commit:".to_owned(),
         None => format!("The command, at commit {}:", record.commit),
     };
-    let command = text(&command(record));
+    again(&lead, &command(record))
+}
+
+/// Returns the section with the command that repeats a measurement.
+pub(super) fn again(lead: &str, command: &str) -> String {
+    let command = text(command);
     let body = format!(
         "<div class=\"command\"><pre tabindex=\"0\" aria-label=\"The command\"><code id=\"command\">{command}</code></pre>\
          <button type=\"button\" id=\"copy\" hidden>Copy</button></div>\n"
     );
-    section("again", "Reproduce", &lead, &body)
+    section("again", "Reproduce", lead, &body)
 }
 
 /// Returns the shell command that repeats the measurement.

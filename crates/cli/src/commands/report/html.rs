@@ -51,12 +51,18 @@ impl Table {
     /// Returns the table, collapsed under its caption.
     pub(super) fn collapsed(&self) -> String {
         let caption = text(&self.caption);
+        format!("<details><summary>Table: {caption}</summary>{}</details>\n", self.open())
+    }
+
+    /// Returns the table without its caption, which only screen readers get.
+    pub(super) fn open(&self) -> String {
+        let caption = text(&self.caption);
         let head: String =
             self.head.iter().map(|cell| format!("<th scope=\"col\">{}</th>", text(cell))).collect();
         let rows: String = self.rows.iter().map(|row| line(row)).collect();
         format!(
-            "<details><summary>Table: {caption}</summary><div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\
-             <table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div></details>\n"
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\">\
+             <table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></div>"
         )
     }
 }

@@ -14,11 +14,13 @@ mod latency;
 mod palette;
 mod policy;
 mod scaling;
+mod simulated;
 mod svg;
 
 use heist_bench::record::Record;
 
 use crate::args::{Common, Report};
+use crate::commands::sim::record::SimRecord;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::{file, out, units};
 use html::text;
@@ -36,16 +38,7 @@ pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
             advice: "Choose another name, for example -o report.html.".into(),
         });
     }
-    let record = file::read_record(&asked.file)?;
-    if record.samples.is_empty() && record.latencies.is_empty() && record.traces.is_empty() {
-        return Err(Failure {
-            exit: Exit::File,
-            what: format!("cannot make a page from {}", asked.file.display()),
-            why: "it has no samples, no latencies and no traces".into(),
-            advice: "Measure something first: heist bench --json FILE".into(),
-        });
-    }
-    file::write(&asked.output, page(&record).as_bytes())?;
+    file::write(&asked.output, read_and_draw(asked)?.as_bytes())?;
     if file::is_stdout(&asked.output) {
         return Ok(Exit::Done);
     }
@@ -56,6 +49,24 @@ pub(crate) fn run(asked: &Report, common: &Common) -> Outcome {
         format!("{place}: open it in a browser; no network needed\n")
     })?;
     Ok(Exit::Done)
+}
+
+/// Returns the page for a file of samples or of a simulation.
+fn read_and_draw(asked: &Report) -> Result<String, Failure> {
+    let bytes = file::read(&asked.file)?;
+    if SimRecord::is_in(&bytes) {
+        return Ok(simulated::page(&simulated::read(&asked.file, &bytes)?));
+    }
+    let record = file::parse_record(&asked.file, &bytes)?;
+    if record.samples.is_empty() && record.latencies.is_empty() && record.traces.is_empty() {
+        return Err(Failure {
+            exit: Exit::File,
+            what: format!("cannot make a page from {}", asked.file.display()),
+            why: "it has no samples, no latencies and no traces".into(),
+            advice: "Measure something first: heist bench --json FILE".into(),
+        });
+    }
+    Ok(page(&record))
 }
 
 /// Returns the page that shows a record.
@@ -70,23 +81,29 @@ pub(crate) fn page(record: &Record) -> String {
         inside::inside(record),
         environment::environment(record),
     ];
+    let footer = "Every result was verified during the measurement.";
+    document("heist benchmark report", &header(record), &sections.concat(), footer)
+}
+
+/// Returns a whole page. All but the title and the footer is already escaped.
+fn document(title: &str, header: &str, sections: &str, footer: &str) -> String {
     format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n{}<body>\n<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n{}<main id=\"main\">\n{}</main>\n\
-         <footer><p>heist {}. Every result was verified during the measurement.</p></footer>\n<div id=\"tip\" aria-hidden=\"true\"></div>\n\
+        "<!DOCTYPE html>\n<html lang=\"en\">\n{}<body>\n<a class=\"skip\" href=\"#main\">Skip to the figures</a>\n{header}<main id=\"main\">\n{sections}</main>\n\
+         <footer><p>heist {}. {}</p></footer>\n<div id=\"tip\" aria-hidden=\"true\"></div>\n\
          <script>{SCRIPT}</script>\n</body>\n</html>\n",
-        head(),
-        header(record),
-        sections.concat(),
+        head(title),
         env!("CARGO_PKG_VERSION"),
+        text(footer),
     )
 }
 
-fn head() -> String {
+fn head(title: &str) -> String {
     format!(
         "<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>heist benchmark report</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,{ICON}\">\n<style>{STYLE}</style>\n</head>\n",
+         <title>{}</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,{ICON}\">\n<style>{STYLE}</style>\n</head>\n",
         policy::policy(STYLE, SCRIPT),
+        text(title),
     )
 }
 
@@ -106,8 +123,6 @@ fn header(record: &Record) -> String {
         ("environment", "Environment"),
         ("again", "Reproduce"),
     ];
-    let links: String =
-        links.iter().map(|(id, name)| format!("<li><a href=\"#{id}\">{name}</a></li>")).collect();
     let machine = &record.machine;
     let place = [
         if machine.cpu.is_empty() { String::new() } else { machine.cpu.clone() },
@@ -115,10 +130,16 @@ fn header(record: &Record) -> String {
         units::of(record.rounds as u64, "round"),
     ];
     let place: Vec<String> = place.into_iter().filter(|part| !part.is_empty()).collect();
+    top("report", &place.join(" · "), &headline::headline(record), &links)
+}
+
+/// Returns the top of a page. The headline is already escaped.
+fn top(kind: &str, place: &str, headline: &str, links: &[(&str, &str)]) -> String {
+    let links: String =
+        links.iter().map(|(id, name)| format!("<li><a href=\"#{id}\">{name}</a></li>")).collect();
     format!(
-        "<header>\n<h1>{LOGO}heist <span>report</span></h1>\n<p class=\"place\">{}</p>\n{}<nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n",
-        text(&place.join(" · ")),
-        headline::headline(record),
+        "<header>\n<h1>{LOGO}heist <span>{kind}</span></h1>\n<p class=\"place\">{}</p>\n{headline}<nav aria-label=\"On this page\"><ul>{links}</ul></nav>\n</header>\n",
+        text(place),
     )
 }
 

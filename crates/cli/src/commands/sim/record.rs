@@ -34,6 +34,14 @@ pub(crate) enum Kind {
     Simulation,
 }
 
+/// The part of a record that all versions have.
+#[derive(Deserialize)]
+struct Marked {
+    #[serde(rename = "kind")]
+    _kind: Kind,
+    format: u32,
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct SimPoint {
@@ -107,6 +115,16 @@ impl SimRecord {
         let mut bytes = serde_json::to_vec(self).expect("the record has no maps with other keys");
         bytes.push(b'\n');
         bytes
+    }
+
+    /// Returns `true` if the bytes are those of a simulation, even if of another version.
+    pub(crate) fn is_in(bytes: &[u8]) -> bool {
+        serde_json::from_slice::<Marked>(bytes).is_ok()
+    }
+
+    /// Returns `true` if the bytes were written by a newer version of this program.
+    pub(crate) fn is_newer(bytes: &[u8]) -> bool {
+        serde_json::from_slice::<Marked>(bytes).is_ok_and(|marked| marked.format > FORMAT)
     }
 }
 

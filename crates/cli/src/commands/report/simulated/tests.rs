@@ -1,0 +1,96 @@
+//! Tests of the page of a simulation.
+
+use std::path::Path;
+
+use super::*;
+
+/// A record with two workloads, three strategies, three numbers of cores and two seeds.
+fn made_up() -> SimRecord {
+    let point = |workload: &str, strategy: &str, cores: usize, seed: u64| {
+        let time = 1_000_000 * cores as u64;
+        serde_json::json!({
+            "workload": workload, "strategy": strategy, "cores": cores, "seed": seed,
+            "efficiency": 1.0 / (cores as f64).sqrt() - 0.01 * seed as f64, "elapsed": 1_000_000, "parts": 9, "tasks": 9,
+            "moved": 2, "parks": 1, "worked": cores, "ramp": 5_000, "tail": 900,
+            "split": {"work": time / 2, "hits": 1, "misses": time / 4, "pauses": 0, "system_calls": 10, "allocation": 1,
+                "clock": 1, "idle": time / 4},
+            "places": [{"place": "heist/src/idle/mod.rs:110", "stall": 12_345, "queued": 45, "operations": 99, "transfers": 7}],
+        })
+    };
+    let mut points = Vec::new();
+    for workload in ["join", "sort"] {
+        for strategy in ["work-stealing", "locked-deques", "global-queue"] {
+            for cores in [1, 8, 64] {
+                points.extend([1, 2].map(|seed| point(workload, strategy, cores, seed)));
+            }
+        }
+    }
+    serde_json::from_value(serde_json::json!({
+        "kind": "heist-simulation", "format": 1, "version": "0.1.0", "command": "heist sim --cores 1,8,64",
+        "machine": heist_sim_workloads::Machine::generic(64), "first_seed": 1, "seeds": 2, "span": 4_000_000,
+        "points": points,
+    }))
+    .unwrap()
+}
+
+fn parse(record: &SimRecord) -> Result<SimRecord, Failure> {
+    read(Path::new("sim.json"), &serde_json::to_vec(record).unwrap())
+}
+
+#[test]
+fn a_page_has_all_figures() {
+    let page = page(&made_up());
+    for (kind, number) in [("efficiency", 2), ("split", 6), ("ends", 6)] {
+        assert_eq!(page.matches(&format!("data-chart=\"{kind}\"")).count(), number, "{kind}");
+    }
+    assert_eq!(page.matches("class=\"band ").count(), 6);
+    assert!(page.contains("heist/src/idle/mod.rs:110") && page.contains("docs/SIMULATION.md"));
+    assert!(page.contains("wake_latency") && page.contains("heist sim --cores 1,8,64"));
+    assert!(!page.contains("NaN") && !page.contains("inf%"));
+}
+
+#[test]
+fn every_figure_says_that_it_is_simulated() {
+    let page = page(&made_up());
+    let captions: Vec<&str> = page.split("<figcaption>").skip(1).collect();
+    assert_eq!(captions.len(), 20);
+    for caption in captions {
+        assert!(caption.split("</figcaption>").next().unwrap().contains("simulated"), "{caption}");
+    }
+}
+
+#[test]
+fn one_number_of_cores_is_enough() {
+    let mut record = made_up();
+    record.points.retain(|point| point.cores == 64 && point.seed == 1);
+    assert!(!page(&record).contains("NaN"));
+}
+
+#[test]
+fn text_of_the_file_cannot_run() {
+    const EVIL: &str = "</title></script>\"'><script>alert(1)</script>";
+    let mut record = made_up();
+    for text in [&mut record.command, &mut record.version, &mut record.machine.name] {
+        *text = EVIL.into();
+    }
+    record.machine.sources = vec![EVIL.into()];
+    for point in &mut record.points {
+        for text in [&mut point.workload, &mut point.strategy, &mut point.places[0].place] {
+            text.push_str(EVIL);
+        }
+    }
+    assert!(!page(&record).contains("<script>alert"));
+}
+
+#[test]
+fn files_of_another_version_are_reported_as_such() {
+    let mut record = made_up();
+    assert_eq!(parse(&record).unwrap(), record);
+    record.points.clear();
+    assert!(parse(&record).unwrap_err().why.contains("no points"));
+    let other = r#"{"kind": "heist-simulation", "format": 99}"#;
+    assert!(SimRecord::is_in(other.as_bytes()));
+    let failure = read(Path::new("sim.json"), other.as_bytes()).unwrap_err();
+    assert!(failure.why.contains("newer heist"), "{failure}");
+    assert!(!SimRecord::is_in(br#"{"samples": []}"#));
+}
