@@ -100,7 +100,7 @@ Examples:
 The code that ships runs on virtual cores in virtual time. The result shows
 where threads wait for each other, not the speed of a real machine:
 docs/SIMULATION.md says what may be claimed. The same seed gives the same
-result.
+result with the same build of heist.
 
 Machines: generic, server-2x64, arm-64, desktop-16, dev-2; `here` is dev-2, the
 machine with two processors on which the constants were measured.";

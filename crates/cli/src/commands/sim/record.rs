@@ -1,5 +1,5 @@
 //! What `heist sim --json` writes and `heist report` reads. It contains no real times, so that the same seed gives the same
-//! bytes.
+//! bytes. Another build of the program may give others.
 
 use heist_sim_workloads::{Machine, Measurement};
 use serde::{Deserialize, Serialize};

@@ -46,7 +46,7 @@ pub(super) fn page(record: &SimRecord) -> String {
         places::places(&curves),
         machine::machine(record),
         environment::again(
-            "The same seeds give the same figures, on any machine. The command:",
+            "The same build of heist gives the same figures again; another build may give others. The command:",
             &record.command,
         ),
     ];
