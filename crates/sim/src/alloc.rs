@@ -94,6 +94,39 @@ unsafe impl GlobalAlloc for Allocator {
     }
 
     #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if IS_USER.get()
+            && let Some(block) = allocate(layout)
+        {
+            // SAFETY: the block is new, and as large as the layout says.
+            unsafe { block.write_bytes(0, layout.size()) };
+            return block;
+        }
+        // SAFETY: the size is not zero, as the caller has promised. The system knows which pages are zero already.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if !IS_USER.get() && !arena::contains(block) {
+            // SAFETY: not from an arena, so it came from `System`, with this layout; the caller has promised the rest. The
+            // system can move pages instead of copying them.
+            return unsafe { System.realloc(block, layout, new_size) };
+        }
+        // SAFETY: the caller has promised that the new size is not zero and does not overflow with this alignment.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        // SAFETY: as above.
+        let new = unsafe { self.alloc(new_layout) };
+        if !new.is_null() {
+            // SAFETY: both blocks have at least this many bytes, and a new block does not overlap another.
+            unsafe { block.copy_to_nonoverlapping(new, layout.size().min(new_size)) };
+            // SAFETY: the block came from this allocator with this layout, and is not used any more.
+            unsafe { self.dealloc(block, layout) };
+        }
+        new
+    }
+
+    #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if arena::contains(block) {
             free(block, layout);
