@@ -16,7 +16,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use crate::api::join::{OfferedLater, fork};
+use crate::api::call::OfferedLater;
+use crate::api::join::fork;
 use crate::fork::job;
 use crate::order;
 use crate::panic::{PanicHook, contain};

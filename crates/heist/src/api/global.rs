@@ -3,8 +3,9 @@
 use std::mem::ManuallyDrop;
 use std::sync::LazyLock;
 
+use crate::api::call::WithoutMigrated;
 use crate::api::handle::JoinHandle;
-use crate::api::join::{WithoutMigrated, fork};
+use crate::api::join::fork;
 use crate::api::pool::Pool;
 use crate::api::scope::{Scope, open};
 use crate::task::Task;

@@ -9,6 +9,7 @@ use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
+use crate::api::call::{Call, WithMigrated, WithoutMigrated, answer};
 use crate::api::global;
 use crate::error::JoinError;
 use crate::fork::job::{self, Job, Jobs};
@@ -53,66 +54,6 @@ where
     RB: Send,
 {
     fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b))
-}
-
-/// How the closures of a join are called, with or without the argument `migrated`, and how they are offered.
-pub(crate) trait Call<B> {
-    type Result;
-
-    /// Is the second closure counted as a task, if it is published?
-    const COUNTS: bool = true;
-
-    /// Calls the second closure. `migrated` says whether it runs on another thread than its join.
-    fn call(closure: B, migrated: bool) -> Self::Result;
-
-    /// Publishes jobs, because the second closure was just added to them and other workers want some.
-    fn offer() {
-        answer();
-    }
-}
-
-/// Calls the closures without an argument.
-pub(crate) struct WithoutMigrated;
-
-impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
-    type Result = R;
-
-    #[inline(always)]
-    fn call(closure: B, _: bool) -> R {
-        closure()
-    }
-}
-
-/// Calls the closures of a batch, which are counted one by one. Offers them at once only if a worker sleeps: workers that
-/// are awake wait until the first one has ended, or raid. So what takes less time than a steal is not stolen.
-pub(crate) struct OfferedLater;
-
-impl<B: FnOnce() -> R, R> Call<B> for OfferedLater {
-    type Result = R;
-
-    const COUNTS: bool = false;
-
-    fn call(closure: B, _: bool) -> R {
-        closure()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn offer() {
-        with_worker(|worker| worker.answer_sleepers());
-    }
-}
-
-/// Calls the closures with `migrated`, as rayon does.
-pub(crate) struct WithMigrated;
-
-impl<B: FnOnce(bool) -> R, R> Call<B> for WithMigrated {
-    type Result = R;
-
-    #[inline(always)]
-    fn call(closure: B, migrated: bool) -> R {
-        closure(migrated)
-    }
 }
 
 /// Runs both closures.
@@ -173,13 +114,6 @@ where
             resume_unwind(payload)
         }
     }
-}
-
-/// Publishes jobs, because another worker wants them.
-#[cold]
-#[inline(never)]
-fn answer() {
-    with_worker(|worker| worker.answer_demand());
 }
 
 /// The part of a join's stack frame that other code knows.

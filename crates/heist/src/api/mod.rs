@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod builder;
+pub(crate) mod call;
 pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
