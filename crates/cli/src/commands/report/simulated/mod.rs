@@ -103,7 +103,7 @@ fn limits() -> String {
     let may_not = list(&[
         "The speed of a real machine: constants were measured on two cores of one processor, or are assumed.",
         "Anything about the capacity of caches, memory bandwidth, several threads on a core, frequencies or noise.",
-        "Anything that was checked above two cores. No such machine was available.",
+        "That the model holds above two cores. No such machine was available to check it.",
     ]);
     let body = format!(
         "<div class=\"cards\">\n<div class=\"card\"><h3>May be claimed</h3><ul>{may}</ul></div>\n\
