@@ -97,7 +97,7 @@ unsafe fn execute_uncounted<F: FnOnce() -> T, T>(
     slot: NonNull<Slot>,
     hook: &Arc<PanicHook>,
 ) -> End {
-    // SAFETY: the caller's promise.
+    // SAFETY: started by the caller, by the caller's promise.
     let _ = unsafe { execute::<Rooted<F>, T>(slot, hook) };
     End::Counted
 }
@@ -107,7 +107,7 @@ unsafe fn execute_alone_uncounted<F: FnOnce() -> T, T>(
     slot: NonNull<Slot>,
     hook: &Arc<PanicHook>,
 ) -> End {
-    // SAFETY: the caller's promise.
+    // SAFETY: started by the caller, and no other thread will ever look, by the caller's promise.
     let _ = unsafe { execute_alone::<Rooted<F>, T>(slot, hook) };
     End::Counted
 }

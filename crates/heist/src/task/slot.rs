@@ -40,7 +40,7 @@ impl Room {
 pub(crate) enum End {
     Completed,
     Panicked,
-    /// It was refused by itself: see [`Counted`](Self::Counted).
+    /// It was refused by the thread that ran the rest of its batch.
     Refused,
     /// It stands for several tasks, and has counted the end of each.
     Counted,
