@@ -47,6 +47,7 @@
 
 // Each module uses only those above it: `ci/layers.sh` checks that.
 mod cancel;
+mod cluster;
 mod error;
 mod order;
 mod panic;

@@ -262,6 +262,16 @@ pub fn parallelism() -> usize {
     enter(|kernel| kernel.cores.count()).unwrap_or(1)
 }
 
+/// Returns how many cores share a cache, if the machine has such clusters.
+pub fn cores_of_a_cache() -> Option<usize> {
+    enter(|kernel| kernel.topology.cores_of_a_cache())?
+}
+
+/// Returns the number of the calling thread, in the order in which threads were started; zero outside of a simulation.
+pub fn number() -> usize {
+    enter(|kernel| kernel.current as usize).unwrap_or(0)
+}
+
 impl Kernel {
     fn has_ended(&self, id: ThreadId) -> bool {
         self.threads[id as usize].state == State::Ended

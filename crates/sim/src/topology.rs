@@ -42,6 +42,12 @@ impl Topology {
         self.cluster.len()
     }
 
+    /// Returns the number of cores in a cluster, if a node has several.
+    pub(crate) fn cores_of_a_cache(&self) -> Option<usize> {
+        let cores = self.cluster.iter().filter(|&&cluster| cluster == 0).count();
+        (self.cluster_cores.len() > self.node_cores.len()).then_some(cores)
+    }
+
     /// Returns the time to move a line from one core to another.
     #[inline]
     pub(crate) fn transfer(&self, from: Core, to: Core) -> Picos {

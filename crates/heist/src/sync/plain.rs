@@ -33,6 +33,35 @@ pub(crate) fn parallelism() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Returns how many processors share the last-level cache with the first one, if the system says so (Linux does).
+pub(crate) fn cores_of_a_cache() -> Option<usize> {
+    let list = "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list";
+    let list = std::fs::read_to_string(list).ok()?;
+    let ranges = list.trim().split(',').map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(last.parse::<usize>().ok()?.checked_sub(first.parse().ok()?)? + 1)
+    });
+    ranges.sum::<Option<usize>>().filter(|&count| count > 1)
+}
+
+/// Returns the number of the calling thread among those that have asked.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn number_of_thread() -> usize {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    // Ordering: relaxed. It only counts.
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    std::thread_local! {
+        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    NUMBER.try_with(|number| *number).unwrap_or(0)
+}
+
+/// Returns 0: a checker's threads are few.
+#[cfg(any(loom, shuttle))]
+pub(crate) fn number_of_thread() -> usize {
+    0
+}
+
 /// Locks a mutex, even if it is poisoned: no user code runs under a lock of this crate, so a panic under one (for
 /// want of memory) leaves what it guards intact.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

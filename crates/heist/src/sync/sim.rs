@@ -5,8 +5,8 @@ pub(crate) use heist_sim::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize
 pub(crate) use heist_sim::mutex::{Mutex, MutexGuard, TryLockError};
 pub(crate) use heist_sim::once::OnceLock;
 pub(crate) use heist_sim::thread::{
-    Builder as ThreadBuilder, JoinHandle as ThreadHandle, name as thread_name, parallelism,
-    yield_now,
+    Builder as ThreadBuilder, JoinHandle as ThreadHandle, cores_of_a_cache, name as thread_name,
+    number as number_of_thread, parallelism, yield_now,
 };
 pub(crate) use heist_sim::time::Instant;
 pub(crate) use heist_sim::{
