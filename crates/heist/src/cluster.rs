@@ -3,6 +3,9 @@
 //! A cache line that `n` cores write takes each of them `n` transfers. With eight cores that is little compared with a task
 //! of a microsecond; with sixty-four it is most of the time. So what workers share is kept once for each cluster, and a
 //! worker turns to its own cluster first. A pool of at most eight workers has one cluster.
+//!
+//! A thread belongs to a cluster by its place in the table of threads, where its queues are too. It keeps that place
+//! whichever worker's core it holds. As long as no thread waits inside a task, the worker's number is its place.
 
 use crate::sync::{cores_of_a_cache, number_of_thread};
 
@@ -15,7 +18,10 @@ pub(crate) const MAX_CLUSTERS: usize = 62;
 /// The largest number of workers in a cluster if there are many: there is a bit for each in a word, and a byte for a count.
 pub(crate) const MAX_CLUSTER: usize = 56;
 
-/// How the workers of a pool are divided into clusters: workers with neighbouring numbers are in the same cluster.
+/// Stands for the place of a thread where there is none.
+pub(crate) const NO_PLACE: usize = usize::MAX;
+
+/// How the threads of a pool are divided into clusters: those in neighbouring places are in the same cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clusters {
     workers: usize,
@@ -41,26 +47,40 @@ impl Clusters {
         self.workers.div_ceil(self.size).max(1)
     }
 
+    /// Returns the number of workers.
+    pub(crate) fn workers(self) -> usize {
+        self.workers
+    }
+
     /// Returns the largest number of workers in a cluster.
     pub(crate) fn size(self) -> usize {
         self.size
     }
 
-    /// Returns the cluster of a worker.
-    #[inline]
-    pub(crate) fn of(self, worker: usize) -> usize {
-        worker / self.size
+    /// Returns the cluster of the thread in that place, or, for [`NO_PLACE`], that of a thread outside. The places of
+    /// threads beyond the number of workers are spread over the clusters.
+    pub(crate) fn of(self, place: usize) -> usize {
+        match place {
+            NO_PLACE => self.of_outsider(),
+            place => place / self.size % self.count(),
+        }
     }
 
-    /// Returns the place of a worker within its cluster.
-    #[inline]
-    pub(crate) fn place(self, worker: usize) -> usize {
-        worker % self.size
+    /// Returns the places of a cluster, of the first `count` places of all.
+    pub(crate) fn places_of(self, cluster: usize, count: usize) -> impl Iterator<Item = usize> {
+        let (size, lap) = (self.size, self.size * self.count());
+        let firsts = (cluster * size..count).step_by(lap);
+        firsts.flat_map(move |first| first..(first + size).min(count))
     }
 
-    /// Returns the cluster to which a thread that is none of the workers turns first. It is always the same for a thread.
-    /// The threads are spread over the clusters in the order in which they ask first.
-    pub(crate) fn of_outsider(self) -> usize {
+    /// Returns the cluster that is half the pool away.
+    pub(crate) fn opposite(self, cluster: usize) -> usize {
+        (cluster + self.count() / 2) % self.count()
+    }
+
+    /// Returns the cluster to which the calling thread turns first if it is none of the pool's. It is always the same for a
+    /// thread. The threads are spread over the clusters in the order in which they ask first.
+    fn of_outsider(self) -> usize {
         let count = self.count();
         if count == 1 { 0 } else { number_of_thread() % count }
     }
@@ -82,10 +102,14 @@ mod tests {
                 let clusters = Clusters::of_size(workers, size);
                 assert!(clusters.count() <= MAX_CLUSTERS);
                 assert!(clusters.size() <= MAX_CLUSTER);
+                let of_all =
+                    (0..clusters.count()).map(|of| clusters.places_of(of, 2 * workers).count());
+                assert_eq!(of_all.sum::<usize>(), 2 * workers);
                 for worker in 0..workers {
+                    let mut places = clusters.places_of(clusters.of(worker), workers);
+                    assert!(places.any(|place| place == worker));
+                    assert_eq!(clusters.of(worker), worker / clusters.size());
                     assert!(clusters.of(worker) < clusters.count());
-                    let number = clusters.of(worker) * clusters.size() + clusters.place(worker);
-                    assert_eq!(number, worker);
                 }
             }
         }
@@ -94,13 +118,13 @@ mod tests {
     #[test]
     fn a_small_pool_is_one_cluster() {
         assert_eq!(Clusters::new(MOST).count(), 1);
-        assert_eq!(Clusters::new(1).of_outsider(), 0);
+        assert_eq!(Clusters::new(1).of(NO_PLACE), 0);
     }
 
     #[test]
     fn a_thread_outside_turns_to_the_same_cluster_always() {
         let clusters = Clusters::of_size(24, 8);
-        assert_eq!(clusters.of_outsider(), clusters.of_outsider());
+        assert_eq!(clusters.of(NO_PLACE), clusters.of(NO_PLACE));
         assert_eq!(clusters.from(1).collect::<Vec<_>>(), [1, 2, 0]);
     }
 }

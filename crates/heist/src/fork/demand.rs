@@ -26,9 +26,6 @@ const WANTED_BY_SEARCHER: usize = 1;
 #[cfg(any(loom, shuttle))]
 const WANTED_BY_SLEEPER: usize = 1;
 
-/// Stands for the place of a thread where there is none.
-pub(crate) const NO_WORKER: usize = usize::MAX;
-
 /// The bit of the word that announces a raid: a thief accesses, or has accessed, the owner's private jobs (`raid`).
 /// The owner must look again while it holds the lock of the chain.
 const RAID: usize = 1 << (usize::BITS - 1);
@@ -40,7 +37,7 @@ pub(crate) struct Demand {
     /// Ordering: relaxed, everywhere. No data is passed with it; what must be ordered is ordered by the
     /// fences of the idle protocol and by the lock of the chain.
     wanted: AtomicUsize,
-    /// The thread's place in the table, or [`NO_WORKER`]. A join learns from it which thread has stolen its job.
+    /// The thread's place in the table, or [`NO_PLACE`]. A join learns from it which thread has stolen its job.
     pub(crate) worker: usize,
     /// The private jobs of the thread, if they can be raided.
     pub(crate) chain: Option<Chain>,

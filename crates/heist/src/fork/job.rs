@@ -12,7 +12,8 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use crate::fork::demand::{Demand, NO_WORKER};
+use crate::cluster::NO_PLACE;
+use crate::fork::demand::Demand;
 use crate::fork::raid::{Chain, Guard};
 use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
@@ -253,9 +254,9 @@ pub(crate) fn is_demanded() -> bool {
     unsafe { &*demand }.is_raised()
 }
 
-/// Returns the number of the worker that this thread is, or [`NO_WORKER`].
+/// Returns the number of the worker that this thread is, or [`NO_PLACE`].
 pub(crate) fn worker() -> usize {
-    JOBS.with(|jobs| jobs.demand().map_or(NO_WORKER, |demand| demand.worker))
+    JOBS.with(|jobs| jobs.demand().map_or(NO_PLACE, |demand| demand.worker))
 }
 
 /// Adds a job to the chain as the newest, and returns `true`; the caller then checks [`is_demanded`]. On a thread of

@@ -68,7 +68,7 @@ impl Core {
     }
 
     /// Returns a number below `bound`, by Marsaglia's xorshift. It need not be good; it must be cheap.
-    fn random_below(&self, bound: usize) -> usize {
+    pub(crate) fn random_below(&self, bound: usize) -> usize {
         let mut x = self.random.get();
         x ^= x << 13;
         x ^= x >> 7;

@@ -4,7 +4,7 @@
 //! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
 //! threads, and then it takes tasks from the injector. At times it looks in another order (`turn`).
 
-use crate::fork::demand::NO_WORKER;
+use crate::cluster::NO_PLACE;
 use crate::fork::raid;
 use crate::queues::Found;
 use crate::sync::lock;
@@ -45,7 +45,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         let task = shared.queues.pop_broadcast(core.index, core.tally())?;
         if !shared.is_attached(core.index) {
-            shared.idle.leave_away();
+            shared.idle.leave_away(self.place.index);
         }
         Some(task)
     }
@@ -69,6 +69,28 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .or_else(|| self.steal(core));
         Q::Waiting::after_search(self, core, found.is_some());
         found
+    }
+
+    /// Returns the places of the other threads of this thread's cluster, starting with a random one, and then those of
+    /// another cluster, which is random as well.
+    fn near_and_far(&self, core: &Core) -> impl Iterator<Item = usize> + use<Q> {
+        let (clusters, count) = (self.shared.clusters, self.shared.table.len());
+        let (me, near) = (self.place.index, clusters.of(self.place.index));
+        let far = core.random_below(clusters.count());
+        let first = core.random_below(if clusters.count() == 1 { count } else { clusters.size() });
+        let rotated = move |of: usize| {
+            let places = move || clusters.places_of(of, count);
+            places().skip(first).chain(places().take(first))
+        };
+        rotated(near)
+            .chain((far != near).then(|| rotated(far)).into_iter().flatten())
+            .filter(move |&place| place != me)
+    }
+
+    /// Requests private jobs from other threads, because this worker has found nothing (step D1).
+    pub(crate) fn raise_demand(&self, core: &Core) {
+        let shared = &*self.shared;
+        shared.raise_demand(self.place.index, core.random_below(shared.clusters.count()));
     }
 
     /// Steals the oldest published part of another thread, or one from outside.
@@ -162,7 +184,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// lane meanwhile.
     pub(crate) fn find_part_before_sleep(&self, group: usize) -> Option<Started> {
         let _moving = lock(&self.shared.moving);
-        self.find_part(group, NO_WORKER)
+        self.find_part(group, NO_PLACE)
     }
 
     /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
@@ -201,7 +223,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         let table = &self.shared.table;
         let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
-        let (task, victim) = core.victims(self.place.index, table.len()).find_map(raid)?;
+        let (task, victim) = self.near_and_far(core).find_map(raid)?;
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, u64::from(task.counts()));
         tally.one(|block| &block.publications);
@@ -231,7 +253,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// wakes the workers one after the other.
     fn share(&self, core: &Core, more: usize) {
         if more > 0 && self.shared.config.workers > 1 {
-            self.shared.announce(core.tally());
+            self.shared.announce(core.tally(), self.place.index);
         }
     }
 }

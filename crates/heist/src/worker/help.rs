@@ -6,7 +6,7 @@
 
 use std::iter;
 
-use crate::fork::demand::NO_WORKER;
+use crate::cluster::NO_PLACE;
 use crate::fork::job;
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, yield_now};
 use crate::task::{Awaited, Task};
@@ -97,7 +97,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 self.answer_demand();
             }
             // Ordering: relaxed. It is a hint.
-            let thief = thief.map_or(NO_WORKER, |thief| thief.load(Ordering::Relaxed));
+            let thief = thief.map_or(NO_PLACE, |thief| thief.load(Ordering::Relaxed));
             let group = group.filter(|_| self.is_shallow());
             if let Some(job) = group.and_then(|group| self.find_part(group, thief)) {
                 // This thread may have published it itself.

@@ -83,7 +83,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
                 thread.look_for_private(core);
             }
         } else if core.is_turn(DEMAND_INTERVAL) {
-            thread.shared.raise_demand(thread.place.index);
+            thread.raise_demand(core);
         }
     }
 }
@@ -94,10 +94,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[cold]
     fn look_for_private(&self, core: &Core) {
         let shared = &*self.shared;
-        shared.raise_demand(self.place.index);
+        self.raise_demand(core);
         let Some(job) = self.raid_others(core) else { return };
         shared.queues.push_local(&self.place.own, job, core.tally());
-        shared.announce(core.tally());
+        shared.announce(core.tally(), self.place.index);
     }
 
     /// Runs one task: one of this thread's own, or else one of another thread's or from outside. Returns whether there
@@ -310,9 +310,10 @@ impl NestedWait<'_> {
         let Some(index) = thread.core.borrow().as_ref().map(|core| core.index) else {
             return thread.sleep_until(awaited);
         };
-        shared.idle.enter_away();
+        let place = thread.place.index;
+        shared.idle.enter_away(place);
         let reason = thread.sleep(self.searching, index, || awaited.is_done());
-        shared.idle.leave_away();
+        shared.idle.leave_away(place);
         match reason {
             WakeReason::Early | WakeReason::Called => self.searching = true,
             // The other threads have ended. This one is an attached thread, or is about to end.

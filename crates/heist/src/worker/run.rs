@@ -12,7 +12,7 @@ use crate::worker::core::Core;
 use crate::worker::current::enter;
 use crate::worker::handoff::{Grant, HandedCore};
 use crate::worker::policy::PoolQueues;
-use crate::worker::shared::{Shared, count_wake_up};
+use crate::worker::shared::{Shared, count_wake_ups};
 use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 
@@ -174,7 +174,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Next::CoreGone => {
                 // A core may have come since this thread last looked.
                 if let Some(handed) = self.want_no_more() {
-                    shared.idle.leave_away();
+                    shared.idle.leave_away(self.place.index);
                     return Some(handed);
                 }
             }
@@ -186,7 +186,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         unsafe { job::use_demand_of(&shared.demand_when_idle) };
         match next {
             Next::CoreGone => {
-                if shared.idle.retire(|| shared.any()) {
+                if shared.idle.retire(self.place.index, || shared.any()) {
                     shared.finish_shutdown();
                 }
             }
@@ -220,12 +220,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn idle(&self, core: &Core) -> Next {
         let shared = &*self.shared;
         let tally = core.tally();
-        let mut searching = shared.idle.start_search();
+        let mut searching = shared.idle.start_search(self.place.index);
         let mut called = false;
         loop {
             if let Some(task) = self.search(core, searching) {
-                if searching && shared.idle.leave_search(|| shared.any()) {
-                    count_wake_up(tally);
+                if searching {
+                    let woken = shared.idle.leave_search(self.place.index, || shared.any());
+                    count_wake_ups(tally, woken);
                 }
                 return Next::Run(task);
             }
@@ -256,8 +257,18 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             record(EventKind::Park);
         };
         let shared = &*self.shared;
-        let any = || shared.last_look(worker, self.place.index);
-        let reason = shared.idle.sleep(&self.listener, searching, any, done, parking);
+        let place = self.place.index;
+        let last_look = || shared.last_look(worker, place);
+        let second_look = || shared.may_raid(place);
+        let reason = shared.idle.sleep(
+            &self.listener,
+            place,
+            searching,
+            last_look,
+            second_look,
+            done,
+            parking,
+        );
         if parked.get() {
             record(EventKind::Unpark);
         }
@@ -356,7 +367,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         debug_assert!(self.core.borrow().is_none(), "a thread with a core wants none");
         let Some(handed) = self.mailbox.take() else { return };
         self.want_no_more();
-        self.shared.idle.leave_away();
+        self.shared.idle.leave_away(self.place.index);
         self.acquire_core(handed.core);
     }
 
@@ -365,7 +376,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn pick_up_core_or_wait(&self) {
         if self.core.borrow().is_none() {
             if let Some(handed) = self.want_no_more() {
-                self.shared.idle.leave_away();
+                self.shared.idle.leave_away(self.place.index);
                 self.acquire_core(handed.core);
             }
         }

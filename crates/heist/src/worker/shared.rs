@@ -2,9 +2,10 @@
 //! to shutdown.
 
 use crate::cancel::CancelToken;
-use crate::fork::demand::{Demand, NO_WORKER};
+use crate::cluster::{Clusters, NO_PLACE};
+use crate::fork::demand::Demand;
 use crate::fork::raid;
-use crate::idle::{Announced, Idle};
+use crate::idle::{Announced, Idle, LastLook};
 use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::Found;
@@ -49,15 +50,18 @@ pub(crate) fn count_end(tally: Tally<'_>, end: End) {
     }
 }
 
-/// Counts and traces a wake-up that was sent.
-pub(crate) fn count_wake_up(tally: Tally<'_>) {
-    tally.one(|block| &block.wake_ups_sent);
-    record(EventKind::Wake);
+/// Counts and traces wake-ups that were sent.
+pub(crate) fn count_wake_ups(tally: Tally<'_>, count: u64) {
+    if count > 0 {
+        tally.add(|block| &block.wake_ups_sent, count);
+        (0..count).for_each(|_| record(EventKind::Wake));
+    }
 }
 
 /// The state that all threads of a pool share. Every thread keeps it alive.
 pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) queues: Q,
+    pub(crate) clusters: Clusters,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
     /// What the threads reach of each other.
@@ -94,16 +98,18 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Returns a pool without threads.
     pub(crate) fn new(config: Config) -> Self {
         let workers = config.workers;
-        let idle = Idle::new(workers - config.attached, Q::PATIENT);
+        let clusters = Clusters::new(workers);
+        let idle = Idle::new(clusters, workers - config.attached, Q::PATIENT);
         let max_threads = config.max_threads;
         Self {
             queues: Q::new(workers),
+            clusters,
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
             table: Table::new(max_threads),
             moving: Mutex::new(()),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
-            demand_when_idle: Demand::new(NO_WORKER, 1),
+            demand_when_idle: Demand::new(NO_PLACE, 1),
             config,
             handoff: HandOff::new(workers, max_threads),
             start: Instant::now(),
@@ -136,7 +142,7 @@ impl<Q: PoolQueues> Shared<Q> {
         let tally = self.ledger.of_non_workers();
         if self.queues.has_any(&self.table.entry(place.index).queues) {
             self.queues.leave(&place.own, tally);
-            self.announce(tally);
+            self.announce(tally, place.index);
         }
         self.table.leave(place);
     }
@@ -192,12 +198,23 @@ impl<Q: PoolQueues> Shared<Q> {
         let tally = self.ledger.of_non_workers();
         tally.add(|block| &block.tasks_submitted, count);
         self.queues.push_remote(task, tally);
-        self.announce(tally);
+        self.announce(tally, NO_PLACE);
     }
 
-    /// Requests work from all other threads, because the one in that place has none.
-    pub(crate) fn raise_demand(&self, place: usize) {
-        self.demands_of_others(place).for_each(Demand::raise);
+    /// Requests work from other threads, because the one in that place has none: from those of its own cluster, and from
+    /// those of another cluster, which is the `turn`th (step D1).
+    pub(crate) fn raise_demand(&self, place: usize, turn: usize) {
+        let (near, count) = (self.clusters.of(place), self.table.len());
+        let far = turn % self.clusters.count();
+        let raise = |cluster| {
+            let others = self.clusters.places_of(cluster, count).filter(|&other| other != place);
+            let demands = others.filter_map(|other| Some(&self.table.reach(other)?.demand));
+            demands.for_each(Demand::raise);
+        };
+        raise(near);
+        if far != near {
+            raise(far);
+        }
     }
 
     /// Returns whether a worker that has jobs keeps one of them published at all times. It does where waiting threads
@@ -219,28 +236,38 @@ impl<Q: PoolQueues> Shared<Q> {
     }
 
     /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
-    /// place. Returns whether there may be work for it.
-    pub(crate) fn last_look(&self, worker: usize, place: usize) -> bool {
+    /// place.
+    pub(crate) fn last_look(&self, worker: usize, place: usize) -> LastLook {
         self.demands_of_others(place).for_each(Demand::raise_for_sleeper);
-        self.any() || self.queues.has_broadcast(worker) || self.may_raid(place)
+        if self.any() || self.queues.has_broadcast(worker) {
+            LastLook::Work
+        } else if self.raids && self.is_anybody_busy() {
+            LastLook::Unsure
+        } else {
+            LastLook::Nothing
+        }
+    }
+
+    /// Returns whether a thread may be running something.
+    fn is_anybody_busy(&self) -> bool {
+        self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers)
     }
 
     /// Returns whether another thread may have private jobs and has not seen that they are wanted (step D6).
     pub(crate) fn may_raid(&self, place: usize) -> bool {
-        let is_busy = || self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers);
-        if !self.raids || !is_busy() {
+        if !self.raids || !self.is_anybody_busy() {
             return false;
         }
         heavy_fence(order::RAID);
         self.demands_of_others(place).any(raid::may_raid)
     }
 
-    /// Wakes a worker if needed, after a task was pushed to a queue.
+    /// Wakes a worker if needed, after the thread in that place has pushed a task to a queue.
     #[inline]
-    pub(crate) fn announce(&self, tally: Tally<'_>) {
-        match self.idle.work_added() {
+    pub(crate) fn announce(&self, tally: Tally<'_>, place: usize) {
+        match self.idle.work_added(place) {
             Announced::Quiet => {}
-            Announced::Called => count_wake_up(tally),
+            Announced::Called => count_wake_ups(tally, 1),
             Announced::Ended => self.sweep(),
         }
     }
@@ -252,11 +279,11 @@ impl<Q: PoolQueues> Shared<Q> {
         tally.add(|block| &block.tasks_submitted, tasks.len() as u64);
         let refused = self.queues.broadcast(tasks.into_iter(), |to| {
             if !self.is_attached(to) {
-                self.idle.enter_away();
+                self.idle.enter_away(NO_PLACE);
             }
         });
         tally.add(|block| &block.cancellations, refused.len() as u64);
-        (0..self.idle.broadcast_added()).for_each(|_| count_wake_up(tally));
+        count_wake_ups(tally, self.idle.broadcast_added());
     }
 
     /// Returns whether that worker is an attached thread, which shutdown does not wait for.
@@ -272,7 +299,7 @@ impl<Q: PoolQueues> Shared<Q> {
         if self.is_attached(worker) {
             return;
         }
-        refused.iter().for_each(|_| self.idle.leave_away());
+        refused.iter().for_each(|_| self.idle.leave_away(NO_PLACE));
         if self.idle.is_stopping() {
             self.close();
         }

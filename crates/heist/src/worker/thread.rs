@@ -97,7 +97,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         shared.queues.push_local(&self.place.own, task, tally);
         // A single worker will find the task by itself.
         if shared.config.workers > 1 {
-            shared.announce(tally);
+            shared.announce(tally, self.place.index);
         }
     }
 
@@ -109,7 +109,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.with_tally(|tally| {
             tally.add(|block| &block.tasks_submitted, count);
             self.shared.queues.push_local(&self.place.own, task, tally);
-            self.shared.announce(tally);
+            self.shared.announce(tally, self.place.index);
         });
     }
 
@@ -132,7 +132,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if count > 0 {
                 tally.add(|block| &block.publications, count);
                 record(EventKind::Publish { tasks: count as usize });
-                shared.announce(tally);
+                shared.announce(tally, self.place.index);
             }
         });
     }
@@ -142,7 +142,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         self.has_spawned.set(true);
         shared.queues.push_jobs(&self.place.own, pieces, group);
-        self.with_tally(|tally| shared.announce(tally));
+        self.with_tally(|tally| shared.announce(tally, self.place.index));
     }
 
     /// Runs a job that was published in a hook at the start or the end of this thread. There may be no other thread

@@ -15,7 +15,7 @@
 use std::iter;
 use std::ptr::NonNull;
 
-use crate::fork::demand::NO_WORKER;
+use crate::cluster::NO_PLACE;
 use crate::fork::job;
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
@@ -27,7 +27,7 @@ use crate::worker::handoff::{Grant, Need};
 use crate::worker::keep::Waited;
 use crate::worker::outside::wait_outside;
 use crate::worker::policy::{HandOffCore, PoolQueues, WaitPolicy};
-use crate::worker::shared::count_wake_up;
+use crate::worker::shared::count_wake_ups;
 use crate::worker::thread::WorkerThread;
 
 /// A task is run on top of the one that waits for it while at most one part in this many of the stack is used. The
@@ -178,9 +178,9 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
         job::forget_raid();
     }
 
-    fn after_search(thread: &WorkerThread<Q>, _: &Core, found: bool) {
+    fn after_search(thread: &WorkerThread<Q>, core: &Core, found: bool) {
         if !found {
-            thread.shared.raise_demand(thread.place.index);
+            thread.raise_demand(core);
         }
     }
 }
@@ -208,7 +208,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let mine = &self.shared.table.entry(self.place.index).queues;
         if self.shared.config.workers > 1 && queues.has_any(mine) {
             // Another task was taken out and put back: a worker that fell asleep meanwhile has not seen it.
-            self.with_tally(|tally| self.shared.announce(tally));
+            self.with_tally(|tally| self.shared.announce(tally, self.place.index));
         }
         self.run_claimed(awaited)
     }
@@ -251,17 +251,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 self.wait_without_core(awaited, group);
                 continue;
             }
-            self.shared.idle.enter_away();
+            self.shared.idle.enter_away(self.place.index);
             match self.wait_with_core(awaited, group) {
-                Waited::Done => self.shared.idle.leave_away(),
+                Waited::Done => self.shared.idle.leave_away(self.place.index),
                 Waited::CoreGone => {}
                 Waited::Found(job) => {
-                    self.shared.idle.leave_away();
+                    self.shared.idle.leave_away(self.place.index);
                     self.restore_demand();
                     self.run_started(job);
                 }
                 Waited::NobodyElse(task) => {
-                    self.shared.idle.leave_away();
+                    self.shared.idle.leave_away(self.place.index);
                     self.run(task);
                 }
             }
@@ -287,7 +287,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns a part of the group, if enough of the stack is left to run it here.
     pub(crate) fn find_own_part(&self, group: Option<usize>) -> Option<Started> {
-        if self.has_room() { self.find_part(group?, NO_WORKER) } else { None }
+        if self.has_room() { self.find_part(group?, NO_PLACE) } else { None }
     }
 
     /// Waits until the awaited task is done. Another thread is to run `task`, which is the awaited one, or starts the
@@ -300,7 +300,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     ) {
         let mut task = Some(task);
         if self.core.borrow().is_some() {
-            self.shared.idle.enter_away();
+            self.shared.idle.enter_away(self.place.index);
             let grant = self.shared.handoff.grant(Need::Stack, self.shared.now());
             let refused = match grant {
                 Grant::Standby(_) | Grant::Start(_) => {
@@ -309,7 +309,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 Grant::NotYet(_) | Grant::Full => task.take(),
             };
             if refused.is_some() {
-                self.shared.idle.leave_away();
+                self.shared.idle.leave_away(self.place.index);
             }
             task = refused;
         }
@@ -340,7 +340,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let swept = self.shared.queues.drop_stale(claims, tally);
             if swept && self.shared.queues.has_remote() {
                 // The entries were not to be seen for a moment.
-                self.shared.announce(tally);
+                self.shared.announce(tally, self.place.index);
             }
             swept
         });
@@ -350,8 +350,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Ends this thread's search, if it searches.
     pub(crate) fn leave_search(&self, searching: &mut bool) {
         let shared = &*self.shared;
-        if std::mem::take(searching) && shared.idle.leave_search(|| shared.any()) {
-            self.with_tally(count_wake_up);
+        if std::mem::take(searching) {
+            let woken = shared.idle.leave_search(self.place.index, || shared.any());
+            self.with_tally(|tally| count_wake_ups(tally, woken));
         }
     }
 
