@@ -113,8 +113,10 @@ pub(crate) enum LastLook {
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WakeReason {
-    /// The worker itself found work, or what it waits for is done. It is now a searcher.
+    /// The worker itself has found work. It is now a searcher.
     Early,
+    /// What the worker waits for is done, and nobody relies on it as a searcher.
+    Done,
     /// Another thread has woken it to search for work. It is now a searcher.
     Called,
     /// The pool has ended.
@@ -347,8 +349,11 @@ impl Idle {
         }
         full_fence(order::SLEEP);
         let look = last_look();
-        if look == LastLook::Work || done() {
-            return self.leave_sleep(me, place);
+        if look == LastLook::Work {
+            return self.leave_sleep(me, place, WakeReason::Early);
+        }
+        if done() {
+            return self.leave_sleep(me, place, WakeReason::Done);
         }
         let has_work = || last_look() == LastLook::Work;
         if self.is_stopping() && self.try_end(self.lock_all(), has_work) {
@@ -358,21 +363,21 @@ impl Idle {
         if look == LastLook::Unsure {
             sleeper.park_for(SECOND_LOOK);
             if !sleeper.is_called() && second_look() {
-                return self.leave_sleep(me, place);
+                return self.leave_sleep(me, place, WakeReason::Early);
             }
         }
         while !sleeper.is_called() {
             if done() {
-                return self.leave_sleep(me, place);
+                return self.leave_sleep(me, place, WakeReason::Done);
             }
             sleeper.park();
         }
-        self.leave_sleep(me, place)
+        self.leave_sleep(me, place, WakeReason::Called)
     }
 
-    /// Ends the sleep of the calling worker, whether it was called or not (step S4). It is a searcher in both cases,
-    /// because a thread that pushed a task may have relied on the searcher that it was before.
-    fn leave_sleep(&self, me: &Arc<Listener>, place: usize) -> WakeReason {
+    /// Ends the sleep of the calling worker, for the given reason unless it was called meanwhile (steps S4 and S6). If it
+    /// was called or has found work, it is a searcher.
+    fn leave_sleep(&self, me: &Arc<Listener>, place: usize, reason: WakeReason) -> WakeReason {
         let cluster = self.cluster_of(place);
         let mut asleep = lock(&cluster.asleep);
         match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
@@ -381,8 +386,9 @@ impl Idle {
                 if asleep.is_empty() {
                     self.summary.fetch_and(!(1 << self.layout.of(place)), Ordering::Relaxed);
                 }
-                cluster.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
-                WakeReason::Early
+                let searches = if reason == WakeReason::Done { 0 } else { SEARCHER };
+                cluster.word.fetch_add(searches.wrapping_sub(SLEEPER), Ordering::Relaxed);
+                reason
             }
             None if self.summary() & ENDED != 0 => WakeReason::Ended,
             None => WakeReason::Called,

@@ -93,6 +93,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         shared.raise_demand(self.place.index, core.random_below(shared.clusters.count()));
     }
 
+    /// Returns whether there is work in a queue. Looks first where this thread has just found something.
+    pub(crate) fn is_work_left(&self) -> bool {
+        let (shared, mine) = (&*self.shared, self.place.index);
+        shared.queues.has_any(&shared.table.entry(mine).queues)
+            || shared.any_from(self.last_victim.get())
+            || shared.queues.has_remote()
+    }
+
     /// Steals the oldest published part of another thread, or one from outside.
     fn steal_job(&self, core: &Core) -> Option<Task> {
         let shared = &*self.shared;
@@ -175,6 +183,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn count_steal(&self, core: &Core, victim: usize, more: usize) {
         let tally = core.tally();
         self.has_spawned.set(true);
+        self.last_victim.set(victim);
         tally.one(|block| &block.successful_steals);
         tally.add(|block| &block.tasks_moved, 1 + more as u64);
         record(EventKind::Steal { victim, tasks: 1 + more });

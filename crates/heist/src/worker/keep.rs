@@ -85,10 +85,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             let reason = self.sleep(searching, worker, || awaited.is_done());
             debug_assert!(
-                matches!(reason, WakeReason::Early | WakeReason::Called),
+                !matches!(reason, WakeReason::Ended | WakeReason::EndedHere),
                 "the pool does not shut down while a thread is away"
             );
-            (searching, patience) = (true, None);
+            (searching, patience) = (reason != WakeReason::Done, None);
         };
         self.leave_search(&mut searching);
         waited

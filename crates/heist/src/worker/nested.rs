@@ -316,6 +316,7 @@ impl NestedWait<'_> {
         shared.idle.leave_away(place);
         match reason {
             WakeReason::Early | WakeReason::Called => self.searching = true,
+            WakeReason::Done => self.searching = false,
             // The other threads have ended. This one is an attached thread, or is about to end.
             WakeReason::Ended | WakeReason::EndedHere => {
                 self.searching = false;

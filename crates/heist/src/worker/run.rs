@@ -225,7 +225,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         loop {
             if let Some(task) = self.search(core, searching) {
                 if searching {
-                    let woken = shared.idle.leave_search(self.place.index, || shared.any());
+                    let woken = shared.idle.leave_search(self.place.index, || self.is_work_left());
                     count_wake_ups(tally, woken);
                 }
                 return Next::Run(task);
@@ -237,6 +237,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             called = reason == WakeReason::Called;
             match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
+                WakeReason::Done => unreachable!("it waits for nothing"),
                 WakeReason::Ended => return Next::Ended,
                 WakeReason::EndedHere => return Next::EndedHere,
             }

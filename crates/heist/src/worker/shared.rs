@@ -172,8 +172,16 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Returns whether there is a task or a part that any worker could take.
     pub(crate) fn any(&self) -> bool {
-        self.queues.has_remote()
-            || self.table.entries().any(|thread| self.queues.has_any(&thread.queues))
+        self.queues.has_remote() || self.any_from(0)
+    }
+
+    /// Returns whether a thread has a task or a part that any worker could take. Looks first at the thread in that place
+    /// and at those after it.
+    pub(crate) fn any_from(&self, place: usize) -> bool {
+        let mut places = (place..self.table.len()).chain(0..place);
+        places.any(|place| {
+            self.table.reach(place).is_some_and(|thread| self.queues.has_any(&thread.queues))
+        })
     }
 
     /// Returns a number that tells the pool from all others that are alive.

@@ -34,6 +34,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     /// Has this thread spawned or stolen since its queues were last empty? If not, what is in there came from the
     /// injector, in its order, and is to be run in that order: there is nothing to be fair to.
     pub(crate) has_spawned: Cell<bool>,
+    /// The place of the thread from which this one has last stolen.
+    pub(crate) last_victim: Cell<usize>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
@@ -64,6 +66,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             place,
             resumed: Cell::new(None),
             has_spawned: Cell::new(false),
+            last_victim: Cell::new(0),
             listener,
             stack,
             claims: Cell::new(0),

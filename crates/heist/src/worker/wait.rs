@@ -351,7 +351,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn leave_search(&self, searching: &mut bool) {
         let shared = &*self.shared;
         if std::mem::take(searching) {
-            let woken = shared.idle.leave_search(self.place.index, || shared.any());
+            let woken = shared.idle.leave_search(self.place.index, || self.is_work_left());
             self.with_tally(|tally| count_wake_ups(tally, woken));
         }
     }
