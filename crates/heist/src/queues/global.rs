@@ -136,12 +136,12 @@ impl Queues for Global {
         steal_from_lane(&self.outside, tally)
     }
 
-    fn take_job(&self, from: &Arc<Lane>, group: usize) -> Option<Task> {
-        from.take(group)
+    fn take_job(&self, from: &Arc<Lane>, group: usize, waits: bool) -> Option<Task> {
+        from.take(group, waits)
     }
 
-    fn take_job_remote(&self, group: usize) -> Option<Task> {
-        self.outside.take(group)
+    fn take_job_remote(&self, group: usize, waits: bool) -> Option<Task> {
+        self.outside.take(group, waits)
     }
 
     fn has_job(&self, from: &Arc<Lane>) -> bool {

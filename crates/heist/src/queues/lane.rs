@@ -116,12 +116,14 @@ impl Lane {
         }))
     }
 
-    /// Removes a part of that group: the newest one.
-    pub(crate) fn take(&self, group: usize) -> Option<Task> {
+    /// Removes a part of that group: the newest one. With `waits`, waits for the lock if another thread holds it;
+    /// otherwise there is no part then.
+    pub(crate) fn take(&self, group: usize, waits: bool) -> Option<Task> {
         if !self.any() {
             return None;
         }
-        self.change(lock(&self.parts), |parts| parts.take(group))
+        let parts = if waits { lock(&self.parts) } else { try_lock(&self.parts)? };
+        self.change(parts, |parts| parts.take(group))
     }
 
     fn change<R>(&self, mut parts: MutexGuard<'_, Parts>, f: impl FnOnce(&mut Parts) -> R) -> R {

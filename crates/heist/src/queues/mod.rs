@@ -154,11 +154,12 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Steals the oldest part that came from outside.
     fn steal_job_remote(&self, tally: Tally<'_>) -> Found;
 
-    /// Takes a part of that group out of another thread's lane. Only in pools whose threads wait for groups.
-    fn take_job(&self, from: &Self::Reach, group: usize) -> Option<Task>;
+    /// Takes a part of that group out of another thread's lane. With `waits`, misses none because another thread is in the
+    /// way. Only in pools whose threads wait for groups.
+    fn take_job(&self, from: &Self::Reach, group: usize, waits: bool) -> Option<Task>;
 
-    /// Takes a part of that group that came from outside. Only in pools whose threads wait for groups.
-    fn take_job_remote(&self, group: usize) -> Option<Task>;
+    /// Takes a part of that group that came from outside, as [`take_job`](Self::take_job) does.
+    fn take_job_remote(&self, group: usize, waits: bool) -> Option<Task>;
 
     /// Returns whether that thread has a published part.
     fn has_job(&self, from: &Self::Reach) -> bool;

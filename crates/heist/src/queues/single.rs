@@ -87,11 +87,11 @@ impl Queues for Single {
         Found::Nothing
     }
 
-    fn take_job(&self, _: &Self::Reach, _: usize) -> Option<Task> {
+    fn take_job(&self, _: &Self::Reach, _: usize, _: bool) -> Option<Task> {
         None
     }
 
-    fn take_job_remote(&self, _: usize) -> Option<Task> {
+    fn take_job_remote(&self, _: usize, _: bool) -> Option<Task> {
         None
     }
 

@@ -110,12 +110,12 @@ impl Queues for Stealing {
         steal_from_lane(&self.outside, tally)
     }
 
-    fn take_job(&self, from: &Reach, group: usize) -> Option<Task> {
-        from.lane.take(group)
+    fn take_job(&self, from: &Reach, group: usize, waits: bool) -> Option<Task> {
+        from.lane.take(group, waits)
     }
 
-    fn take_job_remote(&self, group: usize) -> Option<Task> {
-        self.outside.take(group)
+    fn take_job_remote(&self, group: usize, waits: bool) -> Option<Task> {
+        self.outside.take(group, waits)
     }
 
     fn has_job(&self, from: &Reach) -> bool {

@@ -193,19 +193,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// lane meanwhile.
     pub(crate) fn find_part_before_sleep(&self, group: usize) -> Option<Started> {
         let _moving = lock(&self.shared.moving);
-        self.find_part(group, NO_PLACE)
+        self.find_part(group, NO_PLACE, true)
     }
 
     /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
     /// without a core. It looks first into its own lane, then into that of `thief`, which may have parts that descend
-    /// from the awaited one, then into all others. Nothing else is moved.
-    pub(crate) fn find_part(&self, group: usize, thief: usize) -> Option<Started> {
+    /// from the awaited one, then into all others. Nothing else is moved. With `waits`, it
+    /// misses no part because another thread is in the way.
+    pub(crate) fn find_part(&self, group: usize, thief: usize, waits: bool) -> Option<Started> {
         let (queues, table) = (&self.shared.queues, &self.shared.table);
         let (me, count) = (self.place.index, table.len());
         let take = |place: usize| {
             let thread = table.reach(place)?;
             // A stale entry is dropped by `start`, and there may be another part behind it.
-            while let Some(job) = queues.take_job(&thread.queues, group) {
+            while let Some(job) = queues.take_job(&thread.queues, group, waits) {
                 if place != me && !queues.has_job(&thread.queues) {
                     // It was the last published job, and other workers may want more of them.
                     thread.demand.raise();
@@ -217,11 +218,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             None
         };
         let of_others = || {
-            let near = if thief < count && thief != me { thief } else { 0 };
+            let near = if thief < count && thief != me { thief } else { me };
             victims(me, near, count).find_map(take)
         };
         let from_outside =
-            || std::iter::from_fn(|| queues.take_job_remote(group)).find_map(Task::start);
+            || std::iter::from_fn(|| queues.take_job_remote(group, waits)).find_map(Task::start);
         take(me).or_else(of_others).or_else(from_outside)
     }
 

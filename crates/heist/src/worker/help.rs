@@ -99,7 +99,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             // Ordering: relaxed. It is a hint.
             let thief = thief.map_or(NO_PLACE, |thief| thief.load(Ordering::Relaxed));
             let group = group.filter(|_| self.is_shallow());
-            if let Some(job) = group.and_then(|group| self.find_part(group, thief)) {
+            if let Some(job) = group.and_then(|group| self.find_part(group, thief, false)) {
                 // This thread may have published it itself.
                 self.restore_demand();
                 self.run_started(job);

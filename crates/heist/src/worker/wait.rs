@@ -287,7 +287,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns a part of the group, if enough of the stack is left to run it here.
     pub(crate) fn find_own_part(&self, group: Option<usize>) -> Option<Started> {
-        if self.has_room() { self.find_part(group?, NO_PLACE) } else { None }
+        if self.has_room() { self.find_part(group?, NO_PLACE, true) } else { None }
     }
 
     /// Waits until the awaited task is done. Another thread is to run `task`, which is the awaited one, or starts the
