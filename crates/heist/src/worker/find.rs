@@ -61,25 +61,29 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Searches for parts of started work, then in the injector, and then the other threads' tasks. A worker that has
     /// just been woken does this: if it was woken for work from outside, the others' deques are empty and not in its
     /// cache.
-    pub(crate) fn search_injector_first(&self, core: &Core) -> Option<Task> {
+    /// With `everywhere`, it looks for parts in all lanes of the pool.
+    pub(crate) fn search_injector_first(&self, core: &Core, everywhere: bool) -> Option<Task> {
+        let find_job = || if everywhere { self.steal_job(core) } else { self.steal_job_near(core) };
         let found = self
             .next_broadcast(core)
-            .or_else(|| self.steal_job(core))
+            .or_else(find_job)
             .or_else(|| self.take_injected(core))
             .or_else(|| self.steal(core));
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }
 
-    /// Returns the places of the other threads of this thread's cluster, starting with a random one, and then those of
-    /// another cluster, which is random as well.
-    fn near_and_far(&self, core: &Core) -> impl Iterator<Item = usize> + use<Q> {
+    /// Returns the places of the other threads of this thread's cluster, and then those of one other cluster, which is
+    /// another one at each call. In a pool with one cluster these are all other places.
+    fn near_and_far(&self) -> impl Iterator<Item = usize> + use<Q> {
         let (clusters, count) = (self.shared.clusters, self.shared.table.len());
         let (me, near) = (self.place.index, clusters.of(self.place.index));
-        let far = core.random_below(clusters.count());
-        let first = core.random_below(if clusters.count() == 1 { count } else { clusters.size() });
+        let turn = self.turn.get();
+        self.turn.set(turn.wrapping_add(1));
+        let far = turn % clusters.count();
         let rotated = move |of: usize| {
             let places = move || clusters.places_of(of, count);
+            let first = turn % clusters.size().min(count);
             places().skip(first).chain(places().take(first))
         };
         rotated(near)
@@ -123,6 +127,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
         }
         None
+    }
+
+    /// Steals the oldest published part of a thread of this cluster or of another one.
+    fn steal_job_near(&self, core: &Core) -> Option<Task> {
+        self.near_and_far().find_map(|victim| match self.steal_job_from(core, victim) {
+            Found::Task(job, _) => Some(job),
+            Found::Nothing | Found::Contended => None,
+        })
     }
 
     /// Steals the oldest published part of the thread in that place.
@@ -198,8 +210,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
     /// without a core. It looks first into its own lane, then into that of `thief`, which may have parts that descend
-    /// from the awaited one, then into all others. Nothing else is moved. With `waits`, it
-    /// misses no part because another thread is in the way.
+    /// from the awaited one, then into others nearby. Nothing else is moved. With `waits`, it
+    /// looks into all lanes, and misses no part because another thread is in the way.
     pub(crate) fn find_part(&self, group: usize, thief: usize, waits: bool) -> Option<Started> {
         let (queues, table) = (&self.shared.queues, &self.shared.table);
         let (me, count) = (self.place.index, table.len());
@@ -218,8 +230,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             None
         };
         let of_others = || {
-            let near = if thief < count && thief != me { thief } else { me };
-            victims(me, near, count).find_map(take)
+            if waits {
+                return victims(me, me, count).find_map(take);
+            }
+            let of_thief = if thief < count && thief != me { take(thief) } else { None };
+            of_thief.or_else(|| self.near_and_far().find_map(take))
         };
         let from_outside =
             || std::iter::from_fn(|| queues.take_job_remote(group, waits)).find_map(Task::start);
@@ -233,7 +248,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         let table = &self.shared.table;
         let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
-        let (task, victim) = self.near_and_far(core).find_map(raid)?;
+        let (task, victim) = self.near_and_far().find_map(raid)?;
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, u64::from(task.counts()));
         tally.one(|block| &block.publications);

@@ -23,6 +23,9 @@ const YIELD_AFTER: u32 = 8;
 /// A searching worker raids private jobs once in this many looks. That is after some microseconds in which their owner
 /// has not looked at its demand. A raid takes about a microsecond, of the owner's time as well.
 const RAID_INTERVAL: u32 = if cfg!(shuttle) { 2 } else { 32 };
+/// A searching worker looks into all lanes of the pool once in this many looks, otherwise into those of its own cluster and
+/// of another one.
+const LOOK_EVERYWHERE: u32 = 8;
 /// The number of pauses after each look that does not end with a yield.
 const PAUSES_PER_LOOK: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
@@ -280,7 +283,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         for round in 0..rounds {
-            if let Some(task) = self.search_injector_first(core) {
+            if let Some(task) = self.search_injector_first(core, round % LOOK_EVERYWHERE == 0) {
                 return Some(task);
             }
             if round % RAID_INTERVAL == RAID_INTERVAL - 1 {

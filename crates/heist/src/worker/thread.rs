@@ -36,6 +36,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) has_spawned: Cell<bool>,
     /// The place of the thread from which this one has last stolen.
     pub(crate) last_victim: Cell<usize>,
+    /// Counts the looks into other clusters, and says into which one the next look is.
+    pub(crate) turn: Cell<usize>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
@@ -67,6 +69,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             resumed: Cell::new(None),
             has_spawned: Cell::new(false),
             last_victim: Cell::new(0),
+            turn: Cell::new(0),
             listener,
             stack,
             claims: Cell::new(0),
