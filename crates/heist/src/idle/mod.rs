@@ -107,6 +107,8 @@ pub(crate) enum LastLook {
     Nothing,
     /// There is none in the queues. Another thread may have private jobs that this look does not show.
     Unsure,
+    /// The worker has not looked everywhere, because what it waits for is done.
+    Interrupted,
 }
 
 /// Why a worker does not sleep any more.
@@ -349,11 +351,15 @@ impl Idle {
         }
         full_fence(order::SLEEP);
         let look = last_look();
-        if look == LastLook::Work {
-            return self.leave_sleep(me, place, WakeReason::Early);
-        }
-        if done() {
-            return self.leave_sleep(me, place, WakeReason::Done);
+        let reason = match look {
+            LastLook::Work => Some(WakeReason::Early),
+            // A thread that has pushed a task may have relied on the searcher that it was before.
+            LastLook::Interrupted if searching => Some(WakeReason::Early),
+            LastLook::Interrupted => Some(WakeReason::Done),
+            LastLook::Nothing | LastLook::Unsure => done().then_some(WakeReason::Done),
+        };
+        if let Some(reason) = reason {
+            return self.leave_sleep(me, place, reason);
         }
         let has_work = || last_look() == LastLook::Work;
         if self.is_stopping() && self.try_end(self.lock_all(), has_work) {

@@ -5,15 +5,21 @@ use std::mem;
 use std::time::Duration;
 
 use crate::idle::WakeReason;
-use crate::sync::yield_now;
+use crate::sync::{pause, yield_now};
 use crate::task::{Awaited, Started, Task};
 use crate::worker::handoff::{Grant, Need};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
+use crate::worker::wait::PAUSES;
 
 /// How long a thread waits until it asks the system for another thread again. A guess.
 const THREAD_RETRY: Duration = Duration::from_millis(10);
+
+/// How often a thread that sees work in a lane or deque, and finds no part of what it awaits, looks again before it hands
+/// its core to another thread. Parts are often taken by another thread in just that moment, and a hand-off takes about as
+/// long as these looks.
+const LOOKS_FOR_PART: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
 /// A thread that keeps its core while queued tasks wait for one gives it away after this many grace periods, even if
 /// other workers get tasks done meanwhile.
@@ -66,6 +72,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         let worker = self.core.borrow().as_ref().expect("called with a core").index;
         let (mut searching, mut patience) = (false, None::<Patience>);
+        let mut looks = 0;
         let waited = loop {
             if awaited.is_done() {
                 break Waited::Done;
@@ -77,6 +84,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 break Waited::CoreGone;
             }
             // A look that has found private jobs of another thread has kept this one from sleeping.
+            if looks < LOOKS_FOR_PART && group.is_some() && shared.any() {
+                // Perhaps another thread was about to take a part of the group.
+                looks += 1;
+                (0..PAUSES).for_each(|_| pause());
+                continue;
+            }
             if shared.any() || (searching && shared.may_raid(self.place.index)) {
                 if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
                     break waited;
@@ -88,7 +101,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 !matches!(reason, WakeReason::Ended | WakeReason::EndedHere),
                 "the pool does not shut down while a thread is away"
             );
-            (searching, patience) = (reason != WakeReason::Done, None);
+            (searching, patience, looks) = (reason != WakeReason::Done, None, 0);
         };
         self.leave_search(&mut searching);
         waited

@@ -262,7 +262,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         let shared = &*self.shared;
         let place = self.place.index;
-        let last_look = || shared.last_look(worker, place);
+        let last_look = || shared.last_look(worker, place, &done);
         let second_look = || shared.may_raid(place);
         let reason = shared.idle.sleep(
             &self.listener,
@@ -270,7 +270,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             searching,
             last_look,
             second_look,
-            done,
+            &done,
             parking,
         );
         if parked.get() {

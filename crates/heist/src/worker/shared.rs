@@ -244,10 +244,32 @@ impl<Q: PoolQueues> Shared<Q> {
     }
 
     /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
-    /// place.
-    pub(crate) fn last_look(&self, worker: usize, place: usize) -> LastLook {
-        self.demands_of_others(place).for_each(Demand::raise_for_sleeper);
-        if self.any() || self.queues.has_broadcast(worker) {
+    /// place. In a large pool that takes a while, so it stops when `done` says so.
+    pub(crate) fn last_look(
+        &self,
+        worker: usize,
+        place: usize,
+        done: impl Fn() -> bool,
+    ) -> LastLook {
+        let reach = |other| self.table.reach(other);
+        for cluster in self.clusters.from(self.clusters.of(place)) {
+            let others = self.clusters.places_of(cluster, self.table.len());
+            let others = others.filter(|&other| other != place).filter_map(reach);
+            others.for_each(|thread| thread.demand.raise_for_sleeper());
+            if done() {
+                return LastLook::Interrupted;
+            }
+        }
+        for cluster in self.clusters.from(self.clusters.of(place)) {
+            let mut threads = self.clusters.places_of(cluster, self.table.len()).filter_map(reach);
+            if threads.any(|thread| self.queues.has_any(&thread.queues)) {
+                return LastLook::Work;
+            }
+            if done() {
+                return LastLook::Interrupted;
+            }
+        }
+        if self.queues.has_remote() || self.queues.has_broadcast(worker) {
             LastLook::Work
         } else if self.raids && self.is_anybody_busy() {
             LastLook::Unsure
