@@ -77,24 +77,28 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if awaited.is_done() {
                 break Waited::Done;
             }
-            if let Some(job) = self.find_own_part(group.filter(|_| self.is_shallow())) {
-                break Waited::Found(job);
-            }
             if shared.handoff.is_wanted() && self.give_away() {
                 break Waited::CoreGone;
             }
-            // A look that has found private jobs of another thread has kept this one from sleeping.
-            if looks < LOOKS_FOR_PART && group.is_some() && shared.any() {
-                // Perhaps another thread was about to take a part of the group.
-                looks += 1;
-                (0..PAUSES).for_each(|_| pause());
-                continue;
+            if let Some(job) = self.find_own_part(group.filter(|_| self.is_shallow())) {
+                break Waited::Found(job);
             }
-            if shared.any() || (searching && shared.may_raid(self.place.index)) {
-                if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
-                    break waited;
+            // A thread that does not search looks everywhere before it sleeps.
+            if searching {
+                let is_any = shared.any();
+                if is_any && group.is_some() && looks < LOOKS_FOR_PART {
+                    // Perhaps another thread was about to take a part of the group.
+                    looks += 1;
+                    (0..PAUSES).for_each(|_| pause());
+                    continue;
                 }
-                continue;
+                // A look that has found private jobs of another thread has kept this one from sleeping.
+                if is_any || shared.may_raid(self.place.index) {
+                    if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
+                        break waited;
+                    }
+                    continue;
+                }
             }
             let reason = self.sleep(searching, worker, || awaited.is_done());
             debug_assert!(
