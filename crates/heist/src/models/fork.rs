@@ -11,9 +11,10 @@ use loom::thread;
 use super::explore::{Model, models};
 use crate::api::join::join;
 use crate::api::scope::CountLatch;
+use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::job;
-use crate::idle::{Idle, WakeReason};
+use crate::idle::{Idle, LastLook, WakeReason};
 use crate::panic::PanicHook;
 use crate::queues::{Found, Queues, Single, Stealing};
 use crate::stats::Ledger;
@@ -42,7 +43,7 @@ impl<Q: Queues> Scene<Q> {
     pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<Q::Own>) {
         let queues = Q::new(2);
         let ((own, owner), (thief, _)) = (Q::of_thread(), Q::of_thread());
-        let (idle, ledger) = (Idle::new(2, true), Ledger::new(2));
+        let (idle, ledger) = (Idle::new(Clusters::of_size(2, 2), 2, true), Ledger::new(2));
         let scene = Self { queues, owner, idle, demand, ledger, hook: Arc::default() };
         (Arc::new(scene), vec![own, thief])
     }
@@ -124,7 +125,7 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         if let Some(job) = job::publish_oldest() {
             self.scene.queues.push_job(&self.own, job, 0);
             self.published.set(self.published.get() + 1);
-            let _ = self.scene.idle.work_added();
+            let _ = self.scene.idle.work_added(0);
         }
     }
 
@@ -267,7 +268,7 @@ enum Way {
 impl Want {
     fn new() -> Arc<Self> {
         let (first, last) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (idle, demand) = (Idle::new(2, true), Demand::new(0, 2));
+        let (idle, demand) = (Idle::new(Clusters::of_size(2, 2), 2, true), Demand::new(0, 2));
         let (rests, rested) = (Mutex::new(0), Condvar::new());
         Arc::new(Self { idle, demand, first, last, rests, rested })
     }
@@ -281,7 +282,7 @@ impl Want {
             self.demand.lower();
         }
         job.store(1, Relaxed);
-        let _ = self.idle.work_added();
+        let _ = self.idle.work_added(0);
         if way == Way::LowerLate {
             self.demand.lower();
         }
@@ -314,7 +315,7 @@ impl Want {
             Self::take(&self.first);
             if Self::take(&self.last) {
                 if searching {
-                    self.idle.leave_search(any);
+                    self.idle.leave_search(1, any);
                 }
                 return;
             }
@@ -325,15 +326,15 @@ impl Want {
                 if way != Way::RaiseEarly {
                     self.demand.raise();
                 }
-                any()
+                if any() { LastLook::Work } else { LastLook::Nothing }
             };
             let parking = || {
                 *self.rests.lock().unwrap() += 1;
                 self.rested.notify_one();
             };
-            match self.idle.sleep(&me, searching, last_look, || false, parking) {
+            match self.idle.sleep(&me, 1, searching, last_look, || false, || false, parking) {
                 WakeReason::Early | WakeReason::Called => searching = true,
-                WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops it"),
+                _ => unreachable!("nobody stops it, and it waits for nothing"),
             }
         }
     }

@@ -84,7 +84,7 @@ fn return_against_wait(workers: usize, way: Way) {
         })
         .collect();
     let thread = thread_of(&shared);
-    shared.idle.enter_away();
+    shared.idle.enter_away(0);
     thread.want_core();
     thread.pick_up_core();
     match way {

@@ -69,7 +69,7 @@ fn part_against_sleep(with_core: bool) {
         if with_core {
             thread.acquire_core(Box::new(Core::new(0, shared.ledger.of_worker(0))));
         } else {
-            shared.idle.enter_away();
+            shared.idle.enter_away(0);
         }
         if end.listen(Arc::clone(&thread.listener)) {
             thread.wait_long(&end, Some(GROUP));
@@ -103,7 +103,7 @@ fn end_against_sleep(moves: bool) {
         }
     });
     in_task(&shared, place, |thread| {
-        shared.idle.enter_away();
+        shared.idle.enter_away(0);
         if end.listen(Arc::clone(&thread.listener)) {
             thread.wait_long(&end, Some(GROUP));
         }

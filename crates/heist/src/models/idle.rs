@@ -6,18 +6,31 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::idle::{Announced, Idle, WakeReason};
+use crate::cluster::{Clusters, NO_PLACE};
+use crate::idle::{Announced, Idle, LastLook, WakeReason};
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 
 struct Scene {
     idle: Idle,
     queue: AtomicUsize,
+    /// Has a task spawned another one?
+    spawned: AtomicUsize,
 }
 
 impl Scene {
+    /// Returns a pool whose workers are one cluster.
     fn new(workers: usize) -> Arc<Self> {
-        Arc::new(Self { idle: Idle::new(workers, true), queue: AtomicUsize::new(0) })
+        Self::in_clusters(workers, workers)
+    }
+
+    fn in_clusters(workers: usize, size: usize) -> Arc<Self> {
+        let idle = Idle::new(Clusters::of_size(workers, size), workers, true);
+        Arc::new(Self { idle, queue: AtomicUsize::new(0), spawned: AtomicUsize::new(0) })
+    }
+
+    fn look(&self) -> LastLook {
+        if self.any() { LastLook::Work } else { LastLook::Nothing }
     }
 
     fn any(&self) -> bool {
@@ -34,7 +47,7 @@ impl Scene {
     fn submit(&self) {
         if !self.idle.is_stopping() {
             self.queue.fetch_add(1, Relaxed);
-            if self.idle.work_added() == Announced::Ended {
+            if self.idle.work_added(NO_PLACE) == Announced::Ended {
                 self.sweep();
             }
         }
@@ -44,19 +57,21 @@ impl Scene {
         while self.take() {}
     }
 
-    /// Runs a worker until it has a task (`true`), or until shutdown (`false`).
-    fn work(&self) -> bool {
+    /// Runs the worker in that place until it has a task (`true`), or until shutdown (`false`).
+    fn work(&self, place: usize) -> bool {
         let me = Arc::new(Listener::thread());
         let mut searching = false;
         loop {
             if self.take() {
                 if searching {
-                    self.idle.leave_search(|| self.any());
+                    self.idle.leave_search(place, || self.any());
                 }
                 return true;
             }
-            match self.idle.sleep(&me, searching, || self.any(), || false, || ()) {
+            match self.idle.sleep(&me, place, searching, || self.look(), || false, || false, || ())
+            {
                 WakeReason::Early | WakeReason::Called => searching = true,
+                WakeReason::Done => unreachable!("it waits for nothing"),
                 WakeReason::Ended => return false,
                 WakeReason::EndedHere => {
                     self.sweep();
@@ -71,21 +86,21 @@ impl Scene {
 fn submit_against_park() {
     let scene = Scene::new(1);
     let worker = Arc::clone(&scene);
-    let worker = thread::spawn(move || assert!(worker.work(), "there is a task"));
+    let worker = thread::spawn(move || assert!(worker.work(0), "there is a task"));
     scene.submit();
     worker.join().unwrap();
 }
 
 /// The only searcher has found a task and stays busy for ever; another task is pushed at the same time, and the
 /// other worker must get it.
-fn last_searcher_against_submit() {
-    let scene = Scene::new(2);
-    assert!(scene.idle.start_search());
+fn last_searcher_against_submit(size: usize) {
+    let scene = Scene::in_clusters(2, size);
+    assert!(scene.idle.start_search(0));
     let worker = Arc::clone(&scene);
-    let sleeper = thread::spawn(move || assert!(worker.work(), "there is a task"));
+    let sleeper = thread::spawn(move || assert!(worker.work(1), "there is a task"));
     let submitter = Arc::clone(&scene);
     let submitter = thread::spawn(move || submitter.submit());
-    scene.idle.leave_search(|| scene.any());
+    scene.idle.leave_search(0, || scene.any());
     submitter.join().unwrap();
     sleeper.join().unwrap();
 }
@@ -96,12 +111,13 @@ fn searcher_against_submit() {
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || {
         let me = Arc::new(Listener::thread());
-        let searching = worker.idle.start_search();
+        let searching = worker.idle.start_search(0);
         assert!(searching, "there is no other");
-        let wake_reason = worker.idle.sleep(&me, searching, || worker.any(), || false, || ());
+        let wake_reason =
+            worker.idle.sleep(&me, 0, searching, || worker.look(), || false, || false, || ());
         assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
-        worker.idle.leave_search(|| worker.any());
-        assert!(worker.work(), "there is a task");
+        worker.idle.leave_search(0, || worker.any());
+        assert!(worker.work(0), "there is a task");
     });
     scene.submit();
     worker.join().unwrap();
@@ -109,10 +125,12 @@ fn searcher_against_submit() {
 
 /// Two tasks are pushed one after the other; each worker takes one and stays busy for ever. The second push may
 /// rely on the searcher that the first one has woken.
-fn wake_chain() {
-    let scene = Scene::new(2);
-    let workers = [Arc::clone(&scene), Arc::clone(&scene)]
-        .map(|worker| thread::spawn(move || assert!(worker.work(), "there is a task for each")));
+fn wake_chain(size: usize) {
+    let scene = Scene::in_clusters(2, size);
+    let workers = [0, 1].map(|place| {
+        let worker = Arc::clone(&scene);
+        thread::spawn(move || assert!(worker.work(place), "there is a task for each"))
+    });
     scene.submit();
     scene.submit();
     for worker in workers {
@@ -121,8 +139,8 @@ fn wake_chain() {
 }
 
 /// Each worker gets a broadcast while it goes to sleep. No other worker looks into its broadcast queue.
-fn broadcast_against_park() {
-    let idle = Arc::new(Idle::new(2, true));
+fn broadcast_against_park(size: usize) {
+    let idle = Arc::new(Idle::new(Clusters::of_size(2, size), 2, true));
     let broadcasts = Arc::new([AtomicUsize::new(0), AtomicUsize::new(0)]);
     let workers = [0, 1].map(|number| {
         let (idle, broadcasts) = (Arc::clone(&idle), Arc::clone(&broadcasts));
@@ -131,12 +149,14 @@ fn broadcast_against_park() {
             let has_broadcast = || broadcasts[number].load(Relaxed) > 0;
             let mut searching = false;
             while !has_broadcast() {
-                let wake_reason = idle.sleep(&me, searching, has_broadcast, || false, || ());
+                let look = || if has_broadcast() { LastLook::Work } else { LastLook::Nothing };
+                let wake_reason =
+                    idle.sleep(&me, number, searching, look, || false, || false, || ());
                 assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
                 searching = true;
             }
             if searching {
-                idle.leave_search(|| false);
+                idle.leave_search(number, || false);
             }
         })
     });
@@ -153,8 +173,8 @@ fn stop_against_park() {
     scene.queue.fetch_add(1, Relaxed);
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || {
-        assert!(worker.work(), "submitted before the stop");
-        assert!(!worker.work(), "and nothing after it");
+        assert!(worker.work(0), "submitted before the stop");
+        assert!(!worker.work(0), "and nothing after it");
     });
     if scene.idle.stop(|| scene.any()) {
         scene.sweep();
@@ -166,7 +186,7 @@ fn stop_against_park() {
 fn submit_against_end() {
     let scene = Scene::new(1);
     let worker = Arc::clone(&scene);
-    let worker = thread::spawn(move || while worker.work() {});
+    let worker = thread::spawn(move || while worker.work(0) {});
     let submitter = Arc::clone(&scene);
     let submitter = thread::spawn(move || submitter.submit());
     if scene.idle.stop(|| scene.any()) {
@@ -181,14 +201,14 @@ fn submit_against_end() {
 /// stopping: one of the two finds that this is the end.
 fn retire_against_park() {
     let scene = Scene::new(1);
-    scene.idle.enter_away();
+    scene.idle.enter_away(0);
     assert!(!scene.idle.stop(|| scene.any()), "somebody is away");
     let worker = Arc::clone(&scene);
-    let worker = thread::spawn(move || while worker.work() {});
+    let worker = thread::spawn(move || while worker.work(0) {});
     // The last thing that the thread did was to spawn, which a thread of the pool may do during shutdown.
     scene.queue.fetch_add(1, Relaxed);
-    assert_ne!(scene.idle.work_added(), Announced::Ended, "while it is away");
-    if scene.idle.retire(|| scene.any()) {
+    assert_ne!(scene.idle.work_added(NO_PLACE), Announced::Ended, "while it is away");
+    if scene.idle.retire(0, || scene.any()) {
         scene.sweep();
     }
     worker.join().unwrap();
@@ -206,19 +226,89 @@ fn done_against_park() {
         listener.notify();
     });
     let is_done = || done.load(Relaxed) == 1;
-    let wake_reason = scene.idle.sleep(&me, false, || false, is_done, || ());
-    assert_eq!(wake_reason, WakeReason::Early);
+    let look = || LastLook::Nothing;
+    let wake_reason = scene.idle.sleep(&me, 0, false, look, || false, is_done, || ());
+    assert_eq!(wake_reason, WakeReason::Done);
     teller.join().unwrap();
+}
+
+/// A worker that waits is notified that it waits no longer, while a task is pushed for which it may be called. It is busy
+/// for ever after that, and the other worker must get the task. With `forgets`, it does not end the search for which it was
+/// called.
+fn done_against_submit(size: usize, forgets: bool) {
+    let scene = Scene::in_clusters(2, size);
+    let done = Arc::new(AtomicUsize::new(0));
+    let me = Arc::new(Listener::thread());
+    let teller = thread::spawn({
+        let (listener, tell) = (Arc::clone(&me), Arc::clone(&done));
+        move || {
+            tell.store(1, Relaxed);
+            listener.notify();
+        }
+    });
+    let worker = Arc::clone(&scene);
+    let worker = thread::spawn(move || assert!(worker.work(1), "there is a task"));
+    let submitter = Arc::clone(&scene);
+    let submitter = thread::spawn(move || submitter.submit());
+    let is_done = || done.load(Relaxed) == 1;
+    let reason = scene.idle.sleep(&me, 0, false, || scene.look(), || false, is_done, || ());
+    if reason != WakeReason::Done && !forgets {
+        scene.idle.leave_search(0, || scene.any());
+    }
+    teller.join().unwrap();
+    submitter.join().unwrap();
+    worker.join().unwrap();
+}
+
+/// Two workers in two clusters shut down: the pool ends when both sleep, and not before the last task is done. With two
+/// tasks, each of them may wake the other.
+fn end_of_clusters() {
+    let scene = Scene::in_clusters(2, 1);
+    scene.queue.fetch_add(1, Relaxed);
+    let workers = [0, 1].map(|place| {
+        let worker = Arc::clone(&scene);
+        thread::spawn(move || {
+            while worker.work(place) {
+                // The first task spawns another one.
+                if worker.spawned.swap(1, Relaxed) == 0 {
+                    worker.queue.fetch_add(1, Relaxed);
+                    assert_ne!(worker.idle.work_added(place), Announced::Ended, "a worker runs");
+                }
+            }
+        })
+    });
+    if scene.idle.stop(|| scene.any()) {
+        scene.sweep();
+    }
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    assert_eq!(scene.spawned.load(Relaxed), 1, "submitted before the stop");
+    assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
 models! {
     idle_submit_against_park: submit_against_park, None, 200;
     idle_searcher_against_submit: searcher_against_submit, None, 250;
-    idle_last_searcher_against_submit: last_searcher_against_submit, Some(4), 15_000;
-    idle_wake_chain: wake_chain, Some(3), 100_000;
-    idle_broadcast_against_park: broadcast_against_park, Some(3), 8_000;
+    idle_last_searcher_against_submit: || last_searcher_against_submit(2), Some(4), 15_000;
+    idle_last_searcher_of_cluster: || last_searcher_against_submit(1), Some(4), 12_000;
+    idle_wake_chain: || wake_chain(2), Some(3), 100_000;
+    idle_wake_chain_of_clusters: || wake_chain(1), Some(2), 15_000;
+    idle_broadcast_against_park: || broadcast_against_park(2), Some(3), 5_000;
+    idle_broadcast_to_clusters: || broadcast_against_park(1), Some(3), 15_000;
     idle_stop_against_park: stop_against_park, None, 60;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;
     idle_done_against_park: done_against_park, None, 40;
+    idle_done_against_submit: || done_against_submit(2, false), Some(2), 50_000;
+    idle_done_in_cluster: || done_against_submit(1, false), Some(1), 500;
+    idle_end_of_clusters: end_of_clusters, Some(2), 15_000;
 }
+
+/// A worker that is called while what it waits for is done must end its search as any searcher does.
+pub(super) const WRONG: &[Model] = &[Model {
+    name: "idle_forgotten_search",
+    run: || done_against_submit(2, true),
+    preemptions: Some(2),
+    floor: 0,
+}];

@@ -5,9 +5,10 @@ use loom::thread;
 use super::explore::{Model, models};
 use super::fork::{Once, Scene};
 use crate::api::join::join;
+use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::raid;
-use crate::idle::{Idle, WakeReason};
+use crate::idle::{Idle, LastLook, WakeReason};
 use crate::order;
 use crate::queues::{Found, Queues};
 use crate::sync::{Arc, heavy_fence};
@@ -84,27 +85,30 @@ fn sleep_or_raid(scene: &Scene) {
         thread::yield_now();
         let last_look = || {
             scene.demand.raise_for_sleeper();
-            heavy_fence(order::RAID);
-            scene.queues.has_any(&scene.owner) || raid::may_raid(&scene.demand)
+            if scene.queues.has_any(&scene.owner) { LastLook::Work } else { LastLook::Unsure }
         };
-        match scene.idle.sleep(&me, searching, last_look, || false, || ()) {
+        let second_look = || {
+            heavy_fence(order::RAID);
+            raid::may_raid(&scene.demand)
+        };
+        match scene.idle.sleep(&me, 1, searching, last_look, second_look, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
-            WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops it"),
+            _ => unreachable!("nobody stops it, and it waits for nothing"),
         }
     };
     if searching {
-        scene.idle.leave_search(|| false);
+        scene.idle.leave_search(1, || false);
     }
     scene.run(job);
 }
 
 /// A worker that goes to sleep does not look for jobs if it has seen the other worker searching. The other worker,
 /// which has found something by now, sees the demand at its first fork. There is no other fence between the two.
-fn against_searcher() {
-    let idle = Arc::new(Idle::new(2, true));
+fn against_searcher(size: usize) {
+    let idle = Arc::new(Idle::new(Clusters::of_size(2, size), 2, true));
     let demand = Arc::new(Demand::new(0, 1));
     idle.add_missing(1);
-    assert!(idle.start_search());
+    assert!(idle.start_search(0));
     let sleeper = thread::spawn({
         let (idle, demand) = (Arc::clone(&idle), Arc::clone(&demand));
         move || {
@@ -112,7 +116,7 @@ fn against_searcher() {
             idle.is_anybody_busy(2)
         }
     });
-    idle.leave_search(|| false);
+    idle.leave_search(0, || false);
     let heard = demand.is_raised();
     let looks = sleeper.join().unwrap();
     assert!(heard || looks, "nobody can have the second half");
@@ -122,5 +126,6 @@ models! {
     raid_against_owner: against_owner, Some(5), 7_500;
     raid_against_nested: against_nested, Some(5), 14_000;
     raid_against_sleep: against_sleep, Some(6), 6_000;
-    raid_against_searcher: against_searcher, None, 10;
+    raid_against_searcher: || against_searcher(2), None, 10;
+    raid_against_searcher_far: || against_searcher(1), None, 10;
 }

@@ -27,6 +27,7 @@ fn child() {
     let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(JOB_DEQUE).copied().collect();
     let wrong = fork::WRONG
         .iter()
+        .chain(idle::WRONG)
         .chain(pipeline::WRONG)
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
@@ -131,6 +132,24 @@ fn demand_relies_on_the_fences() {
 #[test]
 fn demand_out_of_order_is_noticed() {
     for model in fork::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
+}
+
+/// Workers of other clusters rely on the fences as those of the same cluster do.
+#[test]
+fn clusters_rely_on_the_fences() {
+    for name in ["idle_last_searcher_of_cluster", "idle_broadcast_to_clusters"] {
+        each_is_noticed(&[&model(idle::MODELS, name)], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
+    }
+    let searcher = model(idle::MODELS, "idle_last_searcher_of_cluster");
+    each_is_noticed(&[&searcher], &[(FOUND, DEADLOCK)]);
+}
+
+/// A worker that is called ends its search, even if it waits no longer.
+#[test]
+fn forgotten_searches_are_noticed() {
+    for model in idle::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
 }

@@ -6,6 +6,7 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::api::batch::{self, Unstarted};
+use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::idle::{Announced, Idle};
 use crate::order;
@@ -29,7 +30,7 @@ struct Worker {
 
 impl Worker {
     fn new() -> Arc<Self> {
-        let (lane, idle) = (Lane::new(), Idle::new(1, true));
+        let (lane, idle) = (Lane::new(), Idle::new(Clusters::of_size(1, 1), 1, true));
         Arc::new(Self { lane, idle, pushed: AtomicUsize::new(0) })
     }
 
@@ -37,7 +38,7 @@ impl Worker {
         self.pushed.fetch_add(1, Relaxed);
         self.lane.push(part, group);
         // There is no worker to wake, but the fence is passed.
-        assert_eq!(self.idle.work_added(), Announced::Quiet);
+        assert_eq!(self.idle.work_added(0), Announced::Quiet);
     }
 
     /// Runs `f` as the worker.
@@ -83,7 +84,7 @@ fn wait<T>(end: &TaskHandle<T>, starter: Option<&TaskHandle<()>>, worker: &Worke
     }
     full_fence(order::LISTEN);
     while !end.is_done() {
-        match worker.lane.take(group) {
+        match worker.lane.take(group, true) {
             Some(part) => assert!(run(part), "nobody else has it"),
             None => me.sleeper().park(),
         }

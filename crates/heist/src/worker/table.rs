@@ -80,9 +80,4 @@ impl<Q: Queues> Table<Q> {
     pub(crate) fn reach(&self, index: usize) -> Option<&Entry<Q>> {
         Some(self.entries[index].get()?)
     }
-
-    /// Returns all entries.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &Entry<Q>> {
-        (0..self.len()).filter_map(|index| self.reach(index))
-    }
 }
