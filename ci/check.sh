@@ -88,6 +88,9 @@ step_test() {
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }
 
+# The least efficiencies on virtual cores. Their figures are those of a plain release build: debug assertions cost virtual time.
+step_sim() { cargo test --release -p heist-sim-workloads --test floors; }
+
 # The first command of the README, the stress tests and the example.
 step_run() {
     cargo run --release
@@ -130,7 +133,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api test msrv rayon run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api test sim msrv rayon run bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done
