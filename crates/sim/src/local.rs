@@ -103,7 +103,7 @@ pub(crate) fn destroy_all() {
 /// ```
 #[macro_export]
 macro_rules! thread_local {
-    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr;)*) => {
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr);* $(;)?) => {
         $($(#[$attribute])* $visibility static $name: $crate::local::LocalKey<$type> = {
             fn init() -> $type {
                 $init
