@@ -32,7 +32,7 @@ on() {
 step_fmt() {
     cargo fmt --all --check
     for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
-    rustfmt --edition 2024 --check bench/revisions/main.rs
+    rustfmt --edition 2024 --check bench/revisions/main.rs crates/sim/peers/src/main.rs
 }
 
 # Sources that must not reach around `sync`: no model checker would see it, and no simulation would charge it. The checkers
@@ -116,7 +116,7 @@ step_bench() {
     bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
 }
 
-# The page of `heist report` in a real Chromium.
+# The pages of `heist report` in a real Chromium.
 step_browser() { ci/browser.sh; }
 
 # The public API is the recorded one.

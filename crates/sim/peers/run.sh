@@ -73,7 +73,7 @@ rewrite() {
         printf '\n[dependencies.heist-sim-std]\npath = "%s/crates/sim/std"\n' "$root" >>"$work/crates/$name/Cargo.toml"
     done
 
-    # The part of crossbeam-utils that the others use: Backoff, CachePadded, AtomicConsume. The rest is left alone.
+    # The part of crossbeam-utils that the others use: Backoff, AtomicConsume, and CachePadded, in which nothing is replaced.
     src=$work/crates/crossbeam-utils/src
     expect 1 'use core::hint::spin_loop;' "$src/lib.rs"
     perl -pi -e 's/use core::hint::spin_loop;/use ::heist_sim_std::hint::spin_loop;/' "$src/lib.rs"
