@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Checks the page of `heist report` in a real Chromium: on a desktop and on a phone, light and dark, and without its script.
-# Pages that are broken on purpose show that the checks find faults. Leaves pictures in target/heist/screens/.
+# Checks the pages of `heist report`, for measurements and for simulations, in a real Chromium: on a desktop and on a phone,
+# light and dark, and without the script of the page. Pages that are broken on purpose show that the checks find faults.
+# Leaves pictures in target/heist/screens/.
 #
 # Exit code 77: skipped, and a line that says why.
 #
@@ -80,3 +81,26 @@ check "$page" --views light,dark,phone
 # Results of the queues, which have neither latencies nor traces.
 report bench/record/deque.json
 check "$page" --charts comparison --views light,phone-dark
+
+# A simulation: several workloads, all strategies, and a band from the worst seed to the best.
+cargo run --quiet -p heist-cli -- sim --cores 1,2,4,8,16 --workload spawn,join,scope --strategy all --span 100 --seeds 2 \
+    --json "$work/simulated.json" --quiet >/dev/null
+simulated=efficiency,split,ends
+report "$work/simulated.json"
+check "$page" --charts "$simulated" --screens target/heist/screens/simulated
+
+perl -0pe 's|<svg data-chart="split".*?</svg>||gs' "$page" >"$broken"
+must_fail 'no chart: split' "$broken" --charts "$simulated" --views light
+sed 's|data-chart="efficiency"|& opacity="0"|' "$page" >"$broken"
+must_fail 'looks blank' "$broken" --charts "$simulated" --views light
+
+# Names of machines and of source files with markup in them.
+perl -pe 's|"name":"|$&<script>alert(1)</script>|; s|"place":"|$&<img src=x onerror=alert(1)>|g' "$work/simulated.json" >"$work/hostile.json"
+report "$work/hostile.json"
+grep -q 'onerror' "$page"
+check "$page" --charts "$simulated" --views light,phone
+
+# One number of cores and one seed: curves of a single point.
+cargo run --quiet -p heist-cli -- sim --cores 8 --workload loop --span 100 --seeds 1 --json "$work/simulated.json" --quiet >/dev/null
+report "$work/simulated.json"
+check "$page" --charts "$simulated" --views light,dark,phone

@@ -32,7 +32,7 @@ on() {
 step_fmt() {
     cargo fmt --all --check
     for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
-    rustfmt --edition 2024 --check bench/revisions/main.rs
+    rustfmt --edition 2024 --check bench/revisions/main.rs crates/sim/peers/src/main.rs
 }
 
 # Sources that must not reach around `sync`: no model checker would see it, and no simulation would charge it. The checkers
@@ -88,6 +88,9 @@ step_test() {
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }
 
+# The least efficiencies on virtual cores. Their figures are those of a plain release build: debug assertions cost virtual time.
+step_sim() { cargo test --release -p heist-sim-workloads --test floors; }
+
 # The first command of the README, the stress tests and the example.
 step_run() {
     cargo run --release
@@ -113,7 +116,7 @@ step_bench() {
     bench/revisions/run.sh HEAD HEAD --processes 1 --rounds 1
 }
 
-# The page of `heist report` in a real Chromium.
+# The pages of `heist report` in a real Chromium.
 step_browser() { ci/browser.sh; }
 
 # The public API is the recorded one.
@@ -130,7 +133,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api test msrv rayon run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api test sim msrv rayon run bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done

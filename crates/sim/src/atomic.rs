@@ -127,9 +127,25 @@ macro_rules! atomic {
 }
 
 atomic!(AtomicBool, bool: fetch_and fetch_or fetch_xor);
-atomic!(AtomicU32, u32: fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min);
-atomic!(AtomicU64, u64: fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min);
-atomic!(AtomicUsize, usize: fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min);
+/// Atomic integers, which all have the same operations.
+macro_rules! integers {
+    ($($name:ident: $type:ty,)*) => {
+        $(atomic!($name, $type: fetch_add fetch_sub fetch_and fetch_or fetch_xor fetch_max fetch_min);)*
+    };
+}
+
+integers! {
+    AtomicU8: u8,
+    AtomicU16: u16,
+    AtomicU32: u32,
+    AtomicU64: u64,
+    AtomicUsize: usize,
+    AtomicI8: i8,
+    AtomicI16: i16,
+    AtomicI32: i32,
+    AtomicI64: i64,
+    AtomicIsize: isize,
+}
 
 /// A charged `AtomicPtr`.
 #[repr(transparent)]

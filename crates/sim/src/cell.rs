@@ -1,4 +1,4 @@
-//! Plain memory that threads share: a cell whose accesses are charged.
+//! Plain memory that threads share: a cell whose accesses are charged, and charges for other memory.
 
 use std::panic::Location;
 
@@ -23,7 +23,7 @@ impl<T> UnsafeCell<T> {
     #[track_caller]
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        kernel::access(self.0.get().addr(), size_of::<T>(), Access::Load, Location::caller());
+        charge_load(self.0.get());
         f(self.0.get())
     }
 
@@ -31,7 +31,21 @@ impl<T> UnsafeCell<T> {
     #[track_caller]
     #[inline]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        kernel::access(self.0.get().addr(), size_of::<T>(), Access::Store, Location::caller());
+        charge_store(self.0.get());
         f(self.0.get())
     }
+}
+
+/// Charges a read of the memory behind a pointer.
+#[track_caller]
+#[inline]
+pub fn charge_load<T>(place: *const T) {
+    kernel::access(place.addr(), size_of::<T>(), Access::Load, Location::caller());
+}
+
+/// Charges a write of the memory behind a pointer.
+#[track_caller]
+#[inline]
+pub fn charge_store<T>(place: *mut T) {
+    kernel::access(place.addr(), size_of::<T>(), Access::Store, Location::caller());
 }

@@ -44,6 +44,8 @@ pub enum WaitsFor {
     Unpark,
     /// A mutex.
     Lock,
+    /// A condition variable.
+    Notification,
     /// The end of another thread.
     Join,
 }
@@ -53,6 +55,7 @@ impl fmt::Display for WaitsFor {
         f.write_str(match self {
             Self::Unpark => "is parked",
             Self::Lock => "waits for a lock",
+            Self::Notification => "waits for a notification",
             Self::Join => "waits for a thread to end",
         })
     }

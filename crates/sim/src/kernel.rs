@@ -88,8 +88,8 @@ pub(crate) struct Kernel {
     pub(crate) horizon: Picos,
     pub(crate) cores: Cores,
     pub(crate) directory: Directory,
-    /// The threads that wait for each lock, by its address.
-    pub(crate) locks: HashMap<usize, VecDeque<ThreadId>>,
+    /// The threads that sleep until a word changes, by its address.
+    pub(crate) sleepers: HashMap<usize, VecDeque<ThreadId>>,
     pub(crate) recorder: Recorder,
     pub(crate) free_stacks: Vec<DefaultStack>,
 }

@@ -4,7 +4,7 @@
 //! threads are coroutines, one of which runs at a time. Each has a clock, which advances by what every access to shared
 //! memory, system call and allocation costs on that machine. The [`Report`] says where the time went.
 //!
-//! The code under simulation uses the [atomics](atomic), [mutexes](mutex), [threads](thread), [cells](cell) and
+//! The code under simulation uses the [atomics](atomic), [mutexes](mutex), [condition variables](condvar), [threads](thread), [cells](cell) and
 //! [clock](time) of this crate, which have the interface of those of `std`. Its own computations take no virtual time:
 //! [`work`] declares it. With [`Allocator`] as the global allocator, the same seed gives the same report.
 //!
@@ -28,11 +28,13 @@ mod schedule;
 mod run;
 mod arena;
 mod alloc;
+mod futex;
 
 pub mod atomic;
 pub mod cell;
 pub mod arc;
 pub mod mutex;
+pub mod condvar;
 pub mod once;
 pub mod thread;
 pub mod local;

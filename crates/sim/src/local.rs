@@ -1,6 +1,7 @@
 //! Thread-locals of virtual threads.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
@@ -66,6 +67,28 @@ impl<T: 'static> LocalKey<T> {
     }
 }
 
+impl<T: Copy> LocalKey<Cell<T>> {
+    /// Returns a copy of the value of the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the value was destroyed, and outside of a simulation.
+    #[inline]
+    pub fn get(&'static self) -> T {
+        self.with(Cell::get)
+    }
+
+    /// Sets the value of the calling thread.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the value was destroyed, and outside of a simulation.
+    #[inline]
+    pub fn set(&'static self, value: T) {
+        self.with(|cell| cell.set(value));
+    }
+}
+
 impl Kernel {
     #[inline]
     fn local(&mut self, key: usize) -> Option<Option<Rc<dyn Any>>> {
@@ -98,12 +121,14 @@ pub(crate) fn destroy_all() {
 ///
 /// heist_sim::run(heist_sim::Config::new(heist_sim::Machine::generic(1)), || {
 ///     COUNT.with(|count| assert_eq!(count.get(), 7));
+///     COUNT.set(8);
+///     assert_eq!(COUNT.get(), 8);
 /// })?;
 /// # Ok::<(), heist_sim::RunError>(())
 /// ```
 #[macro_export]
 macro_rules! thread_local {
-    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr;)*) => {
+    ($($(#[$attribute:meta])* $visibility:vis static $name:ident: $type:ty = $init:expr);* $(;)?) => {
         $($(#[$attribute])* $visibility static $name: $crate::local::LocalKey<$type> = {
             fn init() -> $type {
                 $init

@@ -9,9 +9,8 @@ pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
 use crate::atomic::{AtomicU32, Ordering};
 use crate::error::WaitsFor;
-use crate::kernel::{self, enter, suspend, take_turn};
 use crate::line::Access;
-use crate::report::Activity;
+use crate::{futex, kernel};
 
 const UNLOCKED: u32 = 0;
 const LOCKED: u32 = 1;
@@ -112,7 +111,7 @@ impl<T: ?Sized> Mutex<T> {
             if state != CONTENDED && self.word.swap(CONTENDED, Ordering::Acquire) == UNLOCKED {
                 return;
             }
-            self.sleep();
+            futex::wait(&self.word, CONTENDED, WaitsFor::Lock, |_| None);
             state = self.spin();
         }
     }
@@ -130,40 +129,12 @@ impl<T: ?Sized> Mutex<T> {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Sleeps until another thread unlocks the mutex, unless it has done so.
-    #[track_caller]
-    fn sleep(&self) {
-        kernel::spend(Activity::SystemCall, |ticks| ticks.park_call);
-        take_turn();
-        // The system call looks at the word itself.
-        if self.word.load(Ordering::Relaxed) != CONTENDED {
-            return;
-        }
-        let exit = enter(|kernel| {
-            let current = kernel.current;
-            kernel.locks.entry(self.address()).or_default().push_back(current);
-            kernel.block(WaitsFor::Lock, None)
-        });
-        suspend(exit.expect("a mutex is locked outside of the simulation that locks it"));
-    }
-
     /// Unlocks the mutex, and charges the place where it was locked: a destructor does not know its caller.
     fn unlock(&self, site: &'static Location<'static>) {
         kernel::access(self.address(), size_of::<u32>(), Access::Update, site);
-        if self.word.0.swap(UNLOCKED, Ordering::Release) != CONTENDED {
-            return;
+        if self.word.0.swap(UNLOCKED, Ordering::Release) == CONTENDED {
+            futex::wake(&self.word, 1);
         }
-        enter(|kernel| {
-            let address = self.address();
-            let Some(waiting) = kernel.locks.get_mut(&address) else { return };
-            if let Some(thread) = waiting.pop_front() {
-                kernel.wake(thread);
-            } else {
-                // The system call finds nobody.
-                let call = kernel.ticks.yield_call;
-                kernel.spend(Activity::SystemCall, call);
-            }
-        });
     }
 
     fn address(&self) -> usize {
@@ -186,7 +157,12 @@ pub struct MutexGuard<'a, T: ?Sized> {
     site: &'static Location<'static>,
 }
 
-impl<T: ?Sized> MutexGuard<'_, T> {
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// Returns the mutex, which it keeps locked.
+    pub(crate) fn mutex(&self) -> &'a Mutex<T> {
+        self.mutex
+    }
+
     /// Charges the first read and the first write of the data: what comes later finds the line in the cache.
     fn charge(&self, access: Access) {
         let charged = self.charged.get();

@@ -1,4 +1,4 @@
-//! A cell that is written once, whose reads are charged.
+//! What happens once: a cell that is written, and a closure that is called. Reads are charged.
 
 use std::mem::MaybeUninit;
 
@@ -74,6 +74,56 @@ impl<T> Drop for OnceLock<T> {
 impl<T> Default for OnceLock<T> {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+/// A `std::sync::Once` whose word is charged.
+#[derive(Debug, Default)]
+pub struct Once {
+    word: AtomicU32,
+}
+
+impl Once {
+    /// Returns one for which no closure was called.
+    pub const fn new() -> Self {
+        Self { word: AtomicU32::new(EMPTY) }
+    }
+
+    /// Returns whether the closure has returned.
+    #[track_caller]
+    #[inline]
+    pub fn is_completed(&self) -> bool {
+        self.word.load(Ordering::Acquire) == SET
+    }
+
+    /// Calls the closure if none was called before, and waits for it if another thread calls it.
+    ///
+    /// A waiting thread looks again after each yield, and does not sleep. If the closure panics, other threads wait for ever.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the closure does.
+    #[track_caller]
+    #[inline]
+    pub fn call_once(&self, f: impl FnOnce()) {
+        if !self.is_completed() {
+            self.call_once_slow(f);
+        }
+    }
+
+    #[cold]
+    #[track_caller]
+    fn call_once_slow(&self, f: impl FnOnce()) {
+        let exchanged =
+            self.word.compare_exchange(EMPTY, WRITING, Ordering::Acquire, Ordering::Acquire);
+        if exchanged.is_ok() {
+            f();
+            self.word.store(SET, Ordering::Release);
+            return;
+        }
+        while !self.is_completed() {
+            crate::thread::yield_now();
+        }
     }
 }
 

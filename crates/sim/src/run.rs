@@ -150,7 +150,7 @@ impl Kernel {
             cores: Cores::new(topology.cores()),
             topology,
             directory: Directory::default(),
-            locks: HashMap::new(),
+            sleepers: HashMap::new(),
             recorder: Recorder::default(),
             free_stacks: Vec::new(),
         }

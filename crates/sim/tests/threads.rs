@@ -172,3 +172,109 @@ fn threads_that_outlive_the_main_thread_are_named() {
     });
     assert_eq!(report.left, ["left"]);
 }
+
+#[test]
+fn a_notification_wakes_one_waiting_thread() {
+    let (woken, report) = simulate(4, || {
+        let pair = Arc::new((heist_sim::mutex::Mutex::new(0), heist_sim::condvar::Condvar::new()));
+        let wait = |_| {
+            let pair = Arc::clone(&pair);
+            thread::spawn(move || {
+                let mut turns = pair.0.lock().unwrap();
+                while *turns == 0 {
+                    turns = pair.1.wait(turns).unwrap();
+                }
+                *turns -= 1;
+                heist_sim::now()
+            })
+        };
+        let waiting: Vec<_> = (0..2).map(wait).collect();
+        let mut notified = Vec::new();
+        for _ in 0..2 {
+            thread::sleep(Duration::from_millis(1));
+            notified.push(heist_sim::now());
+            *pair.0.lock().unwrap() += 1;
+            pair.1.notify_one();
+        }
+        // Nobody waits.
+        pair.1.notify_all();
+        let woken = waiting.into_iter().map(|thread| thread.join().unwrap());
+        woken.zip(notified).map(|(woken, notified)| woken - notified).collect::<Vec<u64>>()
+    });
+    // The latency of a wake-up, after the lock and before the other thread's turn.
+    assert!(woken.iter().all(|time| (6_000..9_000).contains(time)), "{woken:?}");
+    assert!(report.wakes >= 2);
+}
+
+#[test]
+fn all_waiting_threads_are_notified() {
+    simulate(4, || {
+        let pair =
+            Arc::new((heist_sim::mutex::Mutex::new(false), heist_sim::condvar::Condvar::new()));
+        let wait = |_| {
+            let pair = Arc::clone(&pair);
+            thread::spawn(move || {
+                let mut is_set = pair.0.lock().unwrap();
+                while !*is_set {
+                    is_set = pair.1.wait(is_set).unwrap();
+                }
+            })
+        };
+        let waiting: Vec<_> = (0..3).map(wait).collect();
+        thread::sleep(Duration::from_millis(1));
+        *pair.0.lock().unwrap() = true;
+        pair.1.notify_all();
+        waiting.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+}
+
+#[test]
+fn a_wait_for_a_notification_can_be_limited() {
+    let (waited, _) = simulate(2, || {
+        let (lock, condvar) =
+            (heist_sim::mutex::Mutex::new(()), heist_sim::condvar::Condvar::new());
+        let before = heist_sim::now();
+        let limit = Duration::from_micros(100);
+        let (guard, result) = condvar.wait_timeout(lock.lock().unwrap(), limit).unwrap();
+        assert!(result.timed_out());
+        drop(guard);
+        // The thread that has given up is not among those that can be woken.
+        condvar.notify_one();
+        heist_sim::now() - before
+    });
+    assert!((100_000..120_000).contains(&waited), "{waited}");
+}
+
+#[test]
+fn a_missing_notification_is_a_deadlock() {
+    let config = Config::new(Machine::generic(1));
+    let error = heist_sim::run(config, || {
+        let (lock, condvar) =
+            (heist_sim::mutex::Mutex::new(()), heist_sim::condvar::Condvar::new());
+        drop(condvar.wait(lock.lock().unwrap()));
+    });
+    let Err(RunError::Deadlock { blocked, .. }) = error else { panic!("a deadlock") };
+    assert_eq!(blocked[0].waits_for, WaitsFor::Notification);
+}
+
+#[test]
+fn a_closure_is_called_once_and_awaited() {
+    let (calls, _) = simulate(4, || {
+        let once = Arc::new((heist_sim::once::Once::new(), AtomicUsize::new(0)));
+        let call = |_| {
+            let once = Arc::clone(&once);
+            thread::spawn(move || {
+                once.0.call_once(|| {
+                    // Long enough for the others to come meanwhile.
+                    thread::sleep(Duration::from_millis(1));
+                    once.1.fetch_add(1, Ordering::Relaxed);
+                });
+                assert!(once.0.is_completed());
+                once.1.load(Ordering::Relaxed)
+            })
+        };
+        let threads: Vec<_> = (0..3).map(call).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(calls, [1, 1, 1]);
+}

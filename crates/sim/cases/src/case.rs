@@ -150,7 +150,7 @@ impl Case {
     }
 
     /// Returns how many parts of this many nanoseconds there are for all workers.
-    pub(crate) fn parts(&self, nanoseconds: u64) -> u64 {
+    pub fn parts(&self, nanoseconds: u64) -> u64 {
         (self.span * self.workers() as u64 / nanoseconds).max(1)
     }
 }

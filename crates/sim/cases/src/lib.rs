@@ -9,4 +9,5 @@ mod run;
 mod workloads;
 
 pub use case::{Case, Placement, Strategy, UnknownName, Workload};
-pub use run::{Sample, measure};
+pub use run::{REST, Sample, WARM_UP, measure};
+pub use workloads::{ITEM, TASK, depth};

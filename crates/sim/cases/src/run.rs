@@ -27,10 +27,10 @@ pub struct Sample {
 }
 
 /// How long a pool is left alone before the measurement, so that all workers sleep.
-const REST: Duration = Duration::from_micros(500);
+pub const REST: Duration = Duration::from_micros(500);
 
-/// The part of the work that is done to warm up.
-const WARM_UP: u64 = 4;
+/// The work that is done to warm up is this fraction of the work that is measured.
+pub const WARM_UP: u64 = 4;
 
 /// Measures a case.
 ///

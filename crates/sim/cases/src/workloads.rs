@@ -10,10 +10,10 @@ use heist::{Pool, Scope};
 use crate::case::{Case, Workload};
 use crate::host::{JoinHandle, count, counted, expect, pin, spawn, wait_for, work};
 
-/// The length of a task.
-const TASK: u64 = 1_000;
-/// The length of an item of a loop.
-const ITEM: u64 = 50;
+/// The length of a task, in nanoseconds.
+pub const TASK: u64 = 1_000;
+/// The length of an item of a loop, in nanoseconds.
+pub const ITEM: u64 = 50;
 /// The length of a batch of a pipeline, and the items in it.
 const BATCH: u64 = 10_000;
 const BATCH_ITEMS: u64 = 10;
@@ -43,7 +43,7 @@ pub(crate) fn run(case: &Case, pool: &Arc<Pool>) -> Done {
 }
 
 /// Returns the smallest depth at which a binary tree has this many leaves.
-fn depth(leaves: u64) -> u32 {
+pub fn depth(leaves: u64) -> u32 {
     leaves.next_power_of_two().ilog2()
 }
 

@@ -17,6 +17,8 @@ mod run;
 mod sweep;
 
 pub use heist_sim::{Machine, Report};
-pub use heist_sim_cases::{Placement, Strategy, UnknownName, Workload};
+pub use heist_sim_cases::{
+    Case, ITEM, Placement, REST, Strategy, TASK, UnknownName, WARM_UP, Workload, depth,
+};
 pub use run::{Error, Measurement, Run};
 pub use sweep::{Point, efficiency, sweep};

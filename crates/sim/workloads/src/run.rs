@@ -110,7 +110,8 @@ impl Run {
         self.layout().0.cores()
     }
 
-    fn layout(&self) -> (Machine, Placement) {
+    /// Returns the machine, and where the threads are on it.
+    pub fn layout(&self) -> (Machine, Placement) {
         match &self.machine {
             None => layout::generic(self.workload, self.workers),
             Some(machine) => (machine.clone(), layout::on(machine, self.workload, self.workers)),
