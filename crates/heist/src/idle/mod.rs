@@ -97,6 +97,17 @@ pub(crate) struct Idle {
     relies_on_searchers: bool,
 }
 
+/// A worker that goes to sleep.
+#[derive(Clone, Copy)]
+pub(crate) struct IdleWorker<'w> {
+    /// What wakes its thread.
+    pub(crate) listener: &'w Arc<Listener>,
+    /// The place of its thread.
+    pub(crate) place: usize,
+    /// Is it a searcher?
+    pub(crate) searching: bool,
+}
+
 /// The result of a worker's last look before it sleeps.
 #[must_use]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -321,19 +332,19 @@ impl Idle {
         u64::from(near == Attempt::Woken) + u64::from(far)
     }
 
-    /// Sleeps, in that place, until the worker is called, the pool ends, or `done` returns `true` (steps S1 to S6). Does not sleep
-    /// if `last_look` finds work. If that look is unsure, `second_look` is called after a while. With `searching`, the caller was a searcher, and is none while it sleeps. The thread
-    /// that makes `done` true notifies `me`. `parking` is called before the thread parks for the first time.
+    /// Sleeps until the worker is called, the pool ends, or `done` returns `true` (steps S1 to S6). Does not sleep
+    /// if `last_look` finds work. If that look is unsure, `second_look` is called after a while. A searcher is none while
+    /// it sleeps. The thread that makes `done` true notifies the worker's listener. `parking` is called before the thread
+    /// parks for the first time.
     pub(crate) fn sleep(
         &self,
-        me: &Arc<Listener>,
-        place: usize,
-        searching: bool,
+        worker: IdleWorker<'_>,
         last_look: impl Fn() -> LastLook,
         second_look: impl FnOnce() -> bool,
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
     ) -> WakeReason {
+        let IdleWorker { listener: me, place, searching } = worker;
         let sleeper = me.sleeper();
         {
             let cluster = self.cluster_of(place);

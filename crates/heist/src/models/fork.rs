@@ -14,7 +14,7 @@ use crate::api::scope::CountLatch;
 use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::job;
-use crate::idle::{Idle, LastLook, WakeReason};
+use crate::idle::{Idle, IdleWorker, LastLook, WakeReason};
 use crate::panic::PanicHook;
 use crate::queues::{Found, Queues, Single, Stealing};
 use crate::stats::Ledger;
@@ -332,7 +332,13 @@ impl Want {
                 *self.rests.lock().unwrap() += 1;
                 self.rested.notify_one();
             };
-            match self.idle.sleep(&me, 1, searching, last_look, || false, || false, parking) {
+            match self.idle.sleep(
+                IdleWorker { listener: &me, place: 1, searching },
+                last_look,
+                || false,
+                || false,
+                parking,
+            ) {
                 WakeReason::Early | WakeReason::Called => searching = true,
                 _ => unreachable!("nobody stops it, and it waits for nothing"),
             }

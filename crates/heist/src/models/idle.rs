@@ -7,7 +7,7 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::cluster::{Clusters, NO_PLACE};
-use crate::idle::{Announced, Idle, LastLook, WakeReason};
+use crate::idle::{Announced, Idle, IdleWorker, LastLook, WakeReason};
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 
@@ -68,8 +68,13 @@ impl Scene {
                 }
                 return true;
             }
-            match self.idle.sleep(&me, place, searching, || self.look(), || false, || false, || ())
-            {
+            match self.idle.sleep(
+                IdleWorker { listener: &me, place, searching },
+                || self.look(),
+                || false,
+                || false,
+                || (),
+            ) {
                 WakeReason::Early | WakeReason::Called => searching = true,
                 WakeReason::Done => unreachable!("it waits for nothing"),
                 WakeReason::Ended => return false,
@@ -113,8 +118,13 @@ fn searcher_against_submit() {
         let me = Arc::new(Listener::thread());
         let searching = worker.idle.start_search(0);
         assert!(searching, "there is no other");
-        let wake_reason =
-            worker.idle.sleep(&me, 0, searching, || worker.look(), || false, || false, || ());
+        let wake_reason = worker.idle.sleep(
+            IdleWorker { listener: &me, place: 0, searching },
+            || worker.look(),
+            || false,
+            || false,
+            || (),
+        );
         assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
         worker.idle.leave_search(0, || worker.any());
         assert!(worker.work(0), "there is a task");
@@ -150,8 +160,13 @@ fn broadcast_against_park(size: usize) {
             let mut searching = false;
             while !has_broadcast() {
                 let look = || if has_broadcast() { LastLook::Work } else { LastLook::Nothing };
-                let wake_reason =
-                    idle.sleep(&me, number, searching, look, || false, || false, || ());
+                let wake_reason = idle.sleep(
+                    IdleWorker { listener: &me, place: number, searching },
+                    look,
+                    || false,
+                    || false,
+                    || (),
+                );
                 assert!(matches!(wake_reason, WakeReason::Early | WakeReason::Called));
                 searching = true;
             }
@@ -227,7 +242,13 @@ fn done_against_park() {
     });
     let is_done = || done.load(Relaxed) == 1;
     let look = || LastLook::Nothing;
-    let wake_reason = scene.idle.sleep(&me, 0, false, look, || false, is_done, || ());
+    let wake_reason = scene.idle.sleep(
+        IdleWorker { listener: &me, place: 0, searching: false },
+        look,
+        || false,
+        is_done,
+        || (),
+    );
     assert_eq!(wake_reason, WakeReason::Done);
     teller.join().unwrap();
 }
@@ -251,7 +272,13 @@ fn done_against_submit(size: usize, forgets: bool) {
     let submitter = Arc::clone(&scene);
     let submitter = thread::spawn(move || submitter.submit());
     let is_done = || done.load(Relaxed) == 1;
-    let reason = scene.idle.sleep(&me, 0, false, || scene.look(), || false, is_done, || ());
+    let reason = scene.idle.sleep(
+        IdleWorker { listener: &me, place: 0, searching: false },
+        || scene.look(),
+        || false,
+        is_done,
+        || (),
+    );
     if reason != WakeReason::Done && !forgets {
         scene.idle.leave_search(0, || scene.any());
     }

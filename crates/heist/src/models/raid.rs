@@ -8,7 +8,7 @@ use crate::api::join::join;
 use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::raid;
-use crate::idle::{Idle, LastLook, WakeReason};
+use crate::idle::{Idle, IdleWorker, LastLook, WakeReason};
 use crate::order;
 use crate::queues::{Found, Queues};
 use crate::sync::{Arc, heavy_fence};
@@ -91,7 +91,13 @@ fn sleep_or_raid(scene: &Scene) {
             heavy_fence(order::RAID);
             raid::may_raid(&scene.demand)
         };
-        match scene.idle.sleep(&me, 1, searching, last_look, second_look, || false, || ()) {
+        match scene.idle.sleep(
+            IdleWorker { listener: &me, place: 1, searching },
+            last_look,
+            second_look,
+            || false,
+            || (),
+        ) {
             WakeReason::Early | WakeReason::Called => searching = true,
             _ => unreachable!("nobody stops it, and it waits for nothing"),
         }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::fork::job;
-use crate::idle::WakeReason;
+use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
 use crate::task::Task;
@@ -264,15 +264,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let place = self.place.index;
         let last_look = || shared.last_look(worker, place, &done);
         let second_look = || shared.may_raid(place);
-        let reason = shared.idle.sleep(
-            &self.listener,
-            place,
-            searching,
-            last_look,
-            second_look,
-            &done,
-            parking,
-        );
+        let me = IdleWorker { listener: &self.listener, place, searching };
+        let reason = shared.idle.sleep(me, last_look, second_look, &done, parking);
         if parked.get() {
             record(EventKind::Unpark);
         }
