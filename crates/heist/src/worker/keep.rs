@@ -83,8 +83,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if let Some(job) = self.find_own_part(group.filter(|_| self.is_shallow())) {
                 break Waited::Found(job);
             }
-            // A thread that does not search looks everywhere before it sleeps.
-            if searching {
+            // Otherwise the thread looks everywhere before it sleeps.
+            if searching || patience.is_some() {
                 let is_any = shared.any();
                 if is_any && group.is_some() && looks < LOOKS_FOR_PART {
                     // Perhaps another thread was about to take a part of the group.
