@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::idle::WakeReason;
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
@@ -164,6 +164,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn after_core(&self, next: Next) -> Option<HandedCore> {
         let shared = &self.shared;
+        purse::flush();
         match &next {
             Next::CoreWanted => {
                 let core = self.release_core().expect("a worker gives its own core");
@@ -208,7 +209,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if self.shared.handoff.is_wanted() {
             return Next::CoreWanted;
         }
-        match self.next_own(core).or_else(|| self.search_others(core)) {
+        if let Some(task) = self.next_own(core) {
+            return Next::Run(task);
+        }
+        // No scope waits for the end of a search.
+        purse::flush();
+        match self.search_others(core) {
             Some(task) => Next::Run(task),
             None => self.idle(core),
         }

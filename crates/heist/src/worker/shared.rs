@@ -3,7 +3,7 @@
 
 use crate::cancel::CancelToken;
 use crate::fork::demand::{Demand, NO_WORKER};
-use crate::fork::raid;
+use crate::fork::{purse, raid};
 use crate::idle::{Announced, Idle};
 use crate::order;
 use crate::panic::PanicHook;
@@ -298,6 +298,7 @@ impl<Q: PoolQueues> Shared<Q> {
                 let (end, ended) = trace::task(|| started.execute(hook));
                 count_end(tally, end);
                 ended.deliver(Some(hook));
+                purse::flush();
             } else {
                 let (count, ended) = started.refuse(Refusal::Stopped);
                 tally.add(|block| &block.cancellations, count);
