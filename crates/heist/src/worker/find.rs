@@ -100,7 +100,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (shared, tally) = (&*self.shared, core.tally());
         let Some(thread) = shared.table.reach(victim) else { return Found::Nothing };
         tally.one(|block| &block.steal_attempts);
-        let moving = if Q::MOVES_JOBS && shared.queues.has_job(&thread.queues) {
+        let moving = if shared.queues.has_many_jobs(&thread.queues) {
             shared.moving.try_lock().ok()
         } else {
             None
@@ -161,7 +161,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Takes a part of that group, as [`find_part`](Self::find_part) does, and misses none: no part is moved from lane to
     /// lane meanwhile.
     pub(crate) fn find_part_before_sleep(&self, group: usize) -> Option<Started> {
-        let _moving = lock(&self.shared.moving);
+        let _moving = lock(&self.shared.moving.0);
         self.find_part(group, NO_WORKER)
     }
 
