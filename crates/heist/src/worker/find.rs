@@ -5,7 +5,7 @@
 //! threads, and then it takes tasks from the injector. At times it looks in another order (`turn`).
 
 use crate::fork::demand::NO_WORKER;
-use crate::fork::raid;
+use crate::fork::{purse, raid};
 use crate::queues::Found;
 use crate::sync::lock;
 use crate::task::{Started, Task};
@@ -52,8 +52,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Searches the other threads and then the injector. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
-        let found =
-            self.steal_job(core).or_else(|| self.steal(core)).or_else(|| self.take_injected(core));
+        let found = self.steal_job(core).or_else(|| {
+            // The next thing to run is no part of the scope of which there is credit, if any.
+            purse::flush();
+            self.steal(core).or_else(|| self.take_injected(core))
+        });
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }

@@ -209,12 +209,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if self.shared.handoff.is_wanted() {
             return Next::CoreWanted;
         }
-        if let Some(task) = self.next_own(core) {
-            return Next::Run(task);
-        }
-        // No scope waits for the end of a search.
-        purse::flush();
-        match self.search_others(core) {
+        match self.next_own(core).or_else(|| self.search_others(core)) {
             Some(task) => Next::Run(task),
             None => self.idle(core),
         }
