@@ -1,8 +1,10 @@
 //! A scope returns as soon as its closure and its parts have ended, whatever the threads that have run them do next. In each
 //! test a thread that has run a part, or has spawned one, is blocked afterwards until the scope has returned.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use crate::common::{Kind, for_every_strategy, held_task};
 
@@ -11,6 +13,8 @@ for_every_strategy! {
     a_spawned_task_follows,
     a_part_of_another_scope_follows,
     the_thread_goes_on_after_a_wait,
+    the_wait_is_over_at_once,
+    the_thread_goes_on_after_a_sleep,
     the_core_is_given_back,
     the_core_is_gone,
     a_part_of_the_scope_around_follows,
@@ -19,26 +23,31 @@ for_every_strategy! {
     spawned_on_threads_of_no_pool,
 }
 
-/// Something that happens once.
-#[derive(Clone, Default)]
-struct Event(Arc<(Mutex<bool>, Condvar)>);
+/// Something that happens once: the sender is dropped.
+#[derive(Clone)]
+struct Event {
+    sender: Arc<Mutex<Option<Sender<()>>>>,
+    receiver: Arc<Mutex<Receiver<()>>>,
+}
 
 impl Event {
+    fn new() -> Self {
+        let (sender, receiver) = mpsc::channel();
+        let sender = Arc::new(Mutex::new(Some(sender)));
+        Self { sender, receiver: Arc::new(Mutex::new(receiver)) }
+    }
+
     fn happen(&self) {
-        let (happened, changed) = &*self.0;
-        *happened.lock().expect("no panic") = true;
-        changed.notify_all();
+        drop(self.sender.lock().expect("no panic").take());
     }
 
     fn wait(&self) {
-        let (happened, changed) = &*self.0;
-        let happened = happened.lock().expect("no panic");
-        drop(changed.wait_while(happened, |happened| !*happened).expect("no panic"));
+        let _ = self.receiver.lock().expect("no panic").recv();
     }
 }
 
 fn events<const COUNT: usize>() -> [Event; COUNT] {
-    [(); COUNT].map(|()| Event::default())
+    [(); COUNT].map(|()| Event::new())
 }
 
 /// After a part, a worker runs a task from outside.
@@ -100,34 +109,55 @@ fn a_part_of_another_scope_follows<S: Kind>() {
     });
 }
 
-/// A thread that waits for one scope runs a part of another one on top of that, and then goes on.
-fn the_thread_goes_on_after_a_wait<S: Kind>() {
+/// A thread that waits for one scope runs a part of another one on top of that, and then goes on. It waits at the two
+/// places: before the part is spawned, and within the part.
+fn goes_on_after_a_wait<S: Kind>(before: Duration, within: Duration) {
     let pool = S::pool(3);
-    let [over, other, spawned, part] = &events();
+    let [over, one, another, part] = &events();
     pool.scope(|around| {
-        heist::scope(|waiting| {
+        // As a rule it runs here, after which this thread has no credit of a scope.
+        heist::spawn(|| ()).join().expect("no panic");
+        heist::scope(|awaited| {
             // A second worker is blocked until the part below runs,
-            waiting.spawn(|_| {
-                other.happen();
+            awaited.spawn(|_| {
+                one.happen();
                 part.wait();
             });
-            other.wait();
-            // and a third one as well. So this thread runs that part, while it waits for the first of these.
-            around.spawn(|_| {
+            one.wait();
+            // and a third one as well. So this thread runs that part, while it waits for the second worker.
+            around.spawn(move |_| {
+                another.happen();
+                thread::sleep(before);
                 heist::scope(|scope| {
-                    scope.spawn(|scope| {
-                        scope.spawn(|_| ());
+                    scope.spawn(move |_| {
                         part.happen();
+                        thread::sleep(within);
                     });
-                    spawned.happen();
                     part.wait();
                 });
                 over.happen();
             });
-            spawned.wait();
+            another.wait();
         });
         over.wait();
     });
+}
+
+/// Time enough, as a rule, for another thread to fall asleep or to end what it does. The tests hold without it as well.
+const MOMENT: Duration = Duration::from_millis(20);
+
+fn the_thread_goes_on_after_a_wait<S: Kind>() {
+    goes_on_after_a_wait::<S>(Duration::ZERO, Duration::ZERO);
+}
+
+/// What the thread waits for has ended when the part ends.
+fn the_wait_is_over_at_once<S: Kind>() {
+    goes_on_after_a_wait::<S>(Duration::ZERO, MOMENT);
+}
+
+/// The thread sleeps when the part is spawned.
+fn the_thread_goes_on_after_a_sleep<S: Kind>() {
+    goes_on_after_a_wait::<S>(MOMENT, Duration::ZERO);
 }
 
 /// A worker that has run a part gives its core to the thread of the scope, which has waited meanwhile, and stands by.
