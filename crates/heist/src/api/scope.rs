@@ -111,7 +111,8 @@ pub struct Scope<'scope> {
 unsafe impl Sync for Scope<'_> {}
 
 impl<'scope> Scope<'scope> {
-    /// Returns a scope on a thread of a pool, and the handle to its end.
+    /// Returns a scope on a thread of a pool, and the handle to its end. Inlined, so that the scope is made in its place.
+    #[inline(always)]
     fn new() -> (Self, TaskHandle<Vec<()>>) {
         let (latch, end) = CountLatch::new(purse::ADVANCE);
         let (reminder, latch) = (latch.reminder(), Padded(latch));

@@ -25,6 +25,7 @@ unsafe impl Sync for CountLatch {}
 
 impl CountLatch {
     /// Returns a latch with that count, one for its owner and the others as credit, and the handle to its end.
+    #[inline(always)]
     pub(crate) fn new(count: u64) -> (Self, TaskHandle<Vec<()>>) {
         let (promise, end) = Promise::new();
         let reminder = promise.reminder();

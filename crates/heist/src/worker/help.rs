@@ -104,6 +104,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 // This thread may have published it itself.
                 self.restore_demand();
                 self.run_among_others(job);
+                if !self.shared.queues.has_job(&self.shared.table.entry(self.place.index).queues) {
+                    // As a rule there is no other part, so what is awaited may be done now.
+                    purse::flush();
+                }
                 looks = 0;
                 continue;
             }
