@@ -22,9 +22,9 @@ use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::api::join::fork_with_migrated;
-use crate::api::scope::CountLatch;
 use crate::error::JoinError;
 use crate::fork::job;
+use crate::fork::latch::CountLatch;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{AbortOnUnwind, PanicHook, contain};
 use crate::queues::Single;
@@ -389,13 +389,13 @@ unsafe impl Sync for Latch {}
 impl Latch {
     /// Returns a latch with a count of one, for its owner.
     pub fn new() -> Self {
-        let (latch, end) = CountLatch::new();
+        let (latch, end) = CountLatch::new(1);
         Self { latch, end: Mutex::new(Some(end)) }
     }
 
     /// Counts one more. The caller is counted itself.
     pub fn one_more(&self) {
-        self.latch.one_more();
+        self.latch.more(1);
     }
 
     /// Counts one down. The latch may be gone when this returns.
@@ -407,7 +407,7 @@ impl Latch {
         // SAFETY: alive, by the caller's promise.
         let latch = NonNull::from(unsafe { &(*latch).latch });
         // SAFETY: the caller's promise.
-        unsafe { CountLatch::done(latch) };
+        unsafe { CountLatch::done(latch, 1) };
     }
 
     /// Counts the owner down and waits for the others. Is called once. On a thread of an engine it runs other tasks

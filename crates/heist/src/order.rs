@@ -46,7 +46,7 @@ orderings! {
     /// Entries of a batch have their outcomes: the last task to say so sees all of them (itself).
     batch_done = AcqRel;
 
-    /// A part of a scope has ended: what the last part to end does comes after all of them (itself).
+    /// A thread returns some of the count of a scope: what the last one does comes after all parts (itself).
     scope_done = AcqRel;
 
     /// A token is cancelled: what was done before is visible to a thread that sees it (`cancel_read`).

@@ -7,11 +7,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use crate::api::global;
-use crate::fork::job;
-use crate::order;
+use crate::fork::latch::CountLatch;
+use crate::fork::{job, purse};
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, AtomicUsize, Mutex, Ordering, UnsafeCell, lock};
-use crate::task::{Awaited, DetachedTask, End, Promise, Refusal, Reminder, Task, TaskHandle};
+use crate::sync::{Arc, Mutex, Padded, lock};
+use crate::task::{Awaited, DetachedTask, End, Refusal, Reminder, Task, TaskHandle};
 use crate::worker::current::{AnyPool, current_pool, with_worker};
 
 /// Runs a closure that may spawn others which borrow, and waits for all of them.
@@ -46,11 +46,17 @@ pub(crate) fn open<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R,
 {
+    // Credit of the scope around this one, if there is one (C5).
+    let _outer = purse::set_aside();
     let (scope, end) = Scope::new();
+    // SAFETY: the latch was made with a count of `ADVANCE`. One is for the closure of the scope.
+    unsafe { purse::fill(&scope.latch, purse::ADVANCE - 1) };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
-    // SAFETY: the latch is alive: the scope lies in this frame until its end was taken. The closure of the scope was
-    // counted from the beginning, and is counted down only here.
-    unsafe { CountLatch::done(NonNull::from(&scope.latch)) };
+    // The closure of the scope was counted from the beginning, and is counted down only here, with what is left in the
+    // purse (C6).
+    let count = 1 + purse::take_all(&scope.latch);
+    // SAFETY: the latch is alive: the scope lies in this frame until its end was taken. The count is this thread's.
+    unsafe { CountLatch::done(NonNull::from(&*scope.latch), count) };
     if !end.is_done() {
         with_worker(|worker| worker.wait_for_job(&end, None));
     }
@@ -85,7 +91,10 @@ where
 /// assert_eq!(total.into_inner(), 3);
 /// ```
 pub struct Scope<'scope> {
-    latch: CountLatch,
+    /// Counts the parts. Padded, because threads that have nothing more to do write to it, and all others read the rest.
+    latch: Padded<CountLatch>,
+    /// Wakes the thread that waits for the end when there is one more part.
+    reminder: Reminder,
     /// The first panic of a spawned closure.
     panic: Mutex<Option<Box<dyn Any + Send>>>,
     /// The pool, for spawns from other threads. It is valid because the scope lies in a frame of one of the pool's
@@ -101,24 +110,16 @@ pub struct Scope<'scope> {
 // SAFETY: the latch, the mutex and `AnyPool` are `Sync`, and what is spawned is `Send`.
 unsafe impl Sync for Scope<'_> {}
 
-/// Counts the unfinished parts of a scope or of an engine's latch. The last one to end fulfils a promise.
-pub(crate) struct CountLatch {
-    /// The number of unfinished parts: the closure of the scope and those that were spawned.
-    left: AtomicUsize,
-    /// Taken by the part that ends last.
-    end: UnsafeCell<Option<Promise<()>>>,
-    /// Wakes the thread that waits for the end when there is one more part.
-    reminder: Reminder,
-}
-
 impl<'scope> Scope<'scope> {
-    /// Returns a scope on a thread of a pool, and the handle to its end.
+    /// Returns a scope on a thread of a pool, and the handle to its end. Inlined, so that the scope is made in its place.
+    #[inline(always)]
     fn new() -> (Self, TaskHandle<Vec<()>>) {
-        let (latch, end) = CountLatch::new();
+        let (latch, end) = CountLatch::new(purse::ADVANCE);
+        let (reminder, latch) = (latch.reminder(), Padded(latch));
         let any_pool = with_worker(|worker| worker.any_pool()).expect("on a thread of a pool");
         let (pool, root) = (current_pool(), job::root());
         let panic = Mutex::new(None);
-        (Self { latch, panic, any_pool, pool, root, lifetime: PhantomData }, end)
+        (Self { latch, reminder, panic, any_pool, pool, root, lifetime: PhantomData }, end)
     }
 
     /// Spawns a closure on the pool of the scope. It has ended before the scope returns. It may borrow whatever
@@ -134,12 +135,18 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        self.latch.one_more();
+        let is_inside = current_pool() == self.pool;
+        if is_inside {
+            purse::spend(&self.latch);
+        } else {
+            // A thread that is none of the pool's keeps no credit: nothing would have it return that.
+            self.latch.more(1);
+        }
         let part = Part { scope: NonNull::from(self), f: Some(f) };
         // SAFETY: what the closure borrows outlives the scope, and the scope, which the part also refers to, waits
         // for it.
         let job = unsafe { Task::detached_borrowing(part) };
-        if current_pool() == self.pool {
+        if is_inside {
             let mut job = Some(job);
             with_worker(|worker| worker.push_job(job.take().expect("once")));
             debug_assert!(
@@ -152,54 +159,13 @@ impl<'scope> Scope<'scope> {
         }
         // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
         // part has not ended.
-        unsafe { self.latch.reminder.send() };
-    }
-}
-
-// SAFETY: the counter is atomic, and only the part that ends last touches the promise, which is `Send`.
-unsafe impl Sync for CountLatch {}
-
-impl CountLatch {
-    /// Returns a latch with a count of one, for its owner, and the handle to its end.
-    pub(crate) fn new() -> (Self, TaskHandle<Vec<()>>) {
-        let (promise, end) = Promise::new();
-        let reminder = promise.reminder();
-        (Self { left: AtomicUsize::new(1), end: UnsafeCell::new(Some(promise)), reminder }, end)
-    }
-
-    pub(crate) fn one_more(&self) {
-        // Ordering: relaxed. The caller is counted, or runs while a counted part has not ended, so the count does not
-        // rise from zero.
-        self.left.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts one part down. The last one fulfils the promise. The latch may be gone before this returns, hence a
-    /// pointer instead of `&self`.
-    ///
-    /// # Safety
-    ///
-    /// The latch is alive, the caller is one of the counted parts, and calls this once.
-    pub(crate) unsafe fn done(latch: NonNull<Self>) {
-        // SAFETY: alive while the caller is counted.
-        let left = unsafe { &(*latch.as_ptr()).left };
-        if left.fetch_sub(1, order::scope_done()) != 1 {
-            return;
-        }
-        // SAFETY: alive until the promise is fulfilled, because the owner waits for that.
-        let end = unsafe { &(*latch.as_ptr()).end };
-        let promise = end.with_mut(|end| {
-            // SAFETY: the part that ends last has it to itself.
-            unsafe { (*end).take() }
-        });
-        promise.expect("there is one last").fulfil(Ok(Vec::new()), None);
+        unsafe { self.reminder.send() };
     }
 }
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Ordering: relaxed. It is only displayed.
-        let left = self.latch.left.load(Ordering::Relaxed);
-        f.debug_struct("Scope").field("left", &left).finish_non_exhaustive()
+        f.debug_struct("Scope").finish_non_exhaustive()
     }
 }
 
@@ -217,6 +183,7 @@ where
     F: FnOnce(&Scope<'scope>) + Send + 'scope,
 {
     const JOB: bool = true;
+    const CREDITED: bool = true;
 
     fn group(&self) -> usize {
         // SAFETY: the scope waits for this part.
@@ -226,6 +193,7 @@ where
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the scope waits for this part.
         let scope = unsafe { self.scope.as_ref() };
+        purse::flush_unless(&scope.latch);
         let f = self.f.take().expect("run once");
         match catch_unwind(AssertUnwindSafe(|| f(scope))) {
             Ok(()) => End::Completed,
@@ -240,16 +208,22 @@ where
     }
 
     fn refuse(&mut self, _: Refusal) -> u64 {
-        let f = self.f.take();
-        contain(|| drop(f));
+        // The closure stays for `finish`, which tells by that whether the part has run.
         1
     }
 
     fn finish(self) {
         // SAFETY: the scope waits for this part.
-        let latch = NonNull::from(unsafe { &self.scope.as_ref().latch });
-        // SAFETY: the latch is alive, because the scope waits for this part. The part was counted by `spawn`, and
-        // `finish` is called once.
-        unsafe { CountLatch::done(latch) };
+        let latch = NonNull::from(unsafe { &*self.scope.as_ref().latch });
+        if let Some(refused) = self.f {
+            contain(|| drop(refused));
+            // SAFETY: the latch is alive, because the scope waits for this part. The part was counted by `spawn`, and
+            // `finish` is called once. A part is refused where its task is dropped, which may be anywhere: no credit is
+            // kept there.
+            unsafe { CountLatch::done(latch, 1) };
+        } else {
+            // SAFETY: alive and counted, for the same reasons. The thread that has run the part calls `flush`.
+            unsafe { purse::keep(latch) };
+        }
     }
 }

@@ -14,6 +14,7 @@ use std::ptr;
 
 use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
+use crate::fork::purse;
 use crate::fork::raid::{Chain, Guard};
 use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
@@ -232,6 +233,7 @@ fn stop_being_raided(jobs: &Jobs) {
 
 /// Ends the calling thread's part in its pool.
 pub(crate) fn close() {
+    purse::flush();
     JOBS.with(|jobs| {
         debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
         stop_being_raided(jobs);

@@ -1,5 +1,8 @@
-//! Fork-join that shares nothing until another worker wants work: private jobs, the demand for them, and raids.
+//! Fork-join that shares nothing until another worker wants work: private jobs, the demand for them, and raids. And how the
+//! parts of a scope are counted.
 
 pub(crate) mod demand;
 pub(crate) mod job;
+pub(crate) mod latch;
+pub(crate) mod purse;
 pub(crate) mod raid;

@@ -10,10 +10,10 @@ use loom::thread;
 
 use super::explore::{Model, models};
 use crate::api::join::join;
-use crate::api::scope::CountLatch;
 use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::job;
+use crate::fork::latch::CountLatch;
 use crate::idle::{Idle, IdleWorker, LastLook, WakeReason};
 use crate::panic::PanicHook;
 use crate::queues::{Found, Queues, Single, Stealing};
@@ -412,9 +412,9 @@ fn offer_against_steal() {
 
 /// Two parts of a scope end on two threads; the scope's owner sees what both have done.
 fn scope_end() {
-    let (state, end) = CountLatch::new();
+    let (state, end) = CountLatch::new(1);
     // The owner's own part stands for one of the two.
-    state.one_more();
+    state.more(1);
     let state = Arc::new(state);
     let results = Arc::new([Once::new(), Once::new()]);
     let part = thread::spawn({
@@ -422,7 +422,7 @@ fn scope_end() {
         move || {
             results[0].happen();
             // SAFETY: counted above.
-            unsafe { CountLatch::done(NonNull::from(&*state)) };
+            unsafe { CountLatch::done(NonNull::from(&*state), 1) };
         }
     });
     let other = thread::spawn({
@@ -430,7 +430,7 @@ fn scope_end() {
         move || {
             results[1].happen();
             // SAFETY: counted from the beginning.
-            unsafe { CountLatch::done(NonNull::from(&*state)) };
+            unsafe { CountLatch::done(NonNull::from(&*state), 1) };
         }
     });
     let listener = Arc::new(Listener::thread());

@@ -69,6 +69,7 @@ macro_rules! no_forks {
 use no_forks;
 
 mod cancel;
+mod credit;
 mod fork;
 mod handoff;
 mod helping;

@@ -1,7 +1,9 @@
 //! Negative twins: each ordering weakened, and each fence removed, one at a time, must make a model fail.
 
 use super::explore::{self, DEADLOCK, Model, RACE};
-use super::{cancel, fork, handoff, helping, idle, pipeline, raid, stats, task, trace, waiting};
+use super::{
+    cancel, credit, fork, handoff, helping, idle, pipeline, raid, stats, task, trace, waiting,
+};
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
     STOLEN, SUBMIT,
@@ -17,7 +19,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
-    pool.chain(cancel::MODELS).chain(pipeline::MODELS)
+    pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -31,7 +33,8 @@ fn child() {
         .chain(pipeline::WRONG)
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
-        .chain(helping::WRONG);
+        .chain(helping::WRONG)
+        .chain(credit::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -75,11 +78,12 @@ fn every_weakened_ordering_is_noticed() {
     let of_trace = of_trace.map(|site| (site, mixed));
     let ended_unsubmitted = "tasks_submitted: 0, tasks_completed: 1";
     let of_stats = ["count_publish", "count_read"].map(|site| (site, ended_unsubmitted));
-    let of_each: [(&[Model], &[Site]); 7] = [
+    let of_each: [(&[Model], &[Site]); 8] = [
         (task::MODELS, &of_task),
         (waiting::MODELS, &[("listener_read", RACE), ("listener_publish", RACE)]),
         (stats::MODELS, &of_stats),
         (fork::MODELS, &[("scope_done", RACE)]),
+        (&[model(credit::MODELS, "credit_steal")], &[("scope_done", RACE)]),
         (cancel::MODELS, &[("cancel_publish", RACE), ("cancel_read", RACE)]),
         (trace::MODELS, &of_trace),
         (raid::MODELS, &[("newest_publish", RACE), ("newest_read", RACE)]),
@@ -167,6 +171,16 @@ fn results_announced_too_early_are_noticed() {
 fn helping_relies_on_the_fences() {
     let model = model(helping::MODELS, "helping_without_core");
     each_is_noticed(&[&model], &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK), ("listener_read", RACE)]);
+}
+
+/// A thread returns its credit when it finds no part, and before another task. Every part is counted. And a thread that has
+/// returned its credit does not use the latch.
+#[test]
+fn credit_that_is_kept_or_missing_is_noticed() {
+    let reports = [DEADLOCK, DEADLOCK, RACE, RACE];
+    for (model, message) in credit::WRONG.iter().zip(reports) {
+        assert!(explore::fails(CHILD, model, "", message), "{} holds", model.name);
+    }
 }
 
 /// A part stays in its lane until a thread takes it out in order to run it.

@@ -72,7 +72,6 @@ impl Queues for Global {
     type Reach = Arc<Lane>;
 
     const PATIENT: bool = false;
-    const MOVES_JOBS: bool = true;
 
     fn new(_: usize) -> Self {
         Self { tasks: Queue::new(), outside: Lane::new() }
@@ -126,6 +125,10 @@ impl Queues for Global {
 
     fn steal_job(&self, from: &Arc<Lane>, tally: Tally<'_>) -> Found {
         steal_from_lane(from, tally)
+    }
+
+    fn has_many_jobs(&self, from: &Arc<Lane>) -> bool {
+        from.has_many()
     }
 
     fn steal_jobs(&self, own: &Arc<Lane>, from: &Arc<Lane>, tally: Tally<'_>) -> Found {

@@ -52,6 +52,12 @@ impl Lane {
         self.len.load(Ordering::Relaxed) != 0
     }
 
+    /// Returns whether there seem to be so many parts that [`steal_into`](Self::steal_into) moves some, if they are of the
+    /// same group.
+    pub(crate) fn has_many(&self) -> bool {
+        self.len.load(Ordering::Relaxed) >= MANY
+    }
+
     /// Adds a part of that group as the newest.
     pub(crate) fn push(&self, task: Task, group: usize) {
         self.change(lock(&self.parts), |parts| parts.push(task, group));

@@ -37,7 +37,6 @@ impl Queues for Locked {
     type Reach = Reach;
 
     const PATIENT: bool = true;
-    const MOVES_JOBS: bool = true;
 
     fn new(_: usize) -> Self {
         Self { injector: Queue::new(), outside: Lane::new() }
@@ -88,6 +87,10 @@ impl Queues for Locked {
 
     fn steal_job(&self, from: &Reach, tally: Tally<'_>) -> Found {
         steal_from_lane(&from.lane, tally)
+    }
+
+    fn has_many_jobs(&self, from: &Reach) -> bool {
+        from.lane.has_many()
     }
 
     fn steal_jobs(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {

@@ -143,8 +143,11 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// thread will run them next.
     fn steal_job(&self, from: &Self::Reach, tally: Tally<'_>) -> Found;
 
-    /// Does [`steal_jobs`](Self::steal_jobs) move parts from one thread's lane to another's?
-    const MOVES_JOBS: bool;
+    /// Returns whether that thread seems to have so many published parts that [`steal_jobs`](Self::steal_jobs) would move
+    /// some of them.
+    fn has_many_jobs(&self, _from: &Self::Reach) -> bool {
+        false
+    }
 
     /// Like [`steal_job`](Self::steal_job), but may move more parts to the thread's own lane.
     fn steal_jobs(&self, _own: &Self::Own, from: &Self::Reach, tally: Tally<'_>) -> Found {

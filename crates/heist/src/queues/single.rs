@@ -25,7 +25,6 @@ impl Queues for Single {
     type Reach = Stealer<Task>;
 
     const PATIENT: bool = true;
-    const MOVES_JOBS: bool = false;
     /// Enough that loops which follow each other within a few microseconds find all threads awake.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 

@@ -47,7 +47,6 @@ impl Queues for Stealing {
     type Reach = Reach;
 
     const PATIENT: bool = true;
-    const MOVES_JOBS: bool = true;
 
     fn new(_: usize) -> Self {
         Self { injector: Injector::new(), swept: Swept::new(), outside: Lane::new() }
@@ -100,6 +99,10 @@ impl Queues for Stealing {
 
     fn steal_job(&self, from: &Reach, tally: Tally<'_>) -> Found {
         steal_from_lane(&from.lane, tally)
+    }
+
+    fn has_many_jobs(&self, from: &Reach) -> bool {
+        from.lane.has_many()
     }
 
     fn steal_jobs(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {

@@ -55,6 +55,7 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             leaves: false,
             group: None,
             is_job: false,
+            credited: false,
             counts: true,
             settle: None,
             release: None,
@@ -84,6 +85,7 @@ const fn job_kind<F: FnOnce() -> T, T>(
         leaves: false,
         group: Some(group_of_job::<F>),
         is_job: true,
+        credited: false,
         counts,
         settle: None,
         release: None,
@@ -187,6 +189,9 @@ pub(crate) trait DetachedTask: Send {
     /// Is it a job, a part of a fork? See [`Kind::is_job`].
     const JOB: bool = false;
 
+    /// Is it a part of a scope? See [`Kind::credited`].
+    const CREDITED: bool = false;
+
     /// Is it a part of something, a fork or a batch? See [`Kind::group`].
     const PART: bool = Self::JOB;
 
@@ -236,6 +241,7 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             leaves: true,
             group: if E::PART { Some(group_of_detached::<E>) } else { None },
             is_job: E::JOB,
+            credited: E::CREDITED,
             counts: true,
             settle: None,
             release: None,
@@ -296,6 +302,7 @@ pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
             leaves: true,
             group: None,
             is_job: false,
+            credited: false,
             counts: true,
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
@@ -314,6 +321,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             leaves: false,
             group: None,
             is_job: false,
+            credited: false,
             counts: true,
             settle: None,
             release: None,

@@ -204,6 +204,13 @@ impl Started {
         unsafe { Slot::kind(self.slot) }.is_job
     }
 
+    /// Returns whether the end of the task leaves credit in the purse of its thread: it is a part of a scope.
+    #[inline]
+    pub(crate) fn is_credited(&self) -> bool {
+        // SAFETY: the queue's side keeps the slot alive.
+        unsafe { Slot::kind(self.slot) }.credited
+    }
+
     /// Returns the root of what the task forks: the task itself, unless it is a job.
     #[inline]
     pub(crate) fn root(&self) -> usize {

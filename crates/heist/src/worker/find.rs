@@ -5,7 +5,7 @@
 //! threads, and then it takes tasks from the injector. At times it looks in another order (`turn`).
 
 use crate::cluster::NO_PLACE;
-use crate::fork::raid;
+use crate::fork::{purse, raid};
 use crate::queues::Found;
 use crate::sync::lock;
 use crate::task::{Started, Task};
@@ -52,8 +52,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Searches the other threads and then the injector. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
-        let found =
-            self.steal_job(core).or_else(|| self.steal(core)).or_else(|| self.take_injected(core));
+        let found = self.steal_job(core).or_else(|| {
+            // The next thing to run is no part of the scope of which there is credit, if any.
+            purse::flush();
+            self.steal(core).or_else(|| self.take_injected(core))
+        });
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }
@@ -142,7 +145,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (shared, tally) = (&*self.shared, core.tally());
         let Some(thread) = shared.table.reach(victim) else { return Found::Nothing };
         tally.one(|block| &block.steal_attempts);
-        let moving = if Q::MOVES_JOBS && shared.queues.has_job(&thread.queues) {
+        let moving = if shared.queues.has_many_jobs(&thread.queues) {
             shared.moving.try_lock().ok()
         } else {
             None
@@ -204,7 +207,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Takes a part of that group, as [`find_part`](Self::find_part) does, and misses none: no part is moved from lane to
     /// lane meanwhile.
     pub(crate) fn find_part_before_sleep(&self, group: usize) -> Option<Started> {
-        let _moving = lock(&self.shared.moving);
+        let _moving = lock(&self.shared.moving.0);
         self.find_part(group, NO_PLACE, true)
     }
 

@@ -7,7 +7,7 @@
 use std::iter;
 
 use crate::cluster::NO_PLACE;
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, yield_now};
 use crate::task::{Awaited, Task};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
@@ -91,6 +91,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (mut looks, of_task) = (0, thief.is_none());
         while looks < LOOKS {
             if awaited.is_done() {
+                purse::flush();
                 return true;
             }
             if job::is_demanded() {
@@ -102,9 +103,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if let Some(job) = group.and_then(|group| self.find_part(group, thief, false)) {
                 // This thread may have published it itself.
                 self.restore_demand();
-                self.run_started(job);
+                self.run_among_others(job);
+                if !self.shared.queues.has_job(&self.shared.table.entry(self.place.index).queues) {
+                    // As a rule there is no other part, so what is awaited may be done now.
+                    purse::flush();
+                }
                 looks = 0;
-            } else if of_task && looks >= FIRST_LOOKS && self.shared.any() {
+                continue;
+            }
+            // There is no other part for now, so the credit goes back; what is awaited may be the end of that scope.
+            purse::flush();
+            if of_task && looks >= FIRST_LOOKS && self.shared.any() {
                 // The core is of use to others meanwhile.
                 return awaited.is_done();
             } else {

@@ -6,7 +6,7 @@
 
 use std::cell::Cell;
 
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::idle::WakeReason;
 use crate::sync::{Arc, AtomicUsize, pause, per_thread, yield_now};
 use crate::task::{Awaited, End, Ended, Started, Task};
@@ -175,6 +175,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         self.count(end);
         ended.deliver(Some(&self.shared.config.on_panic));
+        purse::flush();
     }
 
     /// Lets the shutdown continue after an attached thread has waited. It does not sleep as a worker would; if it was

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
@@ -167,6 +167,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn after_core(&self, next: Next) -> Option<HandedCore> {
         let shared = &self.shared;
+        purse::flush();
         match &next {
             Next::CoreWanted => {
                 let core = self.release_core().expect("a worker gives its own core");

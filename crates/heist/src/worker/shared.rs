@@ -4,15 +4,15 @@
 use crate::cancel::CancelToken;
 use crate::cluster::{Clusters, NO_PLACE};
 use crate::fork::demand::Demand;
-use crate::fork::raid;
+use crate::fork::{purse, raid};
 use crate::idle::{Announced, Idle, LastLook};
 use crate::order;
 use crate::panic::PanicHook;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
-    Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
-    heavy_fence, is_finished, lock,
+    Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
+    has_heavy_fence, heavy_fence, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Task};
 use crate::trace::{self, EventKind, Log, record};
@@ -67,8 +67,9 @@ pub(crate) struct Shared<Q: PoolQueues> {
     /// What the threads reach of each other.
     pub(crate) table: Table<Q>,
     /// Held while parts are moved from one lane to another, and while a thread that is about to sleep looks into all
-    /// lanes: otherwise it might look into the one lane too early, and into the other too late.
-    pub(crate) moving: Mutex<()>,
+    /// lanes: otherwise it might look into the one lane too early, and into the other too late. Padded, because every
+    /// worker reads what is beside it for each task.
+    pub(crate) moving: Padded<Mutex<()>>,
     /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well.
     raids: bool,
     /// The demand that a thread looks at before its first task and after its last: never raised.
@@ -107,7 +108,7 @@ impl<Q: PoolQueues> Shared<Q> {
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers),
             table: Table::new(max_threads),
-            moving: Mutex::new(()),
+            moving: Padded(Mutex::new(())),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
             demand_when_idle: Demand::new(NO_PLACE, 1),
             config,
@@ -355,6 +356,7 @@ impl<Q: PoolQueues> Shared<Q> {
                 let (end, ended) = trace::task(|| started.execute(hook));
                 count_end(tally, end);
                 ended.deliver(Some(hook));
+                purse::flush();
             } else {
                 let (count, ended) = started.refuse(Refusal::Stopped);
                 tally.add(|block| &block.cancellations, count);

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::iter;
 
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
@@ -166,7 +166,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.push_jobs(iter::from_fn(job::publish_oldest).take(PUBLISHED_BEFORE_SLEEP));
     }
 
-    /// Runs a task from a queue while no other task is on this thread's stack.
+    /// Runs a task from a queue while no other task is on this thread's stack. Afterwards there may be credit in the purse
+    /// of this thread. The caller calls this again next, or calls [`purse::flush`].
     #[inline(always)]
     pub(crate) fn run_first(&self, task: Task) {
         if let Some(started) = task.start() {
@@ -184,6 +185,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Runs a task that was started, on top of a task that waits.
     pub(crate) fn run_started(&self, started: Started) {
+        self.run_among_others(started);
+        purse::flush();
+    }
+
+    /// Like [`run_started`](Self::run_started), but keeps credit for the next part of the same scope. The caller calls this
+    /// again next, or calls [`purse::flush`].
+    pub(crate) fn run_among_others(&self, started: Started) {
         self.on_top(|| job::in_root(started.root(), || self.execute(started)));
     }
 
@@ -196,9 +204,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         result
     }
 
+    /// Runs a task. If that was a part of a scope, there may be credit in the purse of this thread.
     #[inline(always)]
     fn execute(&self, started: Started) {
         let shared = &*self.shared;
+        // A part of a scope does this itself, if the credit is not its scope's (C4).
+        if purse::any() && !started.is_credited() {
+            purse::flush();
+        }
         let hook = &shared.config.on_panic;
         if shared.is_cancelling() && !started.is_job() {
             let (count, ended) = started.refuse(Refusal::Cancelled);

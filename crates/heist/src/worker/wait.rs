@@ -16,7 +16,7 @@ use std::iter;
 use std::ptr::NonNull;
 
 use crate::cluster::NO_PLACE;
-use crate::fork::job;
+use crate::fork::{job, purse};
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
 use crate::task::{Awaited, End, Refusal, Started, Task};
@@ -223,6 +223,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let execute = || trace::task(|| claimed.execute(&self.shared.config.on_panic));
             let root = if claimed.is_job() { job::root() } else { awaited.task_id() };
             self.count(self.on_top(|| job::in_root(root, execute)));
+            purse::flush();
         }
         claimed.done();
         self.count_claim();

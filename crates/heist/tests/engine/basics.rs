@@ -215,3 +215,37 @@ fn tasks_spawned_by_the_stop_hook_run() {
     thread.join().unwrap();
     assert_eq!(ran.load(Ordering::Relaxed), 1);
 }
+
+/// A thread of an engine that waits runs a part of a scope on top of that, and then goes on. The scope does not wait for what
+/// it does then.
+#[test]
+fn a_scope_does_not_wait_for_a_thread_that_has_run_a_part() {
+    with_engine(2, |engine| {
+        let [over, part, other] = [(); 3].map(|()| Arc::new(Barrier::new(2)));
+        let latch = Latch::new();
+        latch.one_more();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                engine.run(|_| {
+                    heist::scope(|scope| {
+                        // The other thread is blocked until this one is in the scope.
+                        other.wait();
+                        scope.spawn(|_| {
+                            part.wait();
+                            // SAFETY: counted above; the owner waits for it.
+                            unsafe { Latch::done(&latch) };
+                        });
+                        part.wait();
+                    });
+                    over.wait();
+                });
+            });
+            engine.run(|_| {
+                other.wait();
+                // Runs the part meanwhile.
+                latch.wait();
+                over.wait();
+            });
+        });
+    });
+}

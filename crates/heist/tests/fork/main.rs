@@ -9,6 +9,7 @@ mod common;
 mod join;
 mod join_panic;
 mod scope;
+mod scope_end;
 mod isolate;
 mod isolate_scope;
 mod thread_hooks;

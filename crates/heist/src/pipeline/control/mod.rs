@@ -24,8 +24,8 @@ use std::time::Duration;
 
 use super::error::PipelineError;
 use super::report::Report;
-use crate::api::scope::CountLatch;
 use crate::cancel::Follower;
+use crate::fork::latch::CountLatch;
 use crate::panic::contain;
 use crate::sync::{
     Arc, AtomicBool, AtomicU64, AtomicUsize, Instant, Mutex, Ordering, Padded, has_heavy_fence,
@@ -75,7 +75,7 @@ impl Control {
     /// Makes the control of a run with no active worker. The handle becomes ready when every participant has
     /// left.
     pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
-        let (participants, all_left) = CountLatch::new();
+        let (participants, all_left) = CountLatch::new(1);
         let state = RunState::new(pool.workers());
         let control = Self {
             rules,
@@ -154,7 +154,7 @@ impl Control {
     /// Counts one more participant, which calls [`leave`](Self::leave) at its end. The caller is a
     /// participant itself.
     pub(crate) fn enter(&self) {
-        self.participants.one_more();
+        self.participants.more(1);
     }
 
     /// Counts one participant less (E4).
@@ -164,7 +164,7 @@ impl Control {
     /// It must be called once for each `enter`, once for each worker task, and once for the run itself.
     pub(crate) unsafe fn leave(&self) {
         // SAFETY: the latch is alive, because `self` is. The caller is a participant that has not left before.
-        unsafe { CountLatch::done(NonNull::from(&self.participants)) };
+        unsafe { CountLatch::done(NonNull::from(&self.participants), 1) };
     }
 
     /// Records that the run cannot go on (E1), because of this batch if there is one.

@@ -91,7 +91,7 @@ impl Control {
             None => None,
         };
         if let Some(worker) = chosen {
-            self.participants.one_more();
+            self.participants.more(1);
             notifications.task = Some(into_receiver(Arc::clone(factory)).worker_task(worker));
             self.note_inactive(state);
         }
