@@ -11,6 +11,7 @@ use loom::thread;
 use super::explore::{Model, models};
 use crate::api::join::join;
 use crate::api::scope::CountLatch;
+use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::idle::{Idle, WakeReason};
@@ -40,9 +41,9 @@ impl<Q: Queues> Scene<Q> {
     }
 
     pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<Q::Own>) {
-        let queues = Q::new(2);
+        let queues = Q::new(2, Clusters::of_size(2, 2));
         let ((own, owner), (thief, _)) = (Q::of_thread(), Q::of_thread());
-        let (idle, ledger) = (Idle::new(2, true), Ledger::new(2));
+        let (idle, ledger) = (Idle::new(2, true), Ledger::new(2, 1));
         let scene = Self { queues, owner, idle, demand, ledger, hook: Arc::default() };
         (Arc::new(scene), vec![own, thief])
     }

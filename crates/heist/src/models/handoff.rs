@@ -117,7 +117,7 @@ fn standby_against_end(declines: bool) {
             handed.is_some()
         }
     });
-    let core = Box::new(Core::new(0, Ledger::new(1).of_worker(0)));
+    let core = Box::new(Core::new(0, Ledger::new(1, 1).of_worker(0)));
     let first = handoff.grant(Need::First, 0);
     if declines {
         handoff.decline(first);

@@ -1,13 +1,21 @@
-//! Work stealing: a lock-free deque and a lane for each thread, and an injector for work from outside.
+//! Work stealing: a lock-free deque and a lane for each thread, and injectors for work from outside.
+//!
+//! There is an injector for each cluster of workers. Both ends of an injector are cache lines that all who use it write to;
+//! if all workers of a large pool used the same one, they would wait for these lines most of the time. A thread from outside
+//! always pushes to the same injector, so that its tasks stay in order. A worker takes from the injector of its own cluster
+//! before it steals, and from the others when it has found nothing anywhere else. A pool of one cluster has one injector.
+
+use std::cell::Cell;
 
 use heist_deque::bounded::{self, Stealer, Worker};
 use heist_deque::facade::Watched;
 use heist_deque::{BATCH_LIMIT, Full, Injector};
 
-use super::swept::Swept;
+use super::swept::{Interval, Swept};
 use super::{
     Found, Lane, Queues, steal_between_lanes, steal_from_lane, steal_until_decided, to_found,
 };
+use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -27,12 +35,23 @@ pub(crate) struct Reach {
 }
 
 pub(crate) struct Stealing {
+    clusters: Clusters,
+    /// The injectors, by cluster.
+    injected: Box<[Injected]>,
+    /// When to sweep the injectors.
+    interval: Interval,
+    /// Parts of running tasks that came from outside. There is one lane for all clusters: such parts are few, because a
+    /// thread outside that forks moves to the pool as a rule. A worker that searches only reads the number of parts, which
+    /// does not change meanwhile.
+    outside: Lane,
+}
+
+/// The tasks that were pushed to a cluster. Both fields are on cache lines of their own, because those of the injector are.
+struct Injected {
     injector: Injector<Task>,
     /// What was in the injector when stale entries were last dropped from it: the tasks that come before those in the
     /// injector.
     swept: Swept,
-    /// Parts of running tasks that came from outside.
-    outside: Lane,
 }
 
 pub(crate) struct Own {
@@ -40,6 +59,8 @@ pub(crate) struct Own {
     /// The thieves' end of the same deque: an overflow takes the oldest tasks.
     stealer: Stealer<Task>,
     lane: Arc<Lane>,
+    /// The cluster of the core that the thread has, or had last.
+    cluster: Cell<usize>,
 }
 
 impl Queues for Stealing {
@@ -49,15 +70,33 @@ impl Queues for Stealing {
     const PATIENT: bool = true;
     const MOVES_JOBS: bool = true;
 
-    fn new(_: usize) -> Self {
-        Self { injector: Injector::new(), swept: Swept::new(), outside: Lane::new() }
+    fn new(_: usize, clusters: Clusters) -> Self {
+        let injected = || Injected { injector: Injector::new(), swept: Swept::new() };
+        Self {
+            clusters,
+            injected: (0..clusters.count()).map(|_| injected()).collect(),
+            interval: Interval::new(),
+            outside: Lane::new(),
+        }
+    }
+
+    fn injectors(&self) -> usize {
+        self.injected.len()
+    }
+
+    fn set_worker(&self, own: &Own, worker: usize) {
+        own.cluster.set(self.clusters.of(worker));
+    }
+
+    fn cluster(&self, own: &Own) -> usize {
+        own.cluster.get()
     }
 
     fn of_thread() -> (Own, Reach) {
         let (deque, stealer) = bounded::new(CAPACITY).expect("a power of two, and memory for it");
         let lane = Arc::new(Lane::new());
         let reach = Reach { tasks: stealer.clone(), lane: Arc::clone(&lane) };
-        (Own { deque, stealer, lane }, reach)
+        (Own { deque, stealer, lane, cluster: Cell::new(0) }, reach)
     }
 
     #[inline]
@@ -68,8 +107,8 @@ impl Queues for Stealing {
     }
 
     #[inline]
-    fn push_remote(&self, task: Task, _: Tally<'_>) {
-        self.injector.push(task);
+    fn push_remote(&self, cluster: usize, task: Task, _: Tally<'_>) {
+        self.injected[cluster].injector.push(task);
     }
 
     #[inline]
@@ -127,15 +166,32 @@ impl Queues for Stealing {
     }
 
     fn has_remote(&self) -> bool {
-        !self.injector.is_empty() || self.swept.any() || self.outside.any()
+        self.injected.iter().any(Injected::any) || self.outside.any()
+    }
+
+    fn take_near(&self, own: &Own, tally: Tally<'_>) -> Found {
+        let near = &self.injected[own.cluster.get()];
+        if self.injected.len() == 1 || !near.any() {
+            return Found::Nothing;
+        }
+        near.take(own, tally)
     }
 
     fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {
-        if let Some(task) = self.swept.pop() {
-            return Found::Task(task, 0);
+        if let [only] = &*self.injected {
+            return only.take(own, tally);
         }
-        let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
-        to_found(drawn, came_along(own), tally)
+        let mut contended = false;
+        for cluster in self.clusters.from(own.cluster.get()) {
+            let injected = &self.injected[cluster];
+            // A look, because most of them are empty as a rule.
+            match if injected.any() { injected.take(own, tally) } else { Found::Nothing } {
+                Found::Nothing => {}
+                Found::Contended => contended = true,
+                found @ Found::Task(..) => return found,
+            }
+        }
+        if contended { Found::Contended } else { Found::Nothing }
     }
 
     fn steal(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {
@@ -147,22 +203,58 @@ impl Queues for Stealing {
         to_found(from.tasks.steal(), 0, tally)
     }
 
-    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
-        self.swept.pop().or_else(|| steal_until_decided(|| self.injector.steal(), tally))
+    fn take_one_injected(&self, first: usize, tally: Tally<'_>) -> Option<Task> {
+        let mut clusters = self.clusters.from(first % self.injected.len());
+        clusters.find_map(|cluster| self.injected[cluster].take_one(tally))
     }
 
     fn drop_stale(&self, claims: usize, tally: Tally<'_>) -> bool {
-        let next = || steal_until_decided(|| self.injector.steal(), tally);
-        self.swept.sweep(claims, self.injector.len(), next)
+        if !self.interval.is_over(claims) {
+            return false;
+        }
+        self.interval.begin(self.injected.iter().map(|injected| injected.sweep(tally)).sum());
+        true
     }
 
     fn leave(&self, own: &Own, tally: Tally<'_>) {
         let oldest = || steal_until_decided(|| own.stealer.steal(), tally);
-        self.injector.push_batch(std::iter::from_fn(oldest));
+        self.near(own).push_batch(std::iter::from_fn(oldest));
+    }
+}
+
+impl Injected {
+    /// Returns whether there is a task.
+    fn any(&self) -> bool {
+        !self.injector.is_empty() || self.swept.any()
+    }
+
+    /// Takes the oldest tasks: one to run, and perhaps more into the thread's own deque.
+    fn take(&self, own: &Own, tally: Tally<'_>) -> Found {
+        if let Some(task) = self.swept.pop() {
+            return Found::Task(task, 0);
+        }
+        let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
+        to_found(drawn, came_along(own), tally)
+    }
+
+    /// Takes the oldest task.
+    fn take_one(&self, tally: Tally<'_>) -> Option<Task> {
+        self.swept.pop().or_else(|| steal_until_decided(|| self.injector.steal(), tally))
+    }
+
+    /// Drops the stale entries, and returns how many tasks are left.
+    fn sweep(&self, tally: Tally<'_>) -> usize {
+        let next = || steal_until_decided(|| self.injector.steal(), tally);
+        self.swept.sweep(self.injector.len(), next)
     }
 }
 
 impl Stealing {
+    /// Returns the injector of the thread's own cluster.
+    fn near(&self, own: &Own) -> &Injector<Task> {
+        &self.injected[own.cluster.get()].injector
+    }
+
     /// Moves the older half of a full deque to the injector, where every worker can take it.
     #[cold]
     #[inline(never)]
@@ -170,10 +262,10 @@ impl Stealing {
         tally.one(|block| &block.overflows);
         let oldest = || steal_until_decided(|| own.stealer.steal(), tally);
         let older_half = std::iter::from_fn(oldest).take(CAPACITY / 2);
-        self.injector.push_batch(older_half.filter(|task| !task.is_stale()));
+        self.near(own).push_batch(older_half.filter(|task| !task.is_stale()));
         if let Err(Full(task)) = own.deque.push(task) {
             // There is still no room: a thief is still reading from the next slot.
-            self.injector.push(task);
+            self.near(own).push(task);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! to shutdown.
 
 use crate::cancel::CancelToken;
+use crate::cluster::Clusters;
 use crate::fork::demand::{Demand, NO_WORKER};
 use crate::fork::raid;
 use crate::idle::{Announced, Idle};
@@ -13,7 +14,7 @@ use crate::sync::{
     Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
     heavy_fence, is_finished, lock,
 };
-use crate::task::{End, Refusal, SlotLease, Task};
+use crate::task::{End, Refusal, SlotLease, Task, settle};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
@@ -57,6 +58,8 @@ pub(crate) fn count_wake_up(tally: Tally<'_>) {
 
 /// The state that all threads of a pool share. Every thread keeps it alive.
 pub(crate) struct Shared<Q: PoolQueues> {
+    /// How the workers are divided into clusters.
+    pub(crate) clusters: Clusters,
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
@@ -93,13 +96,20 @@ pub(crate) struct Shared<Q: PoolQueues> {
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns a pool without threads.
     pub(crate) fn new(config: Config) -> Self {
+        let clusters = Clusters::new(config.workers);
+        Self::with_clusters(config, clusters)
+    }
+
+    /// Returns a pool without threads whose workers are divided into these clusters.
+    pub(crate) fn with_clusters(config: Config, clusters: Clusters) -> Self {
         let workers = config.workers;
         let idle = Idle::new(workers - config.attached, Q::PATIENT);
         let max_threads = config.max_threads;
         Self {
-            queues: Q::new(workers),
+            clusters,
+            queues: Q::new(workers, clusters),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
-            ledger: Ledger::new(workers),
+            ledger: Ledger::new(workers, clusters.count()),
             table: Table::new(max_threads),
             moving: Mutex::new(()),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
@@ -113,7 +123,7 @@ impl<Q: PoolQueues> Shared<Q> {
             stopped: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
-            _slots: SlotLease::begin(),
+            _slots: SlotLease::begin(clusters.count()),
         }
     }
 
@@ -130,7 +140,7 @@ impl<Q: PoolQueues> Shared<Q> {
         })
     }
 
-    /// Frees the place of a thread that ends. Tasks that are left in its deque go to the injector. Parts stay in its
+    /// Frees the place of a thread that ends. Tasks that are left in its deque go to an injector. Parts stay in its
     /// lane, where all threads find them, and belong to the next thread in that place.
     pub(crate) fn leave(&self, place: Place<Q>) {
         let tally = self.ledger.of_non_workers();
@@ -184,14 +194,18 @@ impl<Q: PoolQueues> Shared<Q> {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
         }
-        self.push_remote(task, count);
+        let cluster = self.clusters.of_outsider();
+        if self.clusters.count() > 1 {
+            settle(cluster);
+        }
+        self.push_remote(cluster, task, count);
     }
 
-    /// Pushes a task to the injector.
-    pub(crate) fn push_remote(&self, task: Task, count: u64) {
-        let tally = self.ledger.of_non_workers();
+    /// Pushes a task to the injector of that cluster, to which the calling thread turns.
+    pub(crate) fn push_remote(&self, cluster: usize, task: Task, count: u64) {
+        let tally = self.ledger.of_outsiders(cluster);
         tally.add(|block| &block.tasks_submitted, count);
-        self.queues.push_remote(task, tally);
+        self.queues.push_remote(cluster, task, tally);
         self.announce(tally);
     }
 
@@ -284,7 +298,7 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
         let next = || {
-            let task = self.queues.take_one_injected(tally);
+            let task = self.queues.take_one_injected(0, tally);
             task.or_else(|| match self.queues.steal_job_remote(tally) {
                 Found::Task(task, _) => Some(task),
                 Found::Nothing | Found::Contended => None,

@@ -32,7 +32,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     /// Where this thread receives a core.
     pub(crate) mailbox: Arc<Mailbox>,
     /// Has this thread spawned or stolen since its queues were last empty? If not, what is in there came from the
-    /// injector, in its order, and is to be run in that order: there is nothing to be fair to.
+    /// injector, in its order, and is to be run in that order: there is nothing to be fair to. If there are several
+    /// injectors, this is also set when it has taken something from one of them.
     pub(crate) has_spawned: Cell<bool>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,

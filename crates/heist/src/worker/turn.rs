@@ -4,15 +4,16 @@
 //! could keep all others from ever starting. Once in a while the worker therefore takes a *turn*: it looks first into
 //! one of four places, each time into the next one, and takes the oldest task or part there:
 //!
-//! 1. the injector,
+//! 1. the injector; if there are several, each time it begins with the next one, and looks into all of them,
 //! 2. its own deque,
 //! 3. its own lane,
 //! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long.
 //!
-//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something
-//! ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
-//! starts by a worker that takes turns, times the number of threads for the fourth place. If tasks take long, turns
-//! come sooner, so that what waits is not kept for longer than about [`PERIOD`], or two tasks.
+//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
+//! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
+//! starts by a worker that takes turns, times the number of threads for the fourth place, and times the number of injectors
+//! for the first. If tasks take long, turns come sooner, so that what waits is not kept for longer than about [`PERIOD`],
+//! or two tasks.
 
 use crate::queues::Found;
 use crate::task::Task;
@@ -56,7 +57,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         match count % PLACES {
             0 => {
-                let taken = queues.take_one_injected(tally)?;
+                let first = queues.cluster(&self.place.own) + count / PLACES;
+                let taken = queues.take_one_injected(first, tally)?;
                 tally.one(|block| &block.injector_pops);
                 record(EventKind::InjectorTake { tasks: 1 });
                 Some(taken)
