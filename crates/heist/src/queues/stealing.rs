@@ -28,6 +28,12 @@ pub(crate) const CAPACITY: usize = 256;
 #[cfg(any(loom, shuttle))]
 pub(crate) const CAPACITY: usize = 4;
 
+/// In a pool of several clusters, a thief takes one task if a deque has no more than this many, and half of them if it has
+/// more. A short deque is that of a tree of tasks as a rule, whose oldest task stands for half of the others. Many thieves
+/// that each take half of what is left take the tasks from each other again and again. Simulated: at 128 cores, eight times
+/// fewer steals in a tree of tasks.
+const FEW: usize = if cfg!(any(loom, shuttle)) { 1 } else { 16 };
+
 /// The ends of a thread's queues that other threads use.
 pub(crate) struct Reach {
     tasks: Stealer<Task>,
@@ -40,6 +46,8 @@ pub(crate) struct Stealing {
     injected: Box<[Injected]>,
     /// When to sweep the injectors.
     interval: Interval,
+    /// [`FEW`] if there are several clusters, else zero.
+    few: usize,
     /// Parts of running tasks that came from outside. There is one lane for all clusters: such parts are few, because a
     /// thread outside that forks moves to the pool as a rule. A worker that searches only reads the number of parts, which
     /// does not change meanwhile.
@@ -76,6 +84,7 @@ impl Queues for Stealing {
             clusters,
             injected: (0..clusters.count()).map(|_| injected()).collect(),
             interval: Interval::new(),
+            few: if clusters.count() > 1 { FEW } else { 0 },
             outside: Lane::new(),
         }
     }
@@ -195,7 +204,7 @@ impl Queues for Stealing {
     }
 
     fn steal(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {
-        let stolen = from.tasks.steal_batch_and_pop(&own.deque);
+        let stolen = from.tasks.steal_one_of_few(&own.deque, self.few);
         to_found(stolen, came_along(own), tally)
     }
 
