@@ -32,6 +32,9 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
 /// Does nothing: without recycling, threads exchange no slots.
 pub(crate) fn settle(_group: usize) {}
 
+/// Does nothing: the next slot is not known.
+pub(crate) fn prefetch_next() {}
+
 /// Does nothing: without recycling, there are no free slots to keep.
 pub(crate) struct SlotLease(());
 

@@ -11,7 +11,7 @@ use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
 use crate::error::JoinError;
 use crate::panic::PanicHook;
-use crate::sync::Arc;
+use crate::sync::{Arc, prefetch_for_write};
 use crate::task::listener::Listener;
 
 /// The handle's side of a task. Dropping it detaches the task.
@@ -58,6 +58,8 @@ impl<T> TaskHandle<T> {
         let taken = unsafe { Slot::state(slot) }.leave_handle_when_done(take);
         let (outcome, left) = taken.expect("asked for the outcome of a task that is not done");
         if left == Left::Last {
+            // It will be written to when it is used again, and another thread has written to it last.
+            prefetch_for_write(slot.as_ptr());
             // SAFETY: the slot came from `make`; the queue's side is gone, so it belongs to this side alone; and the
             // outcome was taken.
             unsafe { recycle::give(slot) };

@@ -20,7 +20,9 @@ use std::ptr::{self, NonNull};
 
 use super::slot::Slot;
 use crate::cluster::MAX_CLUSTERS;
-use crate::sync::{AtomicUsize, Mutex, Ordering, Padded, alloc, dealloc, lock, per_thread};
+use crate::sync::{
+    AtomicUsize, Mutex, Ordering, Padded, alloc, dealloc, lock, per_thread, prefetch_for_write,
+};
 
 /// The number of slots in a crate. A guess: 4 KiB, large enough that the depot's lock does not matter.
 const CRATE: usize = 63;
@@ -280,6 +282,18 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
 pub(crate) fn settle(group: usize) {
     // A thread whose thread-locals are being destroyed has no group any more.
     let _ = LOCAL.try_with(|local| local.group.set(group));
+}
+
+/// Prefetches the next slot that the calling thread will take. In a burst of tasks from outside, it is one that another thread
+/// has written to last, or that was never used.
+#[inline]
+pub(crate) fn prefetch_next() {
+    let next = |local: &Local| {
+        if let Some(next) = local.len.get().checked_sub(1) {
+            prefetch_for_write(local.slots[next].get());
+        }
+    };
+    let _ = LOCAL.try_with(next);
 }
 
 /// Makes the depots keep free slots for reuse as long as it exists. Every pool has one.

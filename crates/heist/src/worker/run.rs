@@ -149,6 +149,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
         self.shared.queues.set_worker(&self.place.own, core.index);
+        self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
         *self.core.borrow_mut() = Some(core);
     }

@@ -14,10 +14,11 @@ use crate::sync::{
     Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, ThreadHandle, elapsed, has_heavy_fence,
     heavy_fence, is_finished, lock,
 };
-use crate::task::{End, Refusal, SlotLease, Task, settle};
+use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
+use crate::worker::near::Near;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::table::{Place, Table};
 
@@ -60,6 +61,8 @@ pub(crate) fn count_wake_up(tally: Tally<'_>) {
 pub(crate) struct Shared<Q: PoolQueues> {
     /// How the workers are divided into clusters.
     pub(crate) clusters: Clusters,
+    /// Where these clusters are.
+    pub(crate) near: Near,
     pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
@@ -107,6 +110,7 @@ impl<Q: PoolQueues> Shared<Q> {
         let max_threads = config.max_threads;
         Self {
             clusters,
+            near: Near::new(clusters),
             queues: Q::new(workers, clusters),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers, clusters.count()),
@@ -194,9 +198,10 @@ impl<Q: PoolQueues> Shared<Q> {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
         }
-        let cluster = self.clusters.of_outsider();
+        let cluster = self.near.of_outsider(self.id());
         if self.clusters.count() > 1 {
             settle(cluster);
+            prefetch_next();
         }
         self.push_remote(cluster, task, count);
     }
