@@ -185,11 +185,6 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Returns whether there is a task or a part from outside.
     fn has_remote(&self) -> bool;
 
-    /// Takes tasks from the injector of the thread's own cluster, if there are several injectors.
-    fn take_near(&self, _own: &Self::Own, _tally: Tally<'_>) -> Found {
-        Found::Nothing
-    }
-
     /// Takes tasks from an injector, oldest first: one to run, and perhaps more into the thread's own deque. It tries the
     /// injector of its own cluster first, and then those of the next ones.
     fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;

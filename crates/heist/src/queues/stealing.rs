@@ -2,8 +2,8 @@
 //!
 //! There is an injector for each cluster of workers. Both ends of an injector are cache lines that all who use it write to;
 //! if all workers of a large pool used the same one, they would wait for these lines most of the time. A thread from outside
-//! always pushes to the same injector, so that its tasks stay in order. A worker takes from the injector of its own cluster
-//! before it steals, and from the others when it has found nothing anywhere else. A pool of one cluster has one injector.
+//! always pushes to the same injector, so that its tasks stay in order. A worker tries the injector of its own cluster first,
+//! and then those of the next ones. A pool of one cluster has one injector.
 
 use std::cell::Cell;
 
@@ -176,14 +176,6 @@ impl Queues for Stealing {
 
     fn has_remote(&self) -> bool {
         self.injected.iter().any(Injected::any) || self.outside.any()
-    }
-
-    fn take_near(&self, own: &Own, tally: Tally<'_>) -> Found {
-        let near = &self.injected[own.cluster.get()];
-        if self.injected.len() == 1 || !near.any() {
-            return Found::Nothing;
-        }
-        near.take(own, tally)
     }
 
     fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {

@@ -34,6 +34,9 @@ const CRATES: usize = 16;
 /// than allocated again.
 const KEPT: usize = (1 << 20) / CRATE;
 
+/// The number of other groups whose depots a thread looks into before it allocates. A guess.
+const LOOKS: usize = 4;
+
 type Crate = [NonNull<Slot>; CRATE];
 
 /// A block of memory for several crates. It is aligned to its size, so that the address of its slab can be computed
@@ -93,7 +96,8 @@ struct Depot {
     crates: Vec<Crate>,
     /// The largest number of crates to keep. Zero if there is no pool.
     limit: usize,
-    /// The group from which crates were last fetched, to which the next look goes first.
+    /// The group into whose depot the next look goes first: the one from which crates were last fetched, or the next one
+    /// after those that had none.
     donor: usize,
 }
 
@@ -108,21 +112,29 @@ impl Depot {
         self.crates.pop().unwrap_or_else(|| Slab::allocate(self))
     }
 
-    /// Moves crates of another group here, half of them and no more than a slab has.
+    /// Moves crates of another group here, half of them and no more than a slab has. Looks at [`LOOKS`] groups only, the
+    /// next time at the next ones: if there are many, a look at each would take longer than to allocate.
     #[cold]
     fn fetch_from_others(&mut self, group: usize) {
-        // It waits for no lock while it holds one, whatever the order of the two.
-        let others = others(self.donor, GROUPS.load(Ordering::Relaxed));
-        for other in others.filter(|&other| other != group) {
-            let Ok(mut from) = DEPOTS[other].try_lock() else { continue };
-            let count = from.crates.len().div_ceil(2).min(CRATES);
-            if count > 0 {
-                let kept = from.crates.len() - count;
-                self.crates.extend(from.crates.drain(kept..));
-                self.donor = other;
+        let groups = GROUPS.load(Ordering::Relaxed);
+        for _ in 0..LOOKS.min(groups) {
+            let other = self.donor % groups;
+            if other != group {
+                self.fetch_from(&DEPOTS[other]);
+            }
+            if !self.crates.is_empty() {
                 return;
             }
+            self.donor = other + 1;
         }
+    }
+
+    fn fetch_from(&mut self, other: &Mutex<Self>) {
+        // It waits for no lock while it holds one, whatever the order of the two.
+        let Ok(mut from) = other.try_lock() else { return };
+        let count = from.crates.len().div_ceil(2).min(CRATES);
+        let kept = from.crates.len() - count;
+        self.crates.extend(from.crates.drain(kept..));
     }
 
     /// Gives back to their slabs what is more than the limit.
@@ -134,11 +146,6 @@ impl Depot {
             self.crates = Vec::new();
         }
     }
-}
-
-/// Returns all numbers below `count`, from `first` on.
-fn others(first: usize, count: usize) -> impl Iterator<Item = usize> {
-    (first..count).chain(0..first.min(count))
 }
 
 // SAFETY: the slots in its crates are free, and no other thread knows them.

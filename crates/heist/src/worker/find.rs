@@ -2,9 +2,9 @@
 //!
 //! It takes its own newest part first, then its own newest task. If it has none, it takes the oldest part of another
 //! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
-//! threads, and then it takes tasks from the injector. If there are several injectors, one for each cluster, it takes tasks
-//! from that of its own cluster before it steals: they are near, and the others have theirs. At times it looks in another
-//! order (`turn`).
+//! threads, and then it takes tasks from the injector. If there are several injectors, one for each cluster, it tries them
+//! before it steals, that of its own cluster first: they have tasks by the batch, and few workers use the same one. At times
+//! it looks in another order (`turn`).
 
 use crate::fork::demand::NO_WORKER;
 use crate::fork::raid;
@@ -52,14 +52,15 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Some(task)
     }
 
-    /// Searches the other threads and then the injector, or an injector that is near before the tasks of the other threads.
-    /// The thread's own queues are empty.
+    /// Searches the other threads and then the injector; if there are several injectors, these before the tasks of the other
+    /// threads. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
+        let injector_first = self.shared.queues.injectors() > 1;
         let found = self
             .steal_job(core)
-            .or_else(|| self.take_near(core))
+            .or_else(|| if injector_first { self.take_injected(core) } else { None })
             .or_else(|| self.steal(core))
-            .or_else(|| self.take_injected(core));
+            .or_else(|| if injector_first { None } else { self.take_injected(core) });
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }
@@ -216,20 +217,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Some(task)
     }
 
-    /// Takes tasks from the injector of its own cluster, if there are several injectors.
-    fn take_near(&self, core: &Core) -> Option<Task> {
-        self.take_from_injector(core, |queues| queues.take_near(&self.place.own, core.tally()))
-    }
-
     /// Takes tasks from any injector.
     fn take_injected(&self, core: &Core) -> Option<Task> {
-        self.take_from_injector(core, |queues| queues.take_injected(&self.place.own, core.tally()))
-    }
-
-    fn take_from_injector(&self, core: &Core, take: impl Fn(&Q) -> Found) -> Option<Task> {
         let (queues, tally) = (&self.shared.queues, core.tally());
         for _ in 0..INJECTOR_TRIES {
-            match take(queues) {
+            match queues.take_injected(&self.place.own, tally) {
                 Found::Task(task, more) => {
                     if queues.injectors() > 1 {
                         // It must be fair to the tasks in the others.

@@ -77,13 +77,22 @@ impl Near {
     #[cold]
     fn choose(&self) -> usize {
         let here = node_of_thread() + 1;
-        let turned = |&cluster: &usize| self.homes[cluster].turned.load(Ordering::Relaxed);
-        let is_here = |&cluster: &usize| self.homes[cluster].node.load(Ordering::Relaxed) == here;
-        let all = 0..self.homes.len();
-        let near = all.clone().filter(is_here).min_by_key(turned);
-        let chosen = near.or_else(|| all.min_by_key(turned)).unwrap_or(0);
-        self.homes[chosen].turned.fetch_add(1, Ordering::Relaxed);
-        chosen
+        let is_here = |home: &Home| home.node.load(Ordering::Relaxed) == here;
+        let only_here = self.homes.iter().any(is_here);
+        loop {
+            let homes = self.homes.iter().enumerate();
+            let fewest = homes
+                .filter(|(_, home)| !only_here || is_here(home))
+                .map(|(cluster, home)| (home.turned.load(Ordering::Relaxed), cluster))
+                .min();
+            let Some((turned, cluster)) = fewest else { return 0 };
+            // Several threads may begin at once, and each of them is to see the choices of the others.
+            let count = &self.homes[cluster].turned;
+            let (before, relaxed) = (turned, Ordering::Relaxed);
+            if count.compare_exchange(before, before + 1, relaxed, relaxed).is_ok() {
+                return cluster;
+            }
+        }
     }
 }
 

@@ -98,9 +98,16 @@ fn interval(tasks: u32, took: u64) -> u32 {
     fit.min(tasks.saturating_mul(2)).clamp(LEAST, MOST)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{LEAST, MOST, interval};
+    use super::{LEAST, MOST, PLACES, interval};
+    use crate::cluster::Clusters;
+    use crate::queues::Stealing;
+    use crate::sync::Arc;
+    use crate::task::Task;
+    use crate::worker::core::Core;
+    use crate::worker::shared::{Config, Shared};
+    use crate::worker::thread::WorkerThread;
 
     #[test]
     fn long_tasks_have_turns_soon_and_short_ones_seldom() {
@@ -108,5 +115,78 @@ mod tests {
         assert_eq!(interval(MOST, 6_100), MOST, "a tenth of a microsecond each");
         assert_eq!(interval(2, 200), 4, "it grows step by step");
         assert_eq!(interval(2, 0), 4);
+    }
+
+    const CLUSTERS: usize = 3;
+
+    /// Returns the first worker of a pool of several clusters that has no other threads.
+    fn first_worker() -> WorkerThread<Stealing> {
+        let workers = 8 * CLUSTERS;
+        let config = Config {
+            workers,
+            attached: 0,
+            max_threads: workers,
+            stack_size: 1 << 20,
+            thread_name: Box::new(|_| String::new()),
+            on_thread_start: Box::new(|_| ()),
+            on_thread_stop: Box::new(|_| ()),
+            on_panic: Arc::default(),
+            trace: None,
+        };
+        let clusters = Clusters::of_size(workers, 8);
+        let shared = Arc::new(Shared::with_clusters(config, clusters));
+        let place = shared.enter().expect("there is a place");
+        let thread = WorkerThread::new(Arc::clone(&shared), place);
+        thread.acquire_core(Box::new(Core::new(0, shared.ledger.of_worker(0))));
+        thread
+    }
+
+    fn task() -> Task {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }.0
+    }
+
+    /// Returns how many tasks the worker takes until it takes the one that waits in the injector of that cluster. The other
+    /// injectors are never empty. `next` prepares and takes the worker's next task.
+    fn tasks_until(
+        cluster: usize,
+        of_own: usize,
+        next: impl Fn(&WorkerThread<Stealing>, &Core) -> Option<Task>,
+    ) -> usize {
+        let thread = first_worker();
+        let push = |to: usize, task: Task| thread.shared.push_remote(to, task, 1);
+        (0..CLUSTERS).filter(|&other| other != cluster).for_each(|other| {
+            let count = if other == 0 { of_own } else { 2 * CLUSTERS };
+            (0..count).for_each(|_| push(other, task()));
+        });
+        let awaited = task();
+        let id = awaited.id();
+        push(cluster, awaited);
+        let core = thread.core.borrow();
+        let core = core.as_ref().expect("it has a core");
+        let is_it = |task: &Task| task.id() == id;
+        let bound = PLACES * MOST as usize * CLUSTERS;
+        let found = (1..=bound).find(|_| is_it(&next(&thread, core).expect("there is a task")));
+        found.expect("the task is kept from starting")
+    }
+
+    #[test]
+    fn endless_tasks_of_its_own_keep_a_worker_from_no_injector() {
+        for cluster in 0..CLUSTERS {
+            tasks_until(cluster, 2 * CLUSTERS, |thread, core| {
+                thread.push_local(task(), 1);
+                thread.next_own(core)
+            });
+        }
+    }
+
+    #[test]
+    fn a_full_injector_of_its_own_cluster_keeps_a_worker_from_no_other() {
+        let plenty = 2 * PLACES * MOST as usize * CLUSTERS;
+        for cluster in 1..CLUSTERS {
+            tasks_until(cluster, plenty, |thread, core| {
+                thread.next_own(core).or_else(|| thread.search_others(core))
+            });
+        }
     }
 }
