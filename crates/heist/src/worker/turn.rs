@@ -150,22 +150,19 @@ mod tests {
     /// injectors are never empty. `next` prepares and takes the worker's next task.
     fn tasks_until(
         cluster: usize,
-        of_own: usize,
         next: impl Fn(&WorkerThread<Stealing>, &Core) -> Option<Task>,
     ) -> usize {
         let thread = first_worker();
         let push = |to: usize, task: Task| thread.shared.push_remote(to, task, 1);
-        (0..CLUSTERS).filter(|&other| other != cluster).for_each(|other| {
-            let count = if other == 0 { of_own } else { 2 * CLUSTERS };
-            (0..count).for_each(|_| push(other, task()));
-        });
+        let bound = PLACES * MOST as usize * CLUSTERS;
+        let others = (0..CLUSTERS).filter(|&other| other != cluster);
+        others.for_each(|other| (0..=bound).for_each(|_| push(other, task())));
         let awaited = task();
         let id = awaited.id();
         push(cluster, awaited);
         let core = thread.core.borrow();
         let core = core.as_ref().expect("it has a core");
         let is_it = |task: &Task| task.id() == id;
-        let bound = PLACES * MOST as usize * CLUSTERS;
         let found = (1..=bound).find(|_| is_it(&next(&thread, core).expect("there is a task")));
         found.expect("the task is kept from starting")
     }
@@ -173,7 +170,7 @@ mod tests {
     #[test]
     fn endless_tasks_of_its_own_keep_a_worker_from_no_injector() {
         for cluster in 0..CLUSTERS {
-            tasks_until(cluster, 2 * CLUSTERS, |thread, core| {
+            tasks_until(cluster, |thread, core| {
                 thread.push_local(task(), 1);
                 thread.next_own(core)
             });
@@ -182,9 +179,8 @@ mod tests {
 
     #[test]
     fn a_full_injector_of_its_own_cluster_keeps_a_worker_from_no_other() {
-        let plenty = 2 * PLACES * MOST as usize * CLUSTERS;
         for cluster in 1..CLUSTERS {
-            tasks_until(cluster, plenty, |thread, core| {
+            tasks_until(cluster, |thread, core| {
                 thread.next_own(core).or_else(|| thread.search_others(core))
             });
         }
