@@ -6,8 +6,9 @@
 
 use crate::sync::{cores_of_a_cache, number_of_thread};
 
-/// The largest number of workers in a cluster, unless there would be too many clusters.
-const MOST: usize = 8;
+/// The largest number of workers in a cluster, unless there would be too many clusters. One under a checker of whole pools,
+/// so that it sees several clusters.
+const MOST: usize = if cfg!(shuttle) { 1 } else { 8 };
 
 /// The largest number of clusters: there is a bit for each in a word, which has two more for other purposes.
 pub(crate) const MAX_CLUSTERS: usize = 62;

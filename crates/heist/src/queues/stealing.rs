@@ -275,3 +275,121 @@ impl Stealing {
 fn came_along(own: &Own) -> usize {
     own.deque.len().min(BATCH_LIMIT)
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::stats::Ledger;
+
+    const CLUSTERS: usize = 3;
+
+    /// Calls `f` with the queues of a pool of several clusters, those of a thread of each cluster, and counters.
+    fn with_queues(f: impl Fn(&Stealing, &[Own], Tally<'_>)) {
+        let workers = 8 * CLUSTERS;
+        let queues = Stealing::new(workers, Clusters::of_size(workers, 8));
+        let of_cluster = |cluster| {
+            let (own, _) = Stealing::of_thread();
+            queues.set_worker(&own, 8 * cluster + 3);
+            own
+        };
+        let own: Vec<_> = (0..CLUSTERS).map(of_cluster).collect();
+        f(&queues, &own, Ledger::new(workers, CLUSTERS).of_non_workers());
+    }
+
+    fn task() -> Task {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }.0
+    }
+
+    #[test]
+    fn a_task_in_any_injector_is_found_by_all() {
+        with_queues(|queues, own, tally| {
+            for (cluster, own) in (0..CLUSTERS).flat_map(|n| own.iter().map(move |own| (n, own))) {
+                assert!(!queues.has_remote());
+                queues.push_remote(cluster, task(), tally);
+                assert!(queues.has_remote(), "the last look sees it");
+                assert!(matches!(queues.take_injected(own, tally), Found::Task(_, 0)));
+            }
+        });
+    }
+
+    #[test]
+    fn a_worker_takes_from_its_own_cluster_first_and_then_from_the_next() {
+        with_queues(|queues, own, tally| {
+            let tasks: [_; CLUSTERS] = std::array::from_fn(|_| task());
+            let ids = tasks.each_ref().map(Task::id);
+            for (cluster, task) in tasks.into_iter().enumerate() {
+                queues.push_remote(cluster, task, tally);
+            }
+            let taken = || match queues.take_injected(&own[1], tally) {
+                Found::Task(task, _) => task.id(),
+                Found::Nothing | Found::Contended => 0,
+            };
+            assert_eq!([taken(), taken(), taken()], [ids[1], ids[2], ids[0]]);
+        });
+    }
+
+    #[test]
+    fn one_task_is_taken_from_the_injector_that_was_asked_for() {
+        with_queues(|queues, _, tally| {
+            let tasks: [_; CLUSTERS] = std::array::from_fn(|_| task());
+            let ids = tasks.each_ref().map(Task::id);
+            for (cluster, task) in tasks.into_iter().enumerate() {
+                queues.push_remote(cluster, task, tally);
+            }
+            let taken = |first| queues.take_one_injected(first, tally).map(|task| task.id());
+            assert_eq!(taken(2 + 7 * CLUSTERS), Some(ids[2]));
+            assert_eq!(taken(2), Some(ids[0]), "the next one that has a task");
+            assert_eq!(taken(0), Some(ids[1]));
+            assert_eq!(taken(0), None);
+        });
+    }
+
+    #[test]
+    fn what_a_thread_leaves_goes_to_its_own_cluster() {
+        with_queues(|queues, own, tally| {
+            (0..=CAPACITY).for_each(|_| queues.push_local(&own[2], task(), tally));
+            let lengths = || queues.injected.iter().map(|cluster| cluster.injector.len());
+            assert_eq!(lengths().collect::<Vec<_>>(), [0, 0, CAPACITY / 2], "an overflow");
+            queues.leave(&own[2], tally);
+            assert_eq!(lengths().collect::<Vec<_>>(), [0, 0, CAPACITY + 1]);
+        });
+    }
+
+    #[test]
+    fn stale_entries_are_dropped_from_all_injectors() {
+        with_queues(|queues, own, tally| {
+            let cluster_of = |n: usize| n % CLUSTERS;
+            // SAFETY: the closures borrow nothing.
+            let (tasks, handles): (Vec<_>, Vec<_>) =
+                (0..30).map(|_| unsafe { Task::new(|| ()) }).unzip();
+            for (n, task) in tasks.into_iter().enumerate() {
+                queues.push_remote(cluster_of(n), task, tally);
+            }
+            let hook = Arc::default();
+            for handle in &handles {
+                let claimed = crate::task::Awaited::claim(handle).expect("it has not started");
+                let _ = claimed.execute(&hook);
+                claimed.done();
+            }
+            assert!(!queues.drop_stale(super::super::FEWEST - 1, tally), "too early");
+            assert!(queues.drop_stale(super::super::FEWEST, tally));
+            assert!(!queues.has_remote());
+            assert!(matches!(queues.take_injected(&own[0], tally), Found::Nothing));
+        });
+    }
+
+    #[test]
+    fn a_thief_takes_one_of_few_and_half_of_many() {
+        with_queues(|queues, own, tally| {
+            let (victim, reach) = Stealing::of_thread();
+            for (count, moved) in [(FEW, 0), (2 * FEW, FEW - 1)] {
+                (0..count).for_each(|_| queues.push_local(&victim, task(), tally));
+                let stolen = queues.steal(&own[0], &reach, tally);
+                assert!(matches!(stolen, Found::Task(_, more) if more == moved), "of {count}");
+                while queues.pop(&victim, tally).is_some() {}
+                while queues.pop(&own[0], tally).is_some() {}
+            }
+        });
+    }
+}

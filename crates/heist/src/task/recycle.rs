@@ -341,3 +341,32 @@ fn set_limits(groups: usize, limit: usize) {
         depot.release_rest();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a depot with that many crates, whose slots are not used.
+    fn depot(crates: usize) -> Mutex<Depot> {
+        let of_no_slots = [NonNull::dangling(); CRATE];
+        Mutex::new(Depot { crates: vec![of_no_slots; crates], ..Depot::EMPTY })
+    }
+
+    #[test]
+    fn half_of_the_crates_go_to_another_group() {
+        for (crates, moved) in [(0, 0), (1, 1), (5, 3), (100, CRATES)] {
+            let (from, mut to) = (depot(crates), Depot::EMPTY);
+            to.fetch_from(&from);
+            assert_eq!(to.crates.len(), moved);
+            assert_eq!(lock(&from).crates.len(), crates - moved);
+        }
+    }
+
+    #[test]
+    fn a_depot_that_is_in_use_is_left_alone() {
+        let (from, mut to) = (depot(5), Depot::EMPTY);
+        let used = lock(&from);
+        to.fetch_from(&from);
+        assert_eq!((to.crates.len(), used.crates.len()), (0, 5));
+    }
+}
