@@ -186,7 +186,7 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     fn has_remote(&self) -> bool;
 
     /// Takes tasks from an injector, oldest first: one to run, and perhaps more into the thread's own deque. It tries the
-    /// injector of its own cluster first, and then those of the next ones.
+    /// injector of its own cluster first.
     fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;
 
     /// Steals from another thread, its oldest tasks first: one to run, and perhaps more into the thread's own deque.
