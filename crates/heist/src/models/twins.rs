@@ -1,7 +1,9 @@
 //! Negative twins: each ordering weakened, and each fence removed, one at a time, must make a model fail.
 
 use super::explore::{self, DEADLOCK, Model, RACE};
-use super::{cancel, fork, handoff, helping, idle, pipeline, raid, stats, task, trace, waiting};
+use super::{
+    cancel, fork, handoff, helping, idle, injectors, pipeline, raid, stats, task, trace, waiting,
+};
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
     STOLEN, SUBMIT,
@@ -17,7 +19,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
-    pool.chain(cancel::MODELS).chain(pipeline::MODELS)
+    pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(injectors::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -30,7 +32,8 @@ fn child() {
         .chain(pipeline::WRONG)
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
-        .chain(helping::WRONG);
+        .chain(helping::WRONG)
+        .chain(injectors::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -148,6 +151,16 @@ fn results_announced_too_early_are_noticed() {
 fn helping_relies_on_the_fences() {
     let model = model(helping::MODELS, "helping_without_core");
     each_is_noticed(&[&model], &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK), ("listener_read", RACE)]);
+}
+
+/// A worker looks into the injectors of all clusters before it sleeps, after its fence.
+#[test]
+fn a_last_look_that_leaves_out_an_injector_is_noticed() {
+    let model = model(injectors::MODELS, "injectors_push_against_sleep");
+    each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
+    for model in injectors::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
 }
 
 /// A part stays in its lane until a thread takes it out in order to run it.
