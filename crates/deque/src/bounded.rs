@@ -274,7 +274,8 @@ impl<T> Stealer<T> {
         if !dest.has_room(0) {
             return Steal::Empty;
         }
-        done(self.shared.ring.steal_half(&self.shared.top, dest, 1)).map(|newest| dest.put(newest))
+        done(self.shared.ring.steal_half(&self.shared.top, dest, 1, 0))
+            .map(|newest| dest.put(newest))
     }
 
     /// Like [`steal_batch`](Self::steal_batch), but returns the item that `dest` would pop first.
@@ -290,10 +291,30 @@ impl<T> Stealer<T> {
     /// # Ok::<(), heist_deque::CapacityError>(())
     /// ```
     pub fn steal_batch_and_pop(&self, dest: &Worker<T>) -> Steal<T> {
+        self.steal_one_of_few(dest, 0)
+    }
+
+    /// Like [`steal_batch_and_pop`](Self::steal_batch_and_pop), but steals only the oldest item if there are
+    /// no more than `few`. It finds that out by a look at one slot. An internal of the crates of this
+    /// repository.
+    ///
+    /// ```
+    /// use heist_deque::{Steal, bounded};
+    ///
+    /// let (worker, stealer) = bounded::new(8)?;
+    /// (1..=4).for_each(|n| worker.push(n).unwrap());
+    /// let (mine, _) = bounded::new(8)?;
+    /// assert_eq!(stealer.steal_one_of_few(&mine, 4), Steal::Success(1));
+    /// assert_eq!(stealer.steal_one_of_few(&mine, 2), Steal::Success(3));
+    /// assert_eq!(mine.pop(), Some(2));
+    /// # Ok::<(), heist_deque::CapacityError>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn steal_one_of_few(&self, dest: &Worker<T>, few: usize) -> Steal<T> {
         if self.shared.ptr_eq(&dest.shared) {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
-        done(self.shared.ring.steal_half(&self.shared.top, dest, 0))
+        done(self.shared.ring.steal_half(&self.shared.top, dest, 0, few))
     }
 
     /// Returns the number of items. The number may be outdated if other threads use the deque at the same

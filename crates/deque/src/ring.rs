@@ -175,7 +175,8 @@ impl<T> Ring<T> {
     }
 
     /// Steals about half of the items, oldest first, at most [`BATCH_LIMIT`]. Returns the newest of them, and
-    /// puts the others into `dest`, where it leaves room for `spare` more items.
+    /// puts the others into `dest`, where it leaves room for `spare` more items. Steals only one item if there
+    /// are no more than `few`.
     ///
     /// If `spare` is one, the caller must have checked that `dest` has room for one item: this function only
     /// checks for the second one.
@@ -188,13 +189,14 @@ impl<T> Ring<T> {
         hint: &AtomicUsize,
         dest: &impl Destination<T>,
         spare: usize,
+        few: usize,
     ) -> RingSteal<T> {
         let oldest = match self.oldest(hint) {
             Oldest::Item(ticket) => ticket,
             Oldest::Nothing => return RingSteal::Done(Steal::Empty),
             Oldest::Moved(_) => return RingSteal::Moved,
         };
-        let half = self.half(oldest);
+        let half = if self.has_more_than(few, oldest) { self.half(oldest) } else { 1 };
         // SAFETY: as in `steal`, `oldest` skips only claimed tickets.
         let Some(mut newest) = (unsafe { self.claim(oldest, hint) }) else {
             return RingSteal::Done(Steal::Retry);
@@ -211,6 +213,13 @@ impl<T> Ring<T> {
             dest.put(core::mem::replace(&mut newest, item));
         }
         RingSteal::Done(Steal::Success(newest))
+    }
+
+    /// Returns whether there are more than `few` items from `oldest` on, of which there is one.
+    #[inline(always)]
+    fn has_more_than(&self, few: usize, oldest: Ticket) -> bool {
+        let next = oldest.plus(few);
+        few == 0 || (few < self.capacity() && self.slot(next).is_full(next))
     }
 
     /// Returns half of the number of items from `oldest` on, rounded up, at least one and at most

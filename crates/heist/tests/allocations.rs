@@ -159,14 +159,15 @@ fn one_by_one<S: Kind>() {
 
 fn outside_detached<S: Kind>() {
     let _exclusive = exclusive();
-    for workers in [1, 2] {
+    // Twenty workers are several clusters, which exchange memory.
+    for workers in [1, 2, 20] {
         assert_eq!(per_task(&S::pool(workers), detached_outside), "0.00", "{workers} workers");
     }
 }
 
 fn outside_joined<S: Kind>() {
     let _exclusive = exclusive();
-    for workers in [1, 2] {
+    for workers in [1, 2, 20] {
         assert_eq!(per_task(&S::pool(workers), joined_outside), "0.00", "{workers} workers");
     }
 }

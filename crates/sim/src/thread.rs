@@ -262,14 +262,18 @@ pub fn parallelism() -> usize {
     enter(|kernel| kernel.cores.count()).unwrap_or(1)
 }
 
+/// Returns the NUMA node of the core on which the calling thread runs; zero outside of a simulation.
+pub fn node() -> usize {
+    let of_core = |kernel: &mut Kernel| {
+        let core = kernel.thread().core;
+        kernel.topology.node(core)
+    };
+    enter(of_core).unwrap_or(0)
+}
+
 /// Returns how many cores share a cache, if the machine has such clusters.
 pub fn cores_of_a_cache() -> Option<usize> {
     enter(|kernel| kernel.topology.cores_of_a_cache())?
-}
-
-/// Returns the number of the calling thread, in the order in which threads were started; zero outside of a simulation.
-pub fn number() -> usize {
-    enter(|kernel| kernel.current as usize).unwrap_or(0)
 }
 
 impl Kernel {

@@ -42,6 +42,11 @@ impl Topology {
         self.cluster.len()
     }
 
+    /// Returns the node of a core.
+    pub(crate) fn node(&self, core: Core) -> usize {
+        usize::from(self.node[usize::from(core)])
+    }
+
     /// Returns the number of cores in a cluster, if a node has several.
     pub(crate) fn cores_of_a_cache(&self) -> Option<usize> {
         let cores = self.cluster.iter().filter(|&&cluster| cluster == 0).count();

@@ -251,7 +251,7 @@ impl<T> Stealer<T> {
         if self.shared.ptr_eq(&dest.shared) {
             return dest.pop().map_or(Steal::Empty, Steal::Success);
         }
-        self.shared.with_current_ring(|ring| ring.steal_half(&self.shared.top, dest, 0))
+        self.shared.with_current_ring(|ring| ring.steal_half(&self.shared.top, dest, 0, 0))
     }
 
     /// Returns the number of items. The number may be outdated if other threads use the deque at the same

@@ -72,8 +72,8 @@ pub struct Injector<T> {
 struct Head<T> {
     end: End<T>,
     /// A position that the tail has reached; the tail may be further. Thieves write it when they have read
-    /// the tail, and read the tail again only when the head has come this far. The cache line of the tail
-    /// therefore stays with the pushers.
+    /// the tail, and read the tail again only when too few items are left before this position. The cache
+    /// line of the tail therefore stays with the pushers.
     reached: AtomicUsize,
 }
 
@@ -213,15 +213,19 @@ impl<T> Injector<T> {
         Steal::Success(claim)
     }
 
-    /// Returns the number of items from `index` on, or `None` if there are none. For a thief that wants
-    /// only one item (`limit` is 1), the result may be lower than the actual number.
+    /// Returns the number of items from `index` on, or `None` if there are none. The result may be lower than
+    /// the actual number, but not so low that a thief would take fewer than `limit` for that reason.
     #[inline]
     fn available(&self, index: usize, limit: usize) -> Option<usize> {
         let ahead = |tail: usize| tail.wrapping_sub(index) as isize > 0;
         // Ordering: relaxed, for all three accesses. The tail only grows, so positions that it has passed
         // stay claimed by pushers; the cells make the items visible.
-        if limit == 1 && ahead(self.head.reached.load(Ordering::Relaxed)) {
-            return Some(1);
+        let reached = self.head.reached.load(Ordering::Relaxed);
+        if ahead(reached) {
+            let known = cells_between(index, reached);
+            if known >= 2 * limit - 1 {
+                return Some(known);
+            }
         }
         let tail = self.tail.index.load(Ordering::Relaxed);
         if !ahead(tail) {

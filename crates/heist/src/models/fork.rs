@@ -41,9 +41,10 @@ impl<Q: Queues> Scene<Q> {
     }
 
     pub(super) fn with_demand(demand: Demand) -> (Arc<Self>, Vec<Q::Own>) {
-        let queues = Q::new(2);
+        let queues = Q::new(2, Clusters::of_size(2, 2));
         let ((own, owner), (thief, _)) = (Q::of_thread(), Q::of_thread());
-        let (idle, ledger) = (Idle::new(Clusters::of_size(2, 2), 2, true), Ledger::new(2));
+        let clusters = Clusters::of_size(2, 2);
+        let (idle, ledger) = (Idle::new(clusters, 2, true), Ledger::new(2, 1));
         let scene = Self { queues, owner, idle, demand, ledger, hook: Arc::default() };
         (Arc::new(scene), vec![own, thief])
     }

@@ -18,7 +18,11 @@ pub(super) const LOST: &str = "a core is lost";
 
 /// Returns a pool without threads, which may have `max_threads` of them.
 pub(super) fn pool(workers: usize, max_threads: usize) -> Arc<Shared<Stealing>> {
-    Arc::new(Shared::new(Config {
+    Arc::new(Shared::new(config(workers, max_threads)))
+}
+
+pub(super) fn config(workers: usize, max_threads: usize) -> Config {
+    Config {
         workers,
         attached: 0,
         max_threads,
@@ -28,7 +32,7 @@ pub(super) fn pool(workers: usize, max_threads: usize) -> Arc<Shared<Stealing>> 
         on_thread_stop: Box::new(|_| ()),
         on_panic: Arc::default(),
         trace: None,
-    }))
+    }
 }
 
 fn thread_of(shared: &Arc<Shared<Stealing>>) -> WorkerThread<Stealing> {
@@ -117,7 +121,7 @@ fn standby_against_end(declines: bool) {
             handed.is_some()
         }
     });
-    let core = Box::new(Core::new(0, Ledger::new(1).of_worker(0)));
+    let core = Box::new(Core::new(0, Ledger::new(1, 1).of_worker(0)));
     let first = handoff.grant(Need::First, 0);
     if declines {
         handoff.decline(first);

@@ -74,6 +74,7 @@ mod fork;
 mod handoff;
 mod helping;
 mod idle;
+mod injectors;
 mod pipeline;
 mod raid;
 mod stats;

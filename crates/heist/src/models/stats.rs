@@ -8,7 +8,7 @@ use crate::sync::Arc;
 
 /// A task is submitted by a thread outside and completed by a worker while another thread reads.
 fn snapshot() {
-    let ledger = Arc::new(Ledger::new(1));
+    let ledger = Arc::new(Ledger::new(1, 1));
     let read = Arc::clone(&ledger);
     let reader = thread::spawn(move || {
         let stats = read.read();

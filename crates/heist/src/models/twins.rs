@@ -2,7 +2,8 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, handoff, helping, idle, pipeline, raid, stats, task, trace, waiting,
+    cancel, credit, fork, handoff, helping, idle, injectors, pipeline, raid, stats, task, trace,
+    waiting,
 };
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
@@ -19,7 +20,8 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = idle::MODELS.iter().chain(task::MODELS).chain(stats::MODELS);
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
-    pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS)
+    let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
+    pool.chain(injectors::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -34,7 +36,8 @@ fn child() {
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
-        .chain(credit::WRONG);
+        .chain(credit::WRONG)
+        .chain(injectors::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -180,6 +183,16 @@ fn credit_that_is_kept_or_missing_is_noticed() {
     let reports = [DEADLOCK, DEADLOCK, RACE, RACE];
     for (model, message) in credit::WRONG.iter().zip(reports) {
         assert!(explore::fails(CHILD, model, "", message), "{} holds", model.name);
+    }
+}
+
+/// A worker looks into the injectors of all clusters before it sleeps, after its fence.
+#[test]
+fn a_last_look_that_leaves_out_an_injector_is_noticed() {
+    let model = model(injectors::MODELS, "injectors_push_against_sleep");
+    each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
+    for model in injectors::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
 }
 

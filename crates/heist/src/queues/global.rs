@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
@@ -73,7 +74,7 @@ impl Queues for Global {
 
     const PATIENT: bool = false;
 
-    fn new(_: usize) -> Self {
+    fn new(_: usize, _: Clusters) -> Self {
         Self { tasks: Queue::new(), outside: Lane::new() }
     }
 
@@ -86,7 +87,7 @@ impl Queues for Global {
         self.tasks.push(task, tally);
     }
 
-    fn push_remote(&self, task: Task, tally: Tally<'_>) {
+    fn push_remote(&self, _: usize, task: Task, tally: Tally<'_>) {
         self.tasks.push(task, tally);
     }
 
@@ -171,7 +172,7 @@ impl Queues for Global {
         Found::Nothing
     }
 
-    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
+    fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.tasks.pop(tally)
     }
 

@@ -7,6 +7,7 @@ use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
 use super::{FEWEST, Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -38,7 +39,7 @@ impl Queues for Locked {
 
     const PATIENT: bool = true;
 
-    fn new(_: usize) -> Self {
+    fn new(_: usize, _: Clusters) -> Self {
         Self { injector: Queue::new(), outside: Lane::new() }
     }
 
@@ -57,7 +58,7 @@ impl Queues for Locked {
         counted(&own.tasks, tally, || own.tasks.push(task));
     }
 
-    fn push_remote(&self, task: Task, tally: Tally<'_>) {
+    fn push_remote(&self, _: usize, task: Task, tally: Tally<'_>) {
         self.injector.push(task, tally);
     }
 
@@ -134,7 +135,7 @@ impl Queues for Locked {
         to_found(from.tasks.steal(), 0, tally)
     }
 
-    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
+    fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.injector.pop(tally)
     }
 

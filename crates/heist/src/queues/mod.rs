@@ -11,6 +11,7 @@ use std::fmt;
 
 use heist_deque::Steal;
 
+use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::task::Task;
 pub(crate) use global::Global;
@@ -75,7 +76,8 @@ pub(crate) enum Found {
     Contended,
 }
 
-/// All queues of a pool. Each thread has queues of its own; threads outside of the pool share the injector.
+/// All queues of a pool. Each thread has queues of its own; threads outside of the pool share the injector. There may be
+/// several injectors, one for each cluster of workers.
 pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// The owner's ends of one thread's queues.
     type Own: Send + 'static;
@@ -92,8 +94,22 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// what comes after the looks.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
-    /// Returns the shared queues of a pool with that many workers.
-    fn new(workers: usize) -> Self;
+    /// Returns the shared queues of a pool with that many workers, which are divided into these clusters.
+    fn new(workers: usize, clusters: Clusters) -> Self;
+
+    /// Returns the number of injectors.
+    fn injectors(&self) -> usize {
+        1
+    }
+
+    /// Notes that the thread has the core of that worker from now on. So it uses the injector of that worker's cluster,
+    /// until it has another core.
+    fn set_worker(&self, _own: &Self::Own, _worker: usize) {}
+
+    /// Returns the cluster of the core that the thread has, or had last.
+    fn cluster(&self, _own: &Self::Own) -> usize {
+        0
+    }
 
     /// Returns the queues of one thread: the owner's ends, and those for the others.
     fn of_thread() -> (Self::Own, Self::Reach);
@@ -101,8 +117,8 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Pushes a new task of a thread to its own deque.
     fn push_local(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
 
-    /// Pushes a task to the injector, from outside.
-    fn push_remote(&self, task: Task, tally: Tally<'_>);
+    /// Pushes a task to the injector of that cluster, from outside.
+    fn push_remote(&self, cluster: usize, task: Task, tally: Tally<'_>);
 
     /// Pops the thread's own newest task.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;
@@ -173,7 +189,8 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Returns whether there is a task or a part from outside.
     fn has_remote(&self) -> bool;
 
-    /// Takes tasks from the injector, oldest first: one to run, and perhaps more into the thread's own deque.
+    /// Takes tasks from an injector, oldest first: one to run, and perhaps more into the thread's own deque. It tries the
+    /// injector of its own cluster first.
     fn take_injected(&self, own: &Self::Own, tally: Tally<'_>) -> Found;
 
     /// Steals from another thread, its oldest tasks first: one to run, and perhaps more into the thread's own deque.
@@ -182,14 +199,15 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Steals the oldest task of a thread, perhaps of the calling thread itself.
     fn steal_one(&self, from: &Self::Reach, tally: Tally<'_>) -> Found;
 
-    /// Takes one task from the injector.
-    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task>;
+    /// Takes one task from the first injector that has one. The numbers of the injectors begin with `first`, which may be
+    /// any number, and go around.
+    fn take_one_injected(&self, first: usize, tally: Tally<'_>) -> Option<Task>;
 
-    /// Moves the tasks that are left in a thread's own deque to the injector, because the thread ends. Parts stay in its
+    /// Moves the tasks that are left in a thread's own deque to an injector, because the thread ends. Parts stay in its
     /// lane: a thread that waits for one looks into each lane once, and must not miss a part that is on its way to another.
     fn leave(&self, own: &Self::Own, tally: Tally<'_>);
 
-    /// May drop the stale entries of the injector, and returns whether it did. A thread calls this when it has claimed a
+    /// May drop the stale entries of all injectors, and returns whether it did. A thread calls this when it has claimed a
     /// task, with the number of its claims since this last returned `true`. Not needed where stale entries are dropped
     /// when tasks are pushed.
     fn drop_stale(&self, _claims: usize, _tally: Tally<'_>) -> bool {

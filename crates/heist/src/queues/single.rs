@@ -7,6 +7,7 @@ use heist_deque::Injector;
 use heist_deque::growable::{self, Stealer, Worker};
 
 use super::{Found, Queues, steal_until_decided, to_found};
+use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::{Mutex, lock};
 use crate::task::Task;
@@ -28,7 +29,7 @@ impl Queues for Single {
     /// Enough that loops which follow each other within a few microseconds find all threads awake.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 128 };
 
-    fn new(workers: usize) -> Self {
+    fn new(workers: usize, _: Clusters) -> Self {
         Self {
             injector: Injector::new(),
             broadcasts: (0..workers).map(|_| Injector::new()).collect(),
@@ -46,7 +47,7 @@ impl Queues for Single {
     }
 
     #[inline]
-    fn push_remote(&self, task: Task, _: Tally<'_>) {
+    fn push_remote(&self, _: usize, task: Task, _: Tally<'_>) {
         self.injector.push(task);
     }
 
@@ -119,7 +120,7 @@ impl Queues for Single {
         Found::Nothing
     }
 
-    fn take_one_injected(&self, tally: Tally<'_>) -> Option<Task> {
+    fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         steal_until_decided(|| self.injector.steal(), tally)
     }
 

@@ -19,20 +19,33 @@ pub(crate) struct Swept {
     /// it. The sweep is not missed either: see [`sweep`](Self::sweep).
     len: AtomicUsize,
     tasks: Mutex<VecDeque<Task>>,
-    /// How many claims a thread makes between two sweeps: as many as there were tasks after the last one, so that a
-    /// sweep costs little for each claim.
-    ///
-    /// Ordering: relaxed. It only says when to take the lock.
-    interval: AtomicUsize,
+}
+
+/// How many claims a thread makes between two sweeps of all injectors: as many as there were tasks after the last one, so
+/// that a sweep costs little for each claim.
+pub(crate) struct Interval(AtomicUsize);
+
+/// Ordering: relaxed, for both accesses. It only says when to take the locks.
+impl Interval {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new(FEWEST))
+    }
+
+    /// Returns whether a thread that has claimed that many tasks since it last swept has to sweep.
+    #[inline]
+    pub(crate) fn is_over(&self, claims: usize) -> bool {
+        claims >= self.0.load(Ordering::Relaxed)
+    }
+
+    /// Begins with the next one, after a sweep that has left that many tasks.
+    pub(crate) fn begin(&self, left: usize) {
+        self.0.store(left.max(FEWEST), Ordering::Relaxed);
+    }
 }
 
 impl Swept {
     pub(crate) fn new() -> Self {
-        Self {
-            len: AtomicUsize::new(0),
-            tasks: Mutex::new(VecDeque::new()),
-            interval: AtomicUsize::new(FEWEST),
-        }
+        Self { len: AtomicUsize::new(0), tasks: Mutex::new(VecDeque::new()) }
     }
 
     #[inline(always)]
@@ -54,28 +67,18 @@ impl Swept {
         oldest
     }
 
-    /// Sweeps, if the calling thread has claimed enough tasks since it last did: `next` takes the oldest task out of the
-    /// injector, which has `injected` of them. Returns whether it did.
+    /// Sweeps: `next` takes the oldest task out of the injector, which has `injected` of them. Returns how many tasks are
+    /// left.
     ///
     /// A thread that is about to sleep and looks at the wrong moment finds neither an entry in the injector nor one here.
     /// The calling thread has a task to run, and announces what it has moved, as if it had pushed it.
-    #[inline]
-    pub(crate) fn sweep(
-        &self,
-        claims: usize,
-        injected: usize,
-        next: impl Fn() -> Option<Task>,
-    ) -> bool {
-        if claims < self.interval.load(Ordering::Relaxed) {
-            return false;
-        }
+    pub(crate) fn sweep(&self, injected: usize, next: impl Fn() -> Option<Task>) -> usize {
         let mut tasks = lock(&self.tasks);
         self.len.store(tasks.len() + 1, Ordering::Relaxed);
         tasks.retain(|task| !task.is_stale());
         let taken = std::iter::from_fn(next).take(injected);
         tasks.extend(taken.filter(|task| !task.is_stale()));
         self.len.store(tasks.len(), Ordering::Relaxed);
-        self.interval.store(tasks.len().max(FEWEST), Ordering::Relaxed);
-        true
+        tasks.len()
     }
 }

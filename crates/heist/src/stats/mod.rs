@@ -117,8 +117,9 @@ counters! {
 
 /// All counters of a pool.
 pub(crate) struct Ledger {
-    /// One block for each worker, and one for all other threads.
+    /// One block for each worker, and one for each cluster, in which the threads count that are not workers and turn to it.
     blocks: Box<[Arc<Padded<Block>>]>,
+    workers: usize,
 }
 
 /// The block that a thread counts in at the moment.
@@ -158,8 +159,9 @@ impl Tally<'_> {
 }
 
 impl Ledger {
-    pub(crate) fn new(workers: usize) -> Self {
-        Self { blocks: (0..=workers).map(|_| Arc::default()).collect() }
+    /// Returns the counters of a pool with that many workers and clusters.
+    pub(crate) fn new(workers: usize, clusters: usize) -> Self {
+        Self { blocks: (0..workers + clusters).map(|_| Arc::default()).collect(), workers }
     }
 
     /// Returns the block of that worker.
@@ -167,10 +169,16 @@ impl Ledger {
         OwnBlock(Arc::clone(&self.blocks[worker]))
     }
 
-    /// Returns the block of all threads that are not workers.
+    /// Returns a block of threads that are not workers, for what is counted seldom.
     #[inline(always)]
     pub(crate) fn of_non_workers(&self) -> Tally<'_> {
-        Tally { block: &self.blocks[self.blocks.len() - 1], own: false }
+        self.of_outsiders(0)
+    }
+
+    /// Returns the block of the threads that are not workers and turn to that cluster.
+    #[inline(always)]
+    pub(crate) fn of_outsiders(&self, cluster: usize) -> Tally<'_> {
+        Tally { block: &self.blocks[self.workers + cluster], own: false }
     }
 
     /// Returns how many tasks have ended, in whatever way. The number may be a moment old.
@@ -191,7 +199,7 @@ impl Ledger {
         }
         let mut total = Counters::default();
         all.iter().for_each(|&counters| total += counters);
-        all.pop();
+        all.truncate(self.workers);
         Stats { total, per_worker: all, threads: 0, peak_threads: 0 }
     }
 }

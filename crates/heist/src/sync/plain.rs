@@ -44,21 +44,25 @@ pub(crate) fn cores_of_a_cache() -> Option<usize> {
     ranges.sum::<Option<usize>>().filter(|&count| count > 1)
 }
 
-/// Returns the number of the calling thread among those that have asked.
-#[cfg(not(any(loom, shuttle)))]
-pub(crate) fn number_of_thread() -> usize {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    // Ordering: relaxed. It only counts.
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    std::thread_local! {
-        static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed);
+/// Returns the NUMA node on which the calling thread runs, or zero if the system does not say (Linux does).
+pub(crate) fn node_of_thread() -> usize {
+    #[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
+    {
+        let (mut processor, mut node): (libc::c_uint, libc::c_uint) = (0, 0);
+        // SAFETY: the call writes one number to each of the two places, which are valid for that. The third argument has
+        // not been used for long.
+        let failed = unsafe {
+            libc::syscall(
+                libc::SYS_getcpu,
+                &raw mut processor,
+                &raw mut node,
+                std::ptr::null_mut::<libc::c_void>(),
+            )
+        };
+        if failed == 0 {
+            return node as usize;
+        }
     }
-    NUMBER.try_with(|number| *number).unwrap_or(0)
-}
-
-/// Returns 0: a checker's threads are few.
-#[cfg(any(loom, shuttle))]
-pub(crate) fn number_of_thread() -> usize {
     0
 }
 

@@ -29,11 +29,17 @@ pub(super) unsafe fn give(slot: NonNull<Slot>) {
     unsafe { dealloc(slot.as_ptr().cast(), Layout::new::<Slot>()) };
 }
 
+/// Does nothing: without recycling, threads exchange no slots.
+pub(crate) fn settle(_group: usize) {}
+
+/// Does nothing: the next slot is not known.
+pub(crate) fn prefetch_next() {}
+
 /// Does nothing: without recycling, there are no free slots to keep.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn begin(_groups: usize) -> Self {
         Self(())
     }
 }

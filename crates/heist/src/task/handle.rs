@@ -1,7 +1,6 @@
 //! The handle's side of a task: how a thread waits for the task, claims it, and takes its outcome.
 
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use super::kind::DetachedTask;
@@ -12,7 +11,7 @@ use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
 use crate::error::JoinError;
 use crate::panic::PanicHook;
-use crate::sync::Arc;
+use crate::sync::{Arc, prefetch_for_write};
 use crate::task::listener::Listener;
 
 /// The handle's side of a task. Dropping it detaches the task.
@@ -48,13 +47,19 @@ impl<T> TaskHandle<T> {
     ///
     /// Panics if the task is not done.
     pub(crate) fn take(self) -> Result<T, JoinError> {
-        assert!(self.is_done(), "asked for the outcome of a task that is not done");
-        // SAFETY: the handle's side keeps the slot alive. The task is done, so the outcome is in the room and
-        // belongs to the handle's side, which moves it out here and lets go.
-        let outcome = unsafe { Slot::take::<Outcome<T>>(self.slot) };
-        let slot = ManuallyDrop::new(self).slot;
+        let slot = self.slot;
+        let take = || {
+            std::mem::forget(self);
+            // SAFETY: the handle's side keeps the slot alive. The task is done, so the outcome is in the room and
+            // belongs to the handle's side, which moves it out here and lets go.
+            unsafe { Slot::take::<Outcome<T>>(slot) }
+        };
         // SAFETY: the handle's side keeps the slot alive.
-        if unsafe { Slot::state(slot) }.leave_handle() == Left::Last {
+        let taken = unsafe { Slot::state(slot) }.leave_handle_when_done(take);
+        let (outcome, left) = taken.expect("asked for the outcome of a task that is not done");
+        if left == Left::Last {
+            // It will be written to when it is used again, and another thread has written to it last.
+            prefetch_for_write(slot.as_ptr());
             // SAFETY: the slot came from `make`; the queue's side is gone, so it belongs to this side alone; and the
             // outcome was taken.
             unsafe { recycle::give(slot) };

@@ -30,7 +30,7 @@ pub(crate) use kind::DetachedTask;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::{Promise, Reminder};
 pub(crate) use queued::{Ended, Started, Task};
-pub(crate) use recycle::SlotLease;
+pub(crate) use recycle::{SlotLease, prefetch_next, settle};
 pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::State;

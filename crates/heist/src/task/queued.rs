@@ -10,7 +10,7 @@ use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
 use super::{dispose, forget_listener, make};
 use crate::panic::PanicHook;
-use crate::sync::{Arc, prefetch};
+use crate::sync::{Arc, prefetch_for_write};
 
 /// A task in a queue: one word. A task that is dropped without having run is refused, and the thread that waits for it
 /// is notified.
@@ -113,10 +113,10 @@ impl Task {
         unsafe { group(self.0) }
     }
 
-    /// Prefetches the slot of a task that will run soon.
+    /// Prefetches the slot of a task that will run soon, which writes to it.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        prefetch(self.0.as_ptr());
+        prefetch_for_write(self.0.as_ptr());
     }
 
     /// Starts the task, which must then be run or refused. Returns `None` for a stale entry: the handle's side was

@@ -1,13 +1,17 @@
-//! Reuse of slots: a stack of free slots per thread, and a depot through which threads exchange them.
+//! Reuse of slots: a stack of free slots per thread, and depots through which threads exchange them.
 //!
 //! A slot is often made on one thread and freed on another. A thread that only frees slots would collect them, while
 //! a thread that only makes slots would have to allocate. So threads exchange slots, by the *crate*: a thread with
-//! two crates of free slots gives one to the depot, and a thread that has run out fetches one there. The depot's
-//! lock is taken at most once in `CRATE` tasks.
+//! two crates of free slots gives one to a depot, and a thread that has run out fetches one there. A depot's lock is
+//! taken at most once in `CRATE` tasks.
+//!
+//! Threads are divided into *groups* with a depot each, because the lock of a single depot would be too busy in a large
+//! pool. The workers of a cluster and the threads outside that turn to it are a group: the ones free the slots of the
+//! tasks that the others push. A thread whose depot is empty fetches crates from the depots of other groups before it
+//! allocates. If the pools have one cluster each, there is one group.
 //!
 //! Memory comes in slabs of several crates, so that slots that are used one after the other lie side by side.
-//! Slots that the depot does not keep go back to their slab, and a slab that is complete again goes back to the
-//! allocator.
+//! Slots that no depot keeps go back to their slab, and a slab that is complete again goes back to the allocator.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
@@ -15,7 +19,10 @@ use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 use super::slot::Slot;
-use crate::sync::{Mutex, alloc, dealloc, lock, per_thread};
+use crate::cluster::MAX_CLUSTERS;
+use crate::sync::{
+    AtomicUsize, Mutex, Ordering, Padded, alloc, dealloc, lock, per_thread, prefetch_for_write,
+};
 
 /// The number of slots in a crate. A guess: 4 KiB, large enough that the depot's lock does not matter.
 const CRATE: usize = 63;
@@ -23,9 +30,12 @@ const CRATE: usize = 63;
 /// The number of crates in a slab.
 const CRATES: usize = 16;
 
-/// The largest number of crates that the depot keeps: slots for a million tasks, 64 MiB. A guess at what is
-/// better kept than allocated again.
-const DEPOT: usize = (1 << 20) / CRATE;
+/// The largest number of crates that all depots keep: slots for a million tasks, 64 MiB. A guess at what is better kept
+/// than allocated again.
+const KEPT: usize = (1 << 20) / CRATE;
+
+/// The number of other groups whose depots a thread looks into before it allocates. A guess.
+const LOOKS: usize = 4;
 
 type Crate = [NonNull<Slot>; CRATE];
 
@@ -33,7 +43,7 @@ type Crate = [NonNull<Slot>; CRATE];
 /// from that of a slot. That costs up to a page for the allocator's own use, which is little compared with the size.
 #[repr(C, align(65536))]
 struct Slab {
-    /// The number of free slots that have come back. Touched under the depot's lock.
+    /// The number of free slots that have come back. Touched under [`RELEASE`].
     home: usize,
     slots: [MaybeUninit<Slot>; CRATE * CRATES],
 }
@@ -41,7 +51,7 @@ struct Slab {
 const _: () = assert!(size_of::<Slab>() == align_of::<Slab>(), "a slab fits its alignment");
 
 impl Slab {
-    /// Allocates a slab, puts all but one of its crates into the depot, and returns that one.
+    /// Allocates a slab, puts all but one of its crates into a depot, and returns that one.
     #[cold]
     fn allocate(depot: &mut Depot) -> Crate {
         let layout = Layout::new::<Self>();
@@ -67,12 +77,11 @@ impl Slab {
     ///
     /// # Safety
     ///
-    /// The slot is free and came from a slab, nothing uses it afterwards, and the depot is locked.
+    /// The slot is free and came from a slab, nothing uses it afterwards, and [`RELEASE`] is locked.
     unsafe fn take_back(slot: NonNull<Slot>) {
         let slab =
             slot.as_ptr().map_addr(|address| address & !(size_of::<Self>() - 1)).cast::<Self>();
-        // SAFETY: a slab is alive while one of its slots has not come back, and its count is guarded by the depot's
-        // lock.
+        // SAFETY: a slab is alive while one of its slots has not come back, and its count is guarded by `RELEASE`.
         let home = unsafe { &mut (*slab).home };
         *home += 1;
         if *home == CRATE * CRATES {
@@ -82,33 +91,96 @@ impl Slab {
     }
 }
 
-/// The slots that threads exchange.
+/// The slots that the threads of a group exchange.
 struct Depot {
     crates: Vec<Crate>,
-    /// The number of pools. When the last one goes, the depot is emptied.
-    pools: usize,
+    /// The largest number of crates to keep. Zero if there is no pool.
+    limit: usize,
+    /// The group into whose depot the next look goes first: the one from which crates were last fetched, or the next one
+    /// after those that had none.
+    donor: usize,
 }
 
 impl Depot {
-    fn fetch(&mut self) -> Crate {
+    const EMPTY: Self = Self { crates: Vec::new(), limit: 0, donor: 0 };
+
+    /// Returns a crate: one that is kept here, else one that another group keeps, else a new one.
+    fn fetch(&mut self, group: usize) -> Crate {
+        if self.crates.is_empty() {
+            self.fetch_from_others(group);
+        }
         self.crates.pop().unwrap_or_else(|| Slab::allocate(self))
+    }
+
+    /// Moves crates of another group here, half of them and no more than a slab has. Looks at [`LOOKS`] groups only, the
+    /// next time at the next ones: if there are many, a look at each would take longer than to allocate.
+    #[cold]
+    fn fetch_from_others(&mut self, group: usize) {
+        let groups = GROUPS.load(Ordering::Relaxed);
+        for _ in 0..LOOKS.min(groups) {
+            let other = self.donor % groups;
+            if other != group {
+                self.fetch_from(&DEPOTS[other]);
+            }
+            if !self.crates.is_empty() {
+                return;
+            }
+            self.donor = other + 1;
+        }
+    }
+
+    fn fetch_from(&mut self, other: &Mutex<Self>) {
+        // It waits for no lock while it holds one, whatever the order of the two.
+        let Ok(mut from) = other.try_lock() else { return };
+        let count = from.crates.len().div_ceil(2).min(CRATES);
+        let kept = from.crates.len() - count;
+        self.crates.extend(from.crates.drain(kept..));
+    }
+
+    /// Gives back to their slabs what is more than the limit.
+    fn release_rest(&mut self) {
+        if self.crates.len() > self.limit {
+            release(self.crates.drain(self.limit..).flatten());
+        }
+        if self.limit == 0 {
+            self.crates = Vec::new();
+        }
     }
 }
 
 // SAFETY: the slots in its crates are free, and no other thread knows them.
 unsafe impl Send for Depot {}
 
-static DEPOT_OF_ALL: Mutex<Depot> = Mutex::new(Depot { crates: Vec::new(), pools: 0 });
+/// The depots, by group. All but the first [`GROUPS`] keep nothing.
+static DEPOTS: [Padded<Mutex<Depot>>; MAX_CLUSTERS] =
+    [const { Padded(Mutex::new(Depot::EMPTY)) }; MAX_CLUSTERS];
+
+/// The number of groups. Written under the lock of [`LEASES`]. It grows as long as there is a pool.
+///
+/// Ordering: relaxed. It only says which depots to use; each has a lock and a limit.
+static GROUPS: AtomicUsize = AtomicUsize::new(1);
+
+/// The number of pools. When the last one goes, all depots are emptied. The lock is held while limits change, and taken
+/// before that of a depot.
+static LEASES: Mutex<usize> = Mutex::new(0);
+
+/// Held while slots go back to their slabs. Taken after that of a depot, if that is held.
+static RELEASE: Mutex<()> = Mutex::new(());
 
 /// A thread's own free slots: two crates at most.
 struct Local {
     slots: [Cell<*mut Slot>; 2 * CRATE],
     len: Cell<usize>,
+    /// The group of the thread, unless there are fewer.
+    group: Cell<usize>,
 }
 
 per_thread! {
-    static LOCAL: Local =
-        Local { slots: [const { Cell::new(ptr::null_mut()) }; 2 * CRATE], len: Cell::new(0) };
+    static LOCAL: Local = Local {
+        slots: [const { Cell::new(ptr::null_mut()) }; 2 * CRATE],
+        len: Cell::new(0),
+        group: Cell::new(0),
+    };
 }
 
 impl Local {
@@ -133,18 +205,24 @@ impl Local {
         self.len.set(len + 1);
     }
 
-    /// Gets a crate from the depot, or a new one, because there is no free slot.
+    /// Returns the group of the thread.
+    fn group(&self) -> usize {
+        self.group.get() % GROUPS.load(Ordering::Relaxed)
+    }
+
+    /// Gets a crate from a depot, or a new one, because there is no free slot.
     #[cold]
     #[inline(never)]
     fn fetch(&self) {
-        let fetched = lock(&DEPOT_OF_ALL).fetch();
+        let group = self.group();
+        let fetched = lock(&DEPOTS[group]).fetch(group);
         for (place, slot) in self.slots.iter().zip(fetched) {
             place.set(slot.as_ptr());
         }
         self.len.set(CRATE);
     }
 
-    /// Gives the older half to the depot, because there are too many.
+    /// Gives the older half to the depot of the group, because there are too many.
     #[cold]
     #[inline(never)]
     fn put_away(&self) {
@@ -155,11 +233,12 @@ impl Local {
             to.set(from.get());
         }
         self.len.set(CRATE);
-        let mut depot = lock(&DEPOT_OF_ALL);
-        if depot.crates.len() < DEPOT && depot.pools > 0 {
+        let mut depot = lock(&DEPOTS[self.group()]);
+        if depot.crates.len() < depot.limit {
             depot.crates.push(full);
         } else {
-            release(&depot, full);
+            drop(depot);
+            release(full);
         }
     }
 }
@@ -167,14 +246,15 @@ impl Local {
 impl Drop for Local {
     fn drop(&mut self) {
         let slots = self.slots[..self.len.get()].iter().filter_map(|slot| NonNull::new(slot.get()));
-        release(&lock(&DEPOT_OF_ALL), slots);
+        release(slots);
     }
 }
 
 /// Gives free slots back to their slabs.
-fn release(_locked: &Depot, slots: impl IntoIterator<Item = NonNull<Slot>>) {
+fn release(slots: impl IntoIterator<Item = NonNull<Slot>>) {
+    let _release = lock(&RELEASE);
     for slot in slots {
-        // SAFETY: free, from a slab, and not used afterwards; the depot is locked.
+        // SAFETY: free, from a slab, and not used afterwards; the lock is held.
         unsafe { Slab::take_back(slot) };
     }
 }
@@ -188,9 +268,8 @@ pub(super) fn take() -> NonNull<Slot> {
 
 #[cold]
 fn take_one() -> NonNull<Slot> {
-    let mut depot = lock(&DEPOT_OF_ALL);
-    let [slot, rest @ ..] = depot.fetch();
-    release(&depot, rest);
+    let [slot, rest @ ..] = lock(&DEPOTS[0]).fetch(0);
+    release(rest);
     slot
 }
 
@@ -202,29 +281,92 @@ fn take_one() -> NonNull<Slot> {
 #[inline(always)]
 pub(super) unsafe fn give(slot: NonNull<Slot>) {
     if LOCAL.try_with(|local| local.give(slot)).is_err() {
-        release(&lock(&DEPOT_OF_ALL), [slot]);
+        release([slot]);
     }
 }
 
-/// Makes the depot keep free slots for reuse as long as it exists. Every pool has one.
+/// Makes the calling thread exchange slots with the threads of that group from now on.
+pub(crate) fn settle(group: usize) {
+    // A thread whose thread-locals are being destroyed has no group any more.
+    let _ = LOCAL.try_with(|local| local.group.set(group));
+}
+
+/// Prefetches the next slot that the calling thread will take. In a burst of tasks from outside, it is one that another thread
+/// has written to last, or that was never used.
+#[inline]
+pub(crate) fn prefetch_next() {
+    let next = |local: &Local| {
+        if let Some(next) = local.len.get().checked_sub(1) {
+            prefetch_for_write(local.slots[next].get());
+        }
+    };
+    let _ = LOCAL.try_with(next);
+}
+
+/// Makes the depots keep free slots for reuse as long as it exists. Every pool has one.
 pub(crate) struct SlotLease(());
 
 impl SlotLease {
-    pub(crate) fn begin() -> Self {
-        lock(&DEPOT_OF_ALL).pools += 1;
+    /// Begins the lease of a pool whose threads are divided into that many groups.
+    pub(crate) fn begin(groups: usize) -> Self {
+        let mut pools = lock(&LEASES);
+        *pools += 1;
+        let before = if *pools == 1 { 0 } else { GROUPS.load(Ordering::Relaxed) };
+        if groups > before {
+            GROUPS.store(groups, Ordering::Relaxed);
+            set_limits(groups, KEPT / groups);
+        }
         Self(())
     }
 }
 
 impl Drop for SlotLease {
-    /// Frees the depot's memory together with the last pool. Threads keep the slots on their own stacks until they
+    /// Frees the depots' memory together with the last pool. Threads keep the slots on their own stacks until they
     /// end.
     fn drop(&mut self) {
-        let mut depot = lock(&DEPOT_OF_ALL);
-        depot.pools -= 1;
-        if depot.pools == 0 {
-            let crates = std::mem::take(&mut depot.crates);
-            release(&depot, crates.into_iter().flatten());
+        let mut pools = lock(&LEASES);
+        *pools -= 1;
+        if *pools == 0 {
+            set_limits(0, 0);
         }
+    }
+}
+
+/// Sets the limits of the depots of that many groups. The other depots keep nothing. The caller holds the lock of
+/// [`LEASES`].
+fn set_limits(groups: usize, limit: usize) {
+    for (group, depot) in DEPOTS.iter().enumerate() {
+        let mut depot = lock(depot);
+        depot.limit = if group < groups { limit } else { 0 };
+        depot.release_rest();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a depot with that many crates, whose slots are not used.
+    fn depot(crates: usize) -> Mutex<Depot> {
+        let of_no_slots = [NonNull::dangling(); CRATE];
+        Mutex::new(Depot { crates: vec![of_no_slots; crates], ..Depot::EMPTY })
+    }
+
+    #[test]
+    fn half_of_the_crates_go_to_another_group() {
+        for (crates, moved) in [(0, 0), (1, 1), (5, 3), (100, CRATES)] {
+            let (from, mut to) = (depot(crates), Depot::EMPTY);
+            to.fetch_from(&from);
+            assert_eq!(to.crates.len(), moved);
+            assert_eq!(lock(&from).crates.len(), crates - moved);
+        }
+    }
+
+    #[test]
+    fn a_depot_that_is_in_use_is_left_alone() {
+        let (from, mut to) = (depot(5), Depot::EMPTY);
+        let used = lock(&from);
+        to.fetch_from(&from);
+        assert_eq!((to.crates.len(), used.crates.len()), (0, 5));
     }
 }

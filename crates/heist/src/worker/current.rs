@@ -95,11 +95,11 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
     }
 
     fn push_remote_if_open(&self, task: Task) {
-        // A task of the pool may spawn during shutdown, which waits for that task.
-        if current_pool() == self.id() && job::is_open() {
-            self.push_remote(task, 1);
-        } else {
-            self.push_remote_unless_stopping(task, 1);
+        let near = with_worker_thread(self, |thread| self.queues.cluster(&thread.place.own));
+        match near {
+            // A task of the pool may spawn during shutdown, which waits for that task.
+            Some(cluster) if job::is_open() => self.push_remote(cluster, task, 1),
+            _ => self.push_remote_unless_stopping(task, 1),
         }
     }
 

@@ -2,7 +2,9 @@
 //!
 //! It takes its own newest part first, then its own newest task. If it has none, it takes the oldest part of another
 //! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
-//! threads, and then it takes tasks from the injector. At times it looks in another order (`turn`).
+//! threads, and then it takes tasks from the injector. If there are several injectors, one for each cluster, it tries them
+//! before it steals, that of its own cluster first: they have tasks by the batch, and few workers use the same one. At times
+//! it looks in another order (`turn`).
 
 use crate::cluster::NO_PLACE;
 use crate::fork::{purse, raid};
@@ -50,12 +52,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Some(task)
     }
 
-    /// Searches the other threads and then the injector. The thread's own queues are empty.
+    /// Searches the other threads and then the injector; if there are several injectors, these before the tasks of the other
+    /// threads. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
+        let injector_first = self.shared.queues.injectors() > 1;
         let found = self.steal_job(core).or_else(|| {
             // The next thing to run is no part of the scope of which there is credit, if any.
             purse::flush();
-            self.steal(core).or_else(|| self.take_injected(core))
+            let first = if injector_first { self.take_injected(core) } else { None };
+            let then = || if injector_first { None } else { self.take_injected(core) };
+            first.or_else(|| self.steal(core)).or_else(then)
         });
         Q::Waiting::after_search(self, core, found.is_some());
         found
@@ -260,11 +266,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Some(task)
     }
 
+    /// Takes tasks from any injector.
     fn take_injected(&self, core: &Core) -> Option<Task> {
-        let tally = core.tally();
+        let (queues, tally) = (&self.shared.queues, core.tally());
         for _ in 0..INJECTOR_TRIES {
-            match self.shared.queues.take_injected(&self.place.own, tally) {
+            match queues.take_injected(&self.place.own, tally) {
                 Found::Task(task, more) => {
+                    if queues.injectors() > 1 {
+                        // It must be fair to the tasks in the others.
+                        self.has_spawned.set(true);
+                    }
                     tally.add(|block| &block.injector_pops, 1 + more as u64);
                     record(EventKind::InjectorTake { tasks: 1 + more });
                     self.share(core, more);

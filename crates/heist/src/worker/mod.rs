@@ -8,6 +8,7 @@
 
 pub(crate) mod core;
 pub(crate) mod current;
+pub(crate) mod near;
 pub(crate) mod policy;
 pub(crate) mod shared;
 pub(crate) mod table;

@@ -6,7 +6,7 @@ use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
-use crate::task::Task;
+use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::enter;
@@ -151,6 +151,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Makes this thread the worker whose core it is.
     pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
+        self.shared.queues.set_worker(&self.place.own, core.index);
+        self.shared.near.note(core.index);
+        settle(self.shared.clusters.of(core.index));
         *self.core.borrow_mut() = Some(core);
     }
 

@@ -14,10 +14,11 @@ use crate::sync::{
     Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
     has_heavy_fence, heavy_fence, is_finished, lock,
 };
-use crate::task::{End, Refusal, SlotLease, Task};
+use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
+use crate::worker::near::Near;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::table::{Place, Table};
 
@@ -60,8 +61,11 @@ pub(crate) fn count_wake_ups(tally: Tally<'_>, count: u64) {
 
 /// The state that all threads of a pool share. Every thread keeps it alive.
 pub(crate) struct Shared<Q: PoolQueues> {
-    pub(crate) queues: Q,
+    /// How the workers are divided into clusters.
     pub(crate) clusters: Clusters,
+    /// Where these clusters are.
+    pub(crate) near: Near,
+    pub(crate) queues: Q,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
     /// What the threads reach of each other.
@@ -98,15 +102,21 @@ pub(crate) struct Shared<Q: PoolQueues> {
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns a pool without threads.
     pub(crate) fn new(config: Config) -> Self {
+        let clusters = Clusters::new(config.workers);
+        Self::with_clusters(config, clusters)
+    }
+
+    /// Returns a pool without threads whose workers are divided into these clusters.
+    pub(crate) fn with_clusters(config: Config, clusters: Clusters) -> Self {
         let workers = config.workers;
-        let clusters = Clusters::new(workers);
         let idle = Idle::new(clusters, workers - config.attached, Q::PATIENT);
         let max_threads = config.max_threads;
         Self {
-            queues: Q::new(workers),
             clusters,
+            near: Near::new(clusters),
+            queues: Q::new(workers, clusters),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
-            ledger: Ledger::new(workers),
+            ledger: Ledger::new(workers, clusters.count()),
             table: Table::new(max_threads),
             moving: Padded(Mutex::new(())),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
@@ -120,7 +130,7 @@ impl<Q: PoolQueues> Shared<Q> {
             stopped: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
-            _slots: SlotLease::begin(),
+            _slots: SlotLease::begin(clusters.count()),
         }
     }
 
@@ -137,7 +147,7 @@ impl<Q: PoolQueues> Shared<Q> {
         })
     }
 
-    /// Frees the place of a thread that ends. Tasks that are left in its deque go to the injector. Parts stay in its
+    /// Frees the place of a thread that ends. Tasks that are left in its deque go to an injector. Parts stay in its
     /// lane, where all threads find them, and belong to the next thread in that place.
     pub(crate) fn leave(&self, place: Place<Q>) {
         let tally = self.ledger.of_non_workers();
@@ -199,15 +209,20 @@ impl<Q: PoolQueues> Shared<Q> {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
         }
-        self.push_remote(task, count);
+        let cluster = self.near.of_outsider(self.id());
+        if self.clusters.count() > 1 {
+            settle(cluster);
+            prefetch_next();
+        }
+        self.push_remote(cluster, task, count);
     }
 
-    /// Pushes a task to the injector.
-    pub(crate) fn push_remote(&self, task: Task, count: u64) {
-        let tally = self.ledger.of_non_workers();
+    /// Pushes a task to the injector of that cluster, to which the calling thread turns.
+    pub(crate) fn push_remote(&self, cluster: usize, task: Task, count: u64) {
+        let tally = self.ledger.of_outsiders(cluster);
         tally.add(|block| &block.tasks_submitted, count);
-        self.queues.push_remote(task, tally);
-        self.announce(tally, NO_PLACE);
+        self.queues.push_remote(cluster, task, tally);
+        self.announce(tally, self.clusters.first_place(cluster));
     }
 
     /// Requests work from other threads, because the one in that place has none: from those of its own cluster, and from
@@ -342,7 +357,7 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
         let next = || {
-            let task = self.queues.take_one_injected(tally);
+            let task = self.queues.take_one_injected(0, tally);
             task.or_else(|| match self.queues.steal_job_remote(tally) {
                 Found::Task(task, _) => Some(task),
                 Found::Nothing | Found::Contended => None,

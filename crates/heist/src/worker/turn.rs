@@ -4,15 +4,16 @@
 //! could keep all others from ever starting. Once in a while the worker therefore takes a *turn*: it looks first into
 //! one of four places, each time into the next one, and takes the oldest task or part there:
 //!
-//! 1. the injector,
+//! 1. the injector; if there are several, each time it begins with the next one, and looks into all of them,
 //! 2. its own deque,
 //! 3. its own lane,
 //! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long.
 //!
-//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something
-//! ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
-//! starts by a worker that takes turns, times the number of threads for the fourth place. If tasks take long, turns
-//! come sooner, so that what waits is not kept for longer than about [`PERIOD`], or two tasks.
+//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
+//! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
+//! starts by a worker that takes turns, times the number of threads for the fourth place, and times the number of injectors
+//! for the first. If tasks take long, turns come sooner, so that what waits is not kept for longer than about [`PERIOD`],
+//! or two tasks.
 
 use crate::queues::Found;
 use crate::task::Task;
@@ -56,7 +57,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         match count % PLACES {
             0 => {
-                let taken = queues.take_one_injected(tally)?;
+                let first = queues.cluster(&self.place.own) + count / PLACES;
+                let taken = queues.take_one_injected(first, tally)?;
                 tally.one(|block| &block.injector_pops);
                 record(EventKind::InjectorTake { tasks: 1 });
                 Some(taken)
@@ -96,9 +98,16 @@ fn interval(tasks: u32, took: u64) -> u32 {
     fit.min(tasks.saturating_mul(2)).clamp(LEAST, MOST)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{LEAST, MOST, interval};
+    use super::{LEAST, MOST, PLACES, interval};
+    use crate::cluster::Clusters;
+    use crate::queues::Stealing;
+    use crate::sync::Arc;
+    use crate::task::Task;
+    use crate::worker::core::Core;
+    use crate::worker::shared::{Config, Shared};
+    use crate::worker::thread::WorkerThread;
 
     #[test]
     fn long_tasks_have_turns_soon_and_short_ones_seldom() {
@@ -106,5 +115,74 @@ mod tests {
         assert_eq!(interval(MOST, 6_100), MOST, "a tenth of a microsecond each");
         assert_eq!(interval(2, 200), 4, "it grows step by step");
         assert_eq!(interval(2, 0), 4);
+    }
+
+    const CLUSTERS: usize = 3;
+
+    /// Returns the first worker of a pool of several clusters that has no other threads.
+    fn first_worker() -> WorkerThread<Stealing> {
+        let workers = 8 * CLUSTERS;
+        let config = Config {
+            workers,
+            attached: 0,
+            max_threads: workers,
+            stack_size: 1 << 20,
+            thread_name: Box::new(|_| String::new()),
+            on_thread_start: Box::new(|_| ()),
+            on_thread_stop: Box::new(|_| ()),
+            on_panic: Arc::default(),
+            trace: None,
+        };
+        let clusters = Clusters::of_size(workers, 8);
+        let shared = Arc::new(Shared::with_clusters(config, clusters));
+        let place = shared.enter().expect("there is a place");
+        let thread = WorkerThread::new(Arc::clone(&shared), place);
+        thread.acquire_core(Box::new(Core::new(0, shared.ledger.of_worker(0))));
+        thread
+    }
+
+    fn task() -> Task {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }.0
+    }
+
+    /// Returns how many tasks the worker takes until it takes the one that waits in the injector of that cluster. The other
+    /// injectors are never empty. `next` prepares and takes the worker's next task.
+    fn tasks_until(
+        cluster: usize,
+        next: impl Fn(&WorkerThread<Stealing>, &Core) -> Option<Task>,
+    ) -> usize {
+        let thread = first_worker();
+        let push = |to: usize, task: Task| thread.shared.push_remote(to, task, 1);
+        let bound = PLACES * MOST as usize * CLUSTERS;
+        let others = (0..CLUSTERS).filter(|&other| other != cluster);
+        others.for_each(|other| (0..=bound).for_each(|_| push(other, task())));
+        let awaited = task();
+        let id = awaited.id();
+        push(cluster, awaited);
+        let core = thread.core.borrow();
+        let core = core.as_ref().expect("it has a core");
+        let is_it = |task: &Task| task.id() == id;
+        let found = (1..=bound).find(|_| is_it(&next(&thread, core).expect("there is a task")));
+        found.expect("the task is kept from starting")
+    }
+
+    #[test]
+    fn endless_tasks_of_its_own_keep_a_worker_from_no_injector() {
+        for cluster in 0..CLUSTERS {
+            tasks_until(cluster, |thread, core| {
+                thread.push_local(task(), 1);
+                thread.next_own(core)
+            });
+        }
+    }
+
+    #[test]
+    fn a_full_injector_of_its_own_cluster_keeps_a_worker_from_no_other() {
+        for cluster in 1..CLUSTERS {
+            tasks_until(cluster, |thread, core| {
+                thread.next_own(core).or_else(|| thread.search_others(core))
+            });
+        }
     }
 }

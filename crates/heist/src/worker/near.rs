@@ -1,0 +1,144 @@
+//! To which cluster a thread turns that is none of the workers: where it pushes its tasks.
+//!
+//! If its memory is far from that of the workers who run its tasks, each task takes several transfers between the two. So it
+//! turns to a cluster on its own NUMA node, if there is one. The threads of a node are spread evenly over the clusters there.
+
+use std::cell::Cell;
+
+use crate::cluster::Clusters;
+use crate::sync::{AtomicUsize, Ordering, node_of_thread, per_thread};
+
+/// For how many pools a thread remembers the cluster to which it has turned. A thread that pushes to more pools by turns may
+/// turn to another cluster each time, so that its tasks do not stay in order.
+const POOLS: usize = 4;
+
+/// Where the clusters of a pool are.
+pub(crate) struct Near {
+    clusters: Clusters,
+    homes: Box<[Home]>,
+}
+
+/// Ordering: relaxed, for all accesses. The fields only say what is better.
+struct Home {
+    /// One more than the NUMA node on which a worker of the cluster first ran; zero if none has run yet.
+    node: AtomicUsize,
+    /// The number of threads that have turned to the cluster.
+    turned: AtomicUsize,
+}
+
+/// A pool and a cluster of it, which this thread has turned to.
+type Choice = Cell<(usize, usize)>;
+
+per_thread! {
+    /// The choices of this thread, the latest first.
+    static CHOICES: [Choice; POOLS] = [const { Cell::new((0, 0)) }; POOLS];
+}
+
+impl Near {
+    pub(crate) fn new(clusters: Clusters) -> Self {
+        let home = || Home { node: AtomicUsize::new(0), turned: AtomicUsize::new(0) };
+        Self { clusters, homes: (0..clusters.count()).map(|_| home()).collect() }
+    }
+
+    /// Notes where the calling thread runs, which is that worker.
+    pub(crate) fn note(&self, worker: usize) {
+        let node = &self.homes[self.clusters.of(worker)].node;
+        if self.homes.len() > 1 && node.load(Ordering::Relaxed) == 0 {
+            node.store(node_of_thread() + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the cluster to which the calling thread turns, which is no worker of this pool. It stays the same.
+    #[inline]
+    pub(crate) fn of_outsider(&self, pool: usize) -> usize {
+        if self.homes.len() == 1 { 0 } else { self.remembered(pool) }
+    }
+
+    fn remembered(&self, pool: usize) -> usize {
+        // A thread whose thread-locals are being destroyed remembers nothing.
+        CHOICES.try_with(|choices| self.look_up(pool, choices)).unwrap_or(0)
+    }
+
+    fn look_up(&self, pool: usize, choices: &[Choice; POOLS]) -> usize {
+        // The address of a pool that is gone may be that of another one now, with fewer clusters.
+        let is_it = |&(of, cluster): &(usize, usize)| of == pool && cluster < self.homes.len();
+        match choices.iter().map(Cell::get).find(is_it) {
+            Some((_, cluster)) => cluster,
+            None => {
+                let chosen = self.choose();
+                (1..POOLS).rev().for_each(|n| choices[n].set(choices[n - 1].get()));
+                choices[0].set((pool, chosen));
+                chosen
+            }
+        }
+    }
+
+    /// Chooses the cluster to which the fewest threads have turned, of those on the node of the calling thread, or of all.
+    #[cold]
+    fn choose(&self) -> usize {
+        let here = node_of_thread() + 1;
+        let is_here = |home: &Home| home.node.load(Ordering::Relaxed) == here;
+        let only_here = self.homes.iter().any(is_here);
+        loop {
+            let homes = self.homes.iter().enumerate();
+            let fewest = homes
+                .filter(|(_, home)| !only_here || is_here(home))
+                .map(|(cluster, home)| (home.turned.load(Ordering::Relaxed), cluster))
+                .min();
+            let Some((turned, cluster)) = fewest else { return 0 };
+            // Several threads may begin at once, and each of them is to see the choices of the others.
+            let count = &self.homes[cluster].turned;
+            let (before, relaxed) = (turned, Ordering::Relaxed);
+            if count.compare_exchange(before, before + 1, relaxed, relaxed).is_ok() {
+                return cluster;
+            }
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Returns the choice of a thread that turns to these pools.
+    fn choose(pools: &[(usize, &Near)]) -> Vec<usize> {
+        std::thread::scope(|scope| {
+            let look = || pools.iter().map(|(pool, near)| near.of_outsider(*pool)).collect();
+            scope.spawn(look).join().unwrap()
+        })
+    }
+
+    #[test]
+    fn threads_are_spread_over_the_clusters() {
+        let near = Near::new(Clusters::of_size(24, 8));
+        let mut chosen: Vec<_> = (0..6).flat_map(|_| choose(&[(1, &near)])).collect();
+        chosen.sort_unstable();
+        assert_eq!(chosen, [0, 0, 1, 1, 2, 2]);
+    }
+
+    #[test]
+    fn a_thread_stays_with_its_cluster() {
+        let [a, b] = [24, 16].map(|workers| Near::new(Clusters::of_size(workers, 8)));
+        for _ in 0..5 {
+            let chosen = choose(&[(1, &a), (2, &b), (1, &a), (2, &b)]);
+            assert_eq!(chosen[..2], chosen[2..]);
+        }
+    }
+
+    #[test]
+    fn a_pool_at_the_address_of_another_has_fewer_clusters() {
+        let [large, small] = [24, 16].map(|workers| Near::new(Clusters::of_size(workers, 8)));
+        for _ in 0..3 {
+            assert!(choose(&[(1, &large), (1, &small)])[1] < 2);
+        }
+    }
+
+    #[test]
+    fn a_cluster_on_the_same_node_is_preferred() {
+        let near = Near::new(Clusters::of_size(24, 8));
+        near.note(9);
+        near.homes[0].node.store(node_of_thread() + 2, Ordering::Relaxed);
+        let here = near.choose();
+        assert_eq!((here, near.choose()), (1, 1));
+    }
+}
