@@ -10,7 +10,8 @@ use super::explore::{Model, models};
 use crate::cancel::Follower;
 use crate::panic::PanicHook;
 use crate::pipeline::models::{
-    AfterPull, Control, Delivered, Pulled, Rules, SleepKind, TaskFactory,
+    AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
+    Turn,
 };
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
@@ -162,7 +163,7 @@ fn room_against_sleep() {
     let scene = Scene::new(false, 1);
     assert_eq!(scene.control.wait_to_pull().map(|grant| grant.batches), Some(1));
     assert!(
-        scene.control.finish_pull(pulled(1, AfterPull::More), true).is_none(),
+        scene.control.finish_pull(pulled(1, AfterPull::More), NextPull::Own).is_none(),
         "there is no room"
     );
     let producer = {
@@ -182,10 +183,40 @@ fn ring_against_dry() {
         let control = Arc::clone(&scene.control);
         thread::spawn(move || control.source_ready())
     };
-    scene.control.finish_pull(pulled(0, AfterPull::Pending), false);
+    scene.control.finish_pull(pulled(0, AfterPull::Pending), NextPull::Any(0));
     let ends = scene.control.try_deactivate(0, || false);
     sender.join().unwrap();
     assert!(!ends || scene.started() == 1, "no worker pulls from the source");
+    scene.control.close();
+}
+
+/// What a worker does that has given up waiting for its turn, and has been granted a pull nevertheless.
+#[derive(Clone, Copy, PartialEq)]
+enum LateGrant {
+    Used,
+    /// The wrong way.
+    Ignored,
+}
+
+/// A thread finishes its pull and hands the source on (T3, T4) while a worker waits for its turn and gives up (T1, T2). The
+/// source must not be left with a worker that does not pull.
+fn turn_against_giving_up(late: LateGrant) {
+    let scene = Scene::new(true, 4);
+    assert!(matches!(scene.control.try_pull(), PullPermission::Granted(_)));
+    let waiter = {
+        let control = Arc::clone(&scene.control);
+        thread::spawn(move || match control.wait_for_turn(0, 1) {
+            Turn::Granted(grant) if late == LateGrant::Used => {
+                assert_eq!(grant.next_batch, 1, "the grant follows the pull before it");
+                control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
+            }
+            _ => {}
+        })
+    };
+    scene.control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
+    waiter.join().unwrap();
+    let permission = scene.control.try_pull();
+    assert!(matches!(permission, PullPermission::Granted(_)), "no thread can pull any more");
     scene.control.close();
 }
 
@@ -195,7 +226,9 @@ fn end_against_sleep() {
     scene.control.try_pull();
     let worker = {
         let control = Arc::clone(&scene.control);
-        thread::spawn(move || drop(control.finish_pull(pulled(0, AfterPull::End), false)))
+        thread::spawn(move || {
+            drop(control.finish_pull(pulled(0, AfterPull::End), NextPull::Any(0)))
+        })
     };
     while let Some(handle) =
         scene.control.consumer_sleeps(&Delivered::default(), 0, SleepKind::Deep)
@@ -212,6 +245,7 @@ models! {
     pipeline_result_against_sleep: || result_against_sleep(StepOrder::StoreFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;
+    pipeline_turn_against_giving_up: || turn_against_giving_up(LateGrant::Used), None, 10;
     pipeline_end_against_sleep: end_against_sleep, None, 250;
 }
 
@@ -222,3 +256,11 @@ pub(crate) const WRONG: &[Model] = &[Model {
     preemptions: None,
     floor: 0,
 }];
+
+/// The model of a worker that ignores what it has been granted. It must fail.
+pub(crate) const WRONG_TURN: Model = Model {
+    name: "pipeline_turn_ignored",
+    run: || turn_against_giving_up(LateGrant::Ignored),
+    preemptions: None,
+    floor: 0,
+};

@@ -33,6 +33,7 @@ fn child() {
         .iter()
         .chain(idle::WRONG)
         .chain(pipeline::WRONG)
+        .chain([&pipeline::WRONG_TURN])
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
@@ -167,6 +168,17 @@ fn results_announced_too_early_are_noticed() {
     for model in pipeline::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
+}
+
+/// A worker that has been granted a pull must use it, even if it has given up waiting.
+#[test]
+fn a_turn_that_is_ignored_is_noticed() {
+    let model = &pipeline::WRONG_TURN;
+    assert!(
+        explore::fails(CHILD, model, "", "no thread can pull any more"),
+        "{} holds",
+        model.name
+    );
 }
 
 /// The real wait of a thread without a core relies on the fences and on the reminder.

@@ -6,16 +6,19 @@ use crate::cancel::CancelToken;
 
 /// The default number of items in a batch.
 const BATCH: usize = 64;
-/// The default number of batches in flight.
+/// The default number of batches in flight, if there are few workers.
 const IN_FLIGHT: usize = 256;
+/// The default number of batches in flight for each worker, if there are many. A guess: each worker has some tens of batches
+/// in its queue, and the results of some tens wait for the consumer.
+const IN_FLIGHT_PER_WORKER: usize = 64;
 
 /// The settings of a pipeline, as the user has built it.
 #[derive(Clone, Debug)]
 pub(super) struct Config {
     /// Items in a batch, at most.
     pub(super) batch: usize,
-    /// Batches in flight, at most.
-    pub(super) in_flight: usize,
+    /// Batches in flight, at most, if the user has set that.
+    pub(super) in_flight: Option<usize>,
     /// Weight in flight, at most.
     pub(super) weight: Option<usize>,
     pub(super) distribution: Distribution,
@@ -29,7 +32,7 @@ impl Config {
     pub(super) fn new() -> Self {
         Self {
             batch: BATCH,
-            in_flight: IN_FLIGHT,
+            in_flight: None,
             weight: None,
             distribution: Distribution::default(),
             steals: true,
@@ -38,12 +41,21 @@ impl Config {
         }
     }
 
+    /// Returns how many batches may be in flight in a pool with this many workers.
+    ///
+    /// What the user has set is a promise about memory, and is kept as it is. The default grows with the number of
+    /// workers: with less than some batches for each of them, they would wait for each other.
+    pub(super) fn max_in_flight(&self, workers: usize) -> usize {
+        self.in_flight
+            .unwrap_or_else(|| IN_FLIGHT.max(IN_FLIGHT_PER_WORKER.saturating_mul(workers)))
+    }
+
     /// Returns an error if a pipeline with these settings could not make progress.
     pub(super) fn check(&self) -> Result<(), PipelineError> {
         if self.batch == 0 {
             return Err(PipelineError::ZeroBatch);
         }
-        if self.in_flight == 0 {
+        if self.in_flight == Some(0) {
             return Err(PipelineError::ZeroInFlight);
         }
         if self.weight == Some(0) {

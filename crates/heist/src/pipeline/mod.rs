@@ -70,7 +70,8 @@ use run::BoxError;
 #[cfg(all(test, loom))]
 pub(crate) mod models {
     pub(crate) use super::control::{
-        AfterPull, Control, Delivered, Pulled, Rules, SleepKind, TaskFactory,
+        AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind,
+        TaskFactory, Turn,
     };
 }
 
@@ -120,7 +121,8 @@ impl<S: Source, G> Pipeline<S, G> {
         self
     }
 
-    /// Sets the largest number of batches in flight. The default is 256.
+    /// Sets the largest number of batches in flight. The default is 256, or 64 for each worker of the pool if that is
+    /// more.
     ///
     /// A batch is in flight from before its first item is taken from the source until its last result has
     /// been delivered. If a batch takes long in an [ordered](Self::ordered) pipeline, the batches after it
@@ -135,7 +137,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn in_flight(mut self, batches: usize) -> Self {
-        self.config.in_flight = batches;
+        self.config.in_flight = Some(batches);
         self
     }
 

@@ -37,7 +37,7 @@ impl Control {
         // the results in the outbox at its last look.
         match self.hints.0.consumer.0.load(Ordering::Relaxed) {
             AWAKE => *unannounced = 0,
-            DOZING if *unannounced + 1 < self.quarter_of_batches() => *unannounced += 1,
+            DOZING if *unannounced + 1 < self.share_of_worker() => *unannounced += 1,
             _ => {
                 *unannounced = 0;
                 self.wake_consumer_for(batch);
@@ -64,6 +64,18 @@ impl Control {
     pub(super) fn take_consumer(&self, state: &mut RunState) -> Option<Promise<()>> {
         self.hints.0.consumer.0.store(AWAKE, Ordering::Relaxed);
         state.consumer.take().map(|consumer| consumer.promise)
+    }
+
+    /// Wakes the consumer if it dozes, as far as is known without the lock (S4).
+    pub(super) fn wake_if_seems_dozing(&self) {
+        // Ordering: relaxed. A dozing consumer that this misses looks by itself soon.
+        if self.hints.0.consumer.0.load(Ordering::Relaxed) == DOZING {
+            let mut notifications = Notifications::default();
+            let mut state = lock(&self.state.0);
+            self.wake_if_dozing(&mut state, &mut notifications);
+            drop(state);
+            self.send(notifications);
+        }
     }
 
     /// Wakes the consumer if it dozes.

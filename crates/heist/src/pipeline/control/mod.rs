@@ -16,6 +16,7 @@
 mod consumer;
 mod source;
 mod state;
+mod turns;
 mod workers;
 
 use std::fmt;
@@ -28,16 +29,18 @@ use crate::cancel::Follower;
 use crate::fork::latch::CountLatch;
 use crate::panic::contain;
 use crate::sync::{
-    Arc, AtomicBool, AtomicU64, AtomicUsize, Instant, Mutex, Ordering, Padded, has_heavy_fence,
-    lock,
+    Arc, AtomicU64, AtomicUsize, Instant, Mutex, Ordering, Padded, has_heavy_fence, lock,
 };
 use crate::task::TaskHandle;
 use crate::worker::current::AnyPool;
 use consumer::AWAKE;
+use source::OPEN;
 pub(crate) use state::{
-    AfterPull, Delivered, Grant, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
+    AfterPull, Delivered, Grant, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
+    Turn,
 };
 use state::{Failure, Notifications, RunState, SourceState};
+use turns::Turns;
 
 /// The shared control of one run. See the [module](self).
 pub struct Control {
@@ -48,6 +51,8 @@ pub struct Control {
     has_heavy_fence: bool,
     hints: Padded<Hints>,
     state: Padded<Mutex<RunState>>,
+    /// The workers that wait for their turn at the source.
+    turns: Turns,
     /// Counts the run itself, its producer thread and its worker tasks. The run may only release what it
     /// borrows when all of them have left.
     participants: CountLatch,
@@ -57,15 +62,16 @@ pub struct Control {
 ///
 /// Ordering: relaxed throughout. They carry no data: data is handed over by the lock of the state, of an
 /// outbox or of a queue, or by a deque. With a stale `cutoff`, a worker processes a batch whose results are
-/// discarded later. A stale `pulling` costs one more look under the lock. A thread that reads `inactive` or
+/// discarded later. A stale `source` costs one more look under the lock. A thread that reads `inactive` or
 /// `consumer` passes one of the fences first.
 struct Hints {
     /// Batches from this number on are to be discarded.
     cutoff: AtomicU64,
     /// The number of inactive workers.
     inactive: AtomicUsize,
-    /// Whether a thread is pulling from the source. It changes often, and has cache lines of its own.
-    pulling: Padded<AtomicBool>,
+    /// Whether a thread could pull from the source: [`OPEN`](source::OPEN), or why not. It changes often, and has cache
+    /// lines of its own.
+    source: Padded<AtomicUsize>,
     /// Whether the consumer of the results is awake, dozing or asleep. It changes often, and has cache lines
     /// of its own.
     consumer: Padded<AtomicUsize>,
@@ -77,14 +83,16 @@ impl Control {
     pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let (participants, all_left) = CountLatch::new(1);
         let state = RunState::new(pool.workers());
+        let turns = Turns::new(pool.workers());
         let control = Self {
+            turns,
             rules,
             pool,
             has_heavy_fence: has_heavy_fence(),
             hints: Padded(Hints {
                 cutoff: AtomicU64::new(u64::MAX),
                 inactive: AtomicUsize::new(state.inactive.len()),
-                pulling: Padded(AtomicBool::new(false)),
+                source: Padded(AtomicUsize::new(OPEN)),
                 consumer: Padded(AtomicUsize::new(AWAKE)),
             }),
             state: Padded(Mutex::new(state)),
@@ -112,10 +120,9 @@ impl Control {
         self.cutoff() == 0
     }
 
-    /// Returns whether a thread is pulling from the source. It is a hint.
-    pub(crate) fn is_pulling(&self) -> bool {
-        // Ordering: relaxed. A thread that acts on it asks again under the lock.
-        self.hints.0.pulling.0.load(Ordering::Relaxed)
+    /// Returns the number of batches that may be in flight.
+    pub(crate) fn max_batches(&self) -> usize {
+        self.rules.max_batches
     }
 
     /// Opens the run: from now on, worker tasks can be started.
@@ -140,7 +147,9 @@ impl Control {
         let factory = state.factory.take();
         let failure = state.failure.take();
         state.closed.get_or_insert_with(Instant::now);
-        let notifications = Notifications { wake: [state.producer.take(), None], task: None };
+        let notifications =
+            Notifications { wake: [state.producer.take(), None], tasks: [None, None] };
+        self.note_source(&mut state);
         drop(state);
         self.send(notifications);
         if let Some(factory) = &factory {
@@ -203,7 +212,9 @@ impl Control {
             state.source = SourceState::Ended;
         }
         notifications.wake = [self.take_consumer(state), state.producer.take()];
-        state.failure.replace(Failure { batch, error }).map(|old| old.error)
+        let old = state.failure.replace(Failure { batch, error });
+        self.note_source(state);
+        old.map(|old| old.error)
     }
 
     /// Wakes the threads, and starts the task, that were decided on under the lock. The caller has released
@@ -212,7 +223,7 @@ impl Control {
         for promise in notifications.wake.into_iter().flatten() {
             promise.fulfil(Ok(Vec::new()), None);
         }
-        if let Some(task) = notifications.task {
+        for task in notifications.tasks.into_iter().flatten() {
             self.pool.push_remote_if_open(task);
         }
     }

@@ -2,20 +2,83 @@
 
 use super::Control;
 use super::state::{
-    AfterPull, Delivered, Grant, Notifications, PullPermission, Pulled, RunState, SourceState,
+    AfterPull, Delivered, Grant, NextPull, Notifications, PullPermission, Pulled, RunState,
+    SourceState, Turn,
 };
 use crate::panic::contain;
-use crate::sync::{Instant, Ordering, lock};
+use crate::sync::{Instant, Mutex, MutexGuard, Ordering, TryLockError, lock};
 use crate::task::Promise;
 use crate::worker::wait;
 
+// The values of `Hints::source`.
+
+/// A thread may pull: the source is `Idle`, and there is room.
+pub(super) const OPEN: usize = 0;
+/// A thread is pulling.
+const PULLING: usize = 1;
+/// There is no room.
+const FULL: usize = 2;
+/// The source has no items at the moment, or has ended.
+const DRY: usize = 3;
+
 impl Control {
+    /// Updates the hint about the source after a change of the state.
+    pub(super) fn note_source(&self, state: &mut RunState) {
+        let now = match state.source {
+            SourceState::Idle if state.room(&self.rules) > 0 => OPEN,
+            SourceState::Idle => FULL,
+            SourceState::Pulling { .. } => PULLING,
+            SourceState::Pending | SourceState::Ended => DRY,
+        };
+        let hint = &self.hints.0.source.0;
+        // Ordering: relaxed, as for all hints. It is written under the lock only.
+        if hint.load(Ordering::Relaxed) != now {
+            if now == FULL && state.failure.is_none() {
+                state.full_since.get_or_insert_with(Instant::now);
+            }
+            hint.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Has this worker wait for its turn at the source, while another thread pulls (T1, T2). It gives up when the source has
+    /// not been handed on during this many looks.
+    ///
+    /// A worker that is granted a pull must call [`finish_pull`](Self::finish_pull).
+    pub(crate) fn wait_for_turn(&self, worker: usize, looks: u32) -> Turn {
+        // Ordering: relaxed. A thread that acts on it asks again under the lock.
+        let free = || self.hints.0.source.0.load(Ordering::Relaxed) != PULLING;
+        match self.turns.wait(worker, looks, free) {
+            Some(grant) => Turn::Granted(grant),
+            None if free() => Turn::Free,
+            None => Turn::Busy,
+        }
+    }
+
+    /// Returns whether a worker that has other things to do could pull from the source: no thread does, and no worker
+    /// waits for it. It is a hint.
+    pub(crate) fn may_pull(&self) -> bool {
+        // Ordering: relaxed. A thread that acts on it asks again under the lock.
+        self.hints.0.source.0.load(Ordering::Relaxed) == OPEN && !self.turns.any()
+    }
+
     /// Lets a worker pull from the source, if no other thread does and there is room (S1).
     ///
     /// A worker that is granted a pull must call [`finish_pull`](Self::finish_pull).
     pub(crate) fn try_pull(&self) -> PullPermission {
+        // Ordering: relaxed. A hint that is out of date costs a look at the queues of other workers; before its task
+        // ends, the worker looks at the source under the lock (W2).
+        match self.hints.0.source.0.load(Ordering::Relaxed) {
+            PULLING => return PullPermission::Busy,
+            DRY => return PullPermission::Denied,
+            FULL => {
+                // S4.
+                self.wake_if_seems_dozing();
+                return PullPermission::Denied;
+            }
+            _ => {}
+        }
         let mut notifications = Notifications::default();
-        let mut state = lock(&self.state.0);
+        let Some(mut state) = try_lock(&self.state.0) else { return PullPermission::Busy };
         let permission = match state.source {
             SourceState::Idle => self
                 .start_pull(&mut state, &mut notifications)
@@ -55,9 +118,6 @@ impl Control {
     fn start_pull(&self, state: &mut RunState, notifications: &mut Notifications) -> Option<Grant> {
         let batches = state.room(&self.rules);
         if batches == 0 {
-            if state.failure.is_none() {
-                state.full_since.get_or_insert_with(Instant::now);
-            }
             // A worker that wants to pull has nothing else to do.
             if self.rules.workers_pull || !state.inactive.is_empty() {
                 self.wake_if_dozing(state, notifications);
@@ -65,7 +125,7 @@ impl Control {
             return None;
         }
         state.source = SourceState::Pulling { notified: false };
-        self.hints.0.pulling.0.store(true, Ordering::Relaxed);
+        self.note_source(state);
         let (in_flight, weight) = (state.in_flight(), state.weight_in_flight());
         state.before_pull = (in_flight as u64, weight);
         let limit = self.rules.max_weight.unwrap_or(u64::MAX);
@@ -80,8 +140,8 @@ impl Control {
 
     /// Records what this thread has taken from the source (S3).
     ///
-    /// If the thread wants to pull `again` and may, the next pull begins at once, and its grant is returned.
-    pub(crate) fn finish_pull(&self, pulled: Pulled, again: bool) -> Option<Grant> {
+    /// If the next pull is the thread's own, and it may pull, that pull begins at once, and its grant is returned.
+    pub(crate) fn finish_pull(&self, pulled: Pulled, next: NextPull) -> Option<Grant> {
         let mut notifications = Notifications::default();
         let mut state = lock(&self.state.0);
         state.pulled += pulled.batches;
@@ -95,7 +155,6 @@ impl Control {
             AfterPull::Pending if !notified => SourceState::Pending,
             AfterPull::Pending | AfterPull::More => SourceState::Idle,
         };
-        self.hints.0.pulling.0.store(false, Ordering::Relaxed);
         let mut discarded = None;
         if let AfterPull::Failed(error) = pulled.after {
             let batch = state.pulled;
@@ -106,13 +165,29 @@ impl Control {
         let idle = state.source == SourceState::Idle;
         if self.rules.workers_pull && idle && state.room(&self.rules) > 0 {
             self.activate(&mut state, None, &mut notifications);
+            self.activate(&mut state, None, &mut notifications);
         }
-        let grant =
-            if again && idle { self.start_pull(&mut state, &mut notifications) } else { None };
+        let grant = match next {
+            NextPull::Any(worker) if idle && self.turns.any() => {
+                self.hand_on(&mut state, worker, &mut notifications);
+                None
+            }
+            NextPull::Own if idle => self.start_pull(&mut state, &mut notifications),
+            _ => None,
+        };
+        self.note_source(&mut state);
         drop(state);
         self.send(notifications);
         contain(|| drop(discarded));
         grant
+    }
+
+    /// Grants the next pull to a worker that waits for it (T3, T4).
+    fn hand_on(&self, state: &mut RunState, me: usize, notifications: &mut Notifications) {
+        let Some(grant) = self.start_pull(state, notifications) else { return };
+        if self.turns.pass(me, grant).is_some() {
+            state.source = SourceState::Idle;
+        }
     }
 
     /// Records that the source, which had no items, has some again or has ended (S6).
@@ -123,6 +198,7 @@ impl Control {
             SourceState::Pulling { notified } => *notified = true,
             source @ SourceState::Pending => {
                 *source = SourceState::Idle;
+                self.note_source(&mut state);
                 self.request_pull(&mut state, &mut notifications);
             }
             SourceState::Idle | SourceState::Ended => {}
@@ -154,6 +230,13 @@ impl Control {
         (self.rules.max_batches / 4).max(1)
     }
 
+    /// Returns what a worker has done when half of the batches that may be in flight have been processed, if all workers
+    /// are equally fast. This many results of one worker are worth waking a dozing consumer: the other half is room enough
+    /// for the workers until it is awake.
+    pub(crate) fn share_of_worker(&self) -> usize {
+        (self.rules.max_batches / (2 * self.pool.workers())).max(1)
+    }
+
     /// Returns a quarter of the weight that may be in flight. This much delivered weight is worth reporting.
     pub(crate) fn quarter_of_weight(&self) -> i128 {
         self.rules.max_weight.map_or(i128::MAX, |limit| i128::from(limit / 4).max(1))
@@ -178,7 +261,17 @@ impl Control {
             state.delivered += delivered.batches;
             state.weight -= delivered.weight;
             state.report.results += delivered.results;
+            self.note_source(state);
             self.request_pull(state, notifications);
         }
+    }
+}
+
+/// Locks the state, unless another thread has it.
+fn try_lock(state: &Mutex<RunState>) -> Option<MutexGuard<'_, RunState>> {
+    match state.try_lock() {
+        Ok(state) => Some(state),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
     }
 }

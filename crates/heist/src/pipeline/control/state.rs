@@ -131,6 +131,25 @@ pub(crate) enum PullPermission {
     Denied,
 }
 
+/// The answer to a worker that has waited for its turn at the source.
+pub(crate) enum Turn {
+    /// It may pull. It must call [`finish_pull`](super::Control::finish_pull) afterwards.
+    Granted(Grant),
+    /// No thread is pulling any more.
+    Free,
+    /// Another thread is still pulling.
+    Busy,
+}
+
+/// Which thread is the next one that may pull from the source.
+#[derive(Clone, Copy)]
+pub(crate) enum NextPull {
+    /// The same one.
+    Own,
+    /// Any worker, after this one.
+    Any(usize),
+}
+
 /// What a thread has taken from the source during one pull.
 pub(crate) struct Pulled {
     pub(crate) batches: u64,
@@ -161,13 +180,13 @@ pub(crate) struct Delivered {
     pub(crate) results: u64,
 }
 
-/// What a thread has decided under the lock and does after it has released it: wake threads, and start a
-/// worker task.
+/// What a thread has decided under the lock and does after it has released it: wake threads, and start
+/// worker tasks.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Notifications {
     pub(crate) wake: [Option<Promise<()>>; 2],
-    pub(crate) task: Option<Task>,
+    pub(crate) tasks: [Option<Task>; 2],
 }
 
 impl RunState {

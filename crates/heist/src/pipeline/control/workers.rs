@@ -23,6 +23,12 @@ impl Control {
         }
     }
 
+    /// Returns whether there is an inactive worker. It is a hint.
+    pub(crate) fn has_inactive(&self) -> bool {
+        // Ordering: relaxed. It only decides how much a worker takes from the source at once.
+        self.hints.0.inactive.load(Ordering::Relaxed) > 0
+    }
+
     /// Makes a worker without work inactive, unless there is work for it after all (W2 to W5). Returns
     /// whether its task must end.
     ///
@@ -92,7 +98,9 @@ impl Control {
         };
         if let Some(worker) = chosen {
             self.participants.more(1);
-            notifications.task = Some(into_receiver(Arc::clone(factory)).worker_task(worker));
+            let task = into_receiver(Arc::clone(factory)).worker_task(worker);
+            let free = notifications.tasks.iter_mut().find(|task| task.is_none());
+            *free.expect("no more than two tasks are started at once") = Some(task);
             self.note_inactive(state);
         }
     }

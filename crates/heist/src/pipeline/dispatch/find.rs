@@ -27,8 +27,9 @@ where
         let Some(push_end) = &state.push_end else { return self.find_heaviest(worker) };
         let (queue, shared) = (&self.queues[worker].0, &self.shared_queue.0);
         let own = match self.local_queues.get(worker) {
-            // The newest batch is still in the cache, and the oldest one is not urgent without an order.
-            None if !self.config.ordered => push_end.pop(),
+            // The newest batch is still in the cache, and the oldest one is not urgent without an order. But a worker that
+            // takes further batches before it has run out of them would never come to the oldest one.
+            None if !self.config.ordered && !self.is_large() => push_end.pop(),
             None => queue.take(),
             Some(local) => local.0.take().or_else(|| {
                 self.announce_moved(queue.move_some(push_end, 1));
@@ -78,7 +79,7 @@ where
                 queues.filter_map(|queue| Some((queue.front()?, queue)))
             };
             let (front, oldest) = all().min_by_key(|(front, _)| front.oldest)?;
-            let limit = front.oldest.saturating_add(self.config.in_flight as u64);
+            let limit = front.oldest.saturating_add(self.control.max_batches() as u64);
             // `max_by_key` returns the last of several maxima: `own` comes last.
             let allowed = all().filter(|(front, _)| front.number < limit);
             let heaviest = allowed.max_by_key(|(front, _)| front.weight);

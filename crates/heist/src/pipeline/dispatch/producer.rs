@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::batch::BoxedBatch;
 use super::distribution::Distribution;
 use super::queue::PushEnd;
+use crate::pipeline::control::NextPull;
 use crate::pipeline::run::{Run, Steps};
 use crate::pipeline::source::Source;
 
@@ -35,7 +36,7 @@ where
             let push =
                 |batch, _| self.control.batch_pushed(self.distribute(&push_ends, &full, batch));
             let pulled = self.cut_batches(&mut batcher, &mut grant, most, &mut spares, push);
-            granted = self.control.finish_pull(pulled, true);
+            granted = self.control.finish_pull(pulled, NextPull::Own);
         }
         self.put_batcher(batcher);
     }
@@ -71,7 +72,7 @@ where
     fn has_plenty(&self, worker: usize, batch: u64, full: &[Cell<bool>]) -> bool {
         let since_read = (batch / self.queues.len() as u64) % LENGTH_INTERVAL;
         if since_read == 0 {
-            let plenty = (self.config.in_flight / (2 * self.queues.len())).max(1);
+            let plenty = (self.control.max_batches() / (2 * self.queues.len())).max(1);
             full[worker].set(self.queued(worker) >= plenty);
         }
         full[worker].get()

@@ -85,6 +85,10 @@ pub(crate) struct WorkerState<T, R> {
     pub(crate) unannounced: usize,
     /// How long it has taken lately to cut a batch, in nanoseconds.
     pub(crate) cut_time: u64,
+    /// The number of batches that are in the worker's queue, if no other worker has taken any.
+    pub(crate) left: usize,
+    /// If no more than this many are left, the worker takes further ones from the source when no other thread does.
+    pub(crate) refill_at: usize,
     /// When the worker has last read the clock, in nanoseconds since the start of the run.
     pub(crate) now: u64,
 }
@@ -97,6 +101,8 @@ impl<T, R> WorkerState<T, R> {
             results: VecDeque::new(),
             unannounced: 0,
             cut_time: 0,
+            left: 0,
+            refill_at: 0,
             now: 0,
         }
     }
@@ -117,7 +123,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         let workers = pool.workers();
         let workers_pull = config.distribution == Distribution::Pull;
         let rules = Rules {
-            max_batches: config.in_flight,
+            max_batches: config.max_in_flight(workers),
             max_weight: config.weight.map(|weight| weight as u64),
             ordered: config.ordered,
             workers_pull,
@@ -262,7 +268,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         batch: BoxedBatch<S::Item>,
         spares: &mut Vec<BoxedBatch<S::Item>>,
     ) {
-        let few = (self.config.in_flight / (2 * self.queues.len())).clamp(1, MAX_SPARES);
+        let few = (self.control.max_batches() / (2 * self.queues.len())).clamp(1, MAX_SPARES);
         if !self.workers_pull() {
             spares.push(batch);
             if spares.len() >= few {

@@ -125,7 +125,7 @@ where
     fn find_work(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
         // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
         if self.workers_pull() {
-            self.process_some(worker, state, false)
+            self.process_own(worker, state)
                 || self.pull(worker, state)
                 || self.process_some(worker, state, true)
         } else {
@@ -159,9 +159,18 @@ where
         helped
     }
 
+    /// Processes batches of its own, and takes more from the source before it has run out of them.
+    fn process_own(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
+        let any = self.process_some(worker, state, false);
+        if any && state.left > 0 && state.left <= state.refill_at && self.control.may_pull() {
+            self.refill(worker, state);
+        }
+        any
+    }
+
     /// Processes batches until there are none, or until it is time to read the clock. Returns whether there
     /// were any.
-    fn process_some(
+    pub(crate) fn process_some(
         &self,
         worker: usize,
         state: &mut WorkerState<S::Item, G::Out>,
@@ -179,6 +188,7 @@ where
                 queue.begin_work(state.now);
             }
             done += 1;
+            state.left = state.left.saturating_sub(1);
             self.process(worker, batch, state);
         }
         if done > 0 {

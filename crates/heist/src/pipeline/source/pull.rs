@@ -3,21 +3,25 @@
 
 use super::Source;
 use super::batcher::{Batcher, Outcome};
-use crate::pipeline::control::{Grant, PullPermission, Pulled};
+use crate::pipeline::control::{Grant, NextPull, PullPermission, Pulled, Turn};
 use crate::pipeline::dispatch::BoxedBatch;
 use crate::pipeline::run::{Run, Steps, WorkerState};
-use crate::sync::pause;
 
 /// A worker takes batches for about this many nanoseconds of work from the source at once, if the source
 /// gives them as fast. That is long enough that the cost of getting access to the source does not count, and
 /// short enough that the other workers need not wait for long. A guess.
 const PULL_TIME: u64 = 60_000;
+/// In a large pool, a worker takes more: as much as that again for each of so many workers. To hand the source from one worker
+/// to the next takes as long as to cut many batches, and the more workers there are, the less time is left for that. A guess.
+const WORKERS_PER_PULL_TIME: u64 = 16;
+/// The largest number of workers in a pool that is not large.
+const SMALL: usize = 8;
 /// A worker takes at most this many bytes of items at once. With more, the first items would no longer be in
 /// the processor's own caches when the last ones are cut. A guess.
 const PULL_BYTES: usize = 128 << 10;
-/// A worker that finds another one pulling looks this often whether that one has finished, before it gives
-/// up: for some tens of microseconds.
-const SPINS_AT_SOURCE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
+/// A worker that finds another one pulling gives up if the source is not handed on while it looks this often whether it is
+/// its turn: for some tens of microseconds.
+const LOOKS_AT_SOURCE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
 
 impl<S, G> Run<S, G>
 where
@@ -30,24 +34,48 @@ where
     /// here.
     pub(crate) fn pull(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
         // S1.
-        let mut grant = match self.control.try_pull() {
+        let grant = match self.control.try_pull() {
             PullPermission::Granted(grant) => grant,
             PullPermission::Busy => {
-                let free = self.wait_for_source();
+                let turn = self.control.wait_for_turn(worker, LOOKS_AT_SOURCE);
                 state.now = self.now();
-                return free;
+                match turn {
+                    Turn::Granted(grant) => grant,
+                    Turn::Free => return true,
+                    Turn::Busy => return false,
+                }
             }
             PullPermission::Denied => return false,
         };
+        self.pull_granted(worker, state, grant, false);
+        true
+    }
+
+    /// Takes further batches from the source to the queue of a worker that still has some, if no other thread does and there
+    /// is room. So a worker of a large pool need not wait for its turn when it has run out of batches.
+    pub(crate) fn refill(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) {
+        if let PullPermission::Granted(grant) = self.control.try_pull() {
+            self.pull_granted(worker, state, grant, true);
+        }
+    }
+
+    /// Takes as many batches as are worth it, and no more than are granted. The worker may still have other batches.
+    fn pull_granted(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        mut grant: Grant,
+        has_others: bool,
+    ) {
         let most = self.batches_per_pull(worker, state, grant.batches);
         let (queue, push_end) = (&self.queues[worker].0, state.push_end.as_ref());
         let mut batcher = self.take_batcher();
         // S2.
         let push = |batch, last: bool| {
             queue.push(push_end, batch);
-            // The last batch is for this worker. Any other one is announced, because it may take long to cut
-            // the next.
-            if !last {
+            // The last batch is for this worker, unless it has other ones. Any other one is announced, because it may
+            // take long to cut the next.
+            if !last || has_others {
                 self.control.batch_pushed(None);
             }
         };
@@ -56,8 +84,9 @@ where
         self.put_batcher(batcher);
         let began = std::mem::replace(&mut state.now, self.now());
         state.cut_time = (state.now - began) / pulled.batches.max(1);
-        self.control.finish_pull(pulled, false);
-        true
+        state.left += pulled.batches as usize;
+        state.refill_at = if self.is_large() { state.left / 2 } else { 0 };
+        self.control.finish_pull(pulled, NextPull::Any(worker));
     }
 
     /// Cuts at most `most` batches, and pushes each of them before it cuts the next (S2). `push` gets the
@@ -105,21 +134,24 @@ where
     ) -> usize {
         let workers = self.queues.len();
         let batch_time = self.queues[worker].0.batch_time();
+        // While other workers are being started, they are to have their turn soon, and each batch that is pushed has this
+        // thread start one more.
+        let are_starting = self.is_large() && self.control.has_inactive();
         // Without stealing, batches that are queued while the source takes long would be this worker's alone.
-        if workers == 1 || !self.config.steals || batch_time == 0 {
+        if workers == 1 || !self.config.steals || batch_time == 0 || are_starting {
             return 1;
         }
-        let in_time = PULL_TIME / batch_time.max(state.cut_time);
+        let time = PULL_TIME * (workers as u64 / WORKERS_PER_PULL_TIME).max(1);
+        let in_time = time / batch_time.max(state.cut_time);
         let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
         let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
-        in_time.min(room / (2 * workers)).min(PULL_BYTES / bytes.max(1)).max(1)
+        let share = if self.is_large() { room / workers } else { room / (2 * workers) };
+        in_time.min(share).min(PULL_BYTES / bytes.max(1)).max(1)
     }
 
-    /// Waits for a moment while another thread pulls, and returns whether that one has finished.
-    fn wait_for_source(&self) -> bool {
-        (0..SPINS_AT_SOURCE).any(|_| {
-            pause();
-            !self.control.is_pulling()
-        })
+    /// Returns whether there are so many workers that they would often find another one at the source when they have run
+    /// out of batches. Then they take further batches before that.
+    pub(crate) fn is_large(&self) -> bool {
+        self.queues.len() > SMALL
     }
 }

@@ -1,0 +1,122 @@
+//! How workers wait for their turn at the source while another thread pulls (steps T1 to T4 of `../README.md`).
+//!
+//! If all of them watched one word and tried to lock the state when it changes, each pull would cost a transfer of that line
+//! for every worker that waits. So each watches a word of its own, and a thread that has finished a pull hands the source
+//! to one of them.
+
+use super::state::Grant;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock, pause};
+
+/// A worker that waits looks at the state of the source itself at once, and then once in this many looks at its own word: a
+/// few for each worker, but not too many. A guess.
+const LOOKS_PER_WORKER: usize = 4;
+const MAX_LOOK_INTERVAL: usize = 128;
+
+// The values of `Turn::state`.
+
+/// The worker does not wait.
+const ABSENT: usize = 0;
+/// The worker waits.
+const WAITING: usize = 1;
+/// The worker has been granted a pull. Only the worker changes that.
+const GRANTED: usize = 2;
+
+/// Which workers wait for their turn.
+pub(super) struct Turns {
+    /// A bit for each worker that waits. It is a hint for the thread that looks for one: all accesses are relaxed.
+    waiting: Padded<Box<[AtomicU64]>>,
+    turns: Box<[Padded<Turn>]>,
+    /// How often the source was handed on. It is written under the lock of the state, and read as a hint.
+    handed: Padded<AtomicUsize>,
+}
+
+/// Where a worker waits.
+struct Turn {
+    state: AtomicUsize,
+    /// What the worker has been granted. It is empty unless `state` is or will soon be [`GRANTED`].
+    grant: Mutex<Option<Grant>>,
+}
+
+impl Turns {
+    pub(super) fn new(workers: usize) -> Self {
+        let turn = |_| Padded(Turn { state: AtomicUsize::new(ABSENT), grant: Mutex::new(None) });
+        Self {
+            waiting: Padded((0..workers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()),
+            turns: (0..workers).map(turn).collect(),
+            handed: Padded(AtomicUsize::new(0)),
+        }
+    }
+
+    /// Returns whether a worker waits. It is a hint.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        self.waiting.0.iter().any(|word| word.load(Ordering::Relaxed) != 0)
+    }
+
+    /// Waits until it is the turn of this worker, or until it is to `stop`, or until the source has not been handed on during
+    /// this many looks (T1, T2). Returns what the worker has been granted.
+    pub(super) fn wait(&self, worker: usize, looks: u32, stop: impl Fn() -> bool) -> Option<Grant> {
+        let interval = (LOOKS_PER_WORKER * self.turns.len()).min(MAX_LOOK_INTERVAL) as u32;
+        let (word, bit) = (&self.waiting.0[worker / 64], 1 << (worker % 64));
+        let turn = &self.turns[worker].0;
+        // T1.
+        turn.state.store(WAITING, Ordering::Relaxed);
+        word.fetch_or(bit, Ordering::Relaxed);
+        let came = |look| {
+            pause();
+            turn.state.load(Ordering::Relaxed) == GRANTED || look % interval == 0 && stop()
+        };
+        let handed = || self.handed.0.load(Ordering::Relaxed);
+        let mut before = handed();
+        while !(0..looks).any(came) {
+            // As long as the source is handed on, the turn of this worker will come.
+            match handed() {
+                same if same == before => break,
+                now => before = now,
+            }
+        }
+        // T2.
+        let before = turn.state.swap(ABSENT, Ordering::Relaxed);
+        if before != GRANTED {
+            word.fetch_and(!bit, Ordering::Relaxed);
+            return None;
+        }
+        let grant = lock(&turn.grant).take();
+        Some(grant.expect("a grant is stored before the worker is told"))
+    }
+
+    /// Gives the grant to a worker that waits: the next one after `me` (T3, T4). Returns the grant if none takes it.
+    ///
+    /// Workers with neighbouring numbers are often near each other, so that the source need not go far.
+    pub(super) fn pass(&self, me: usize, mut grant: Grant) -> Option<Grant> {
+        let words = &self.waiting.0;
+        let (first, after) = (me / 64, u64::MAX.checked_shl(me as u32 % 64 + 1).unwrap_or(0));
+        let others = (first + 1..words.len()).chain(0..=first).map(|word| (word, u64::MAX));
+        for (at, mask) in [(first, after)].into_iter().chain(others) {
+            let mut waiting = words[at].load(Ordering::Relaxed) & mask;
+            while waiting != 0 {
+                let place = waiting.trailing_zeros();
+                waiting &= waiting - 1;
+                words[at].fetch_and(!(1 << place), Ordering::Relaxed);
+                let turn = &self.turns[at * 64 + place as usize].0;
+                // T3.
+                *lock(&turn.grant) = Some(grant);
+                // T4.
+                let told = turn.state.compare_exchange(
+                    WAITING,
+                    GRANTED,
+                    Ordering::Relaxed,
+                    Ordering::Relaxed,
+                );
+                if told.is_ok() {
+                    let handed = self.handed.0.load(Ordering::Relaxed);
+                    self.handed.0.store(handed.wrapping_add(1), Ordering::Relaxed);
+                    return None;
+                }
+                // The worker has given up.
+                grant = lock(&turn.grant).take().expect("no other thread takes it");
+            }
+        }
+        Some(grant)
+    }
+}
