@@ -16,9 +16,6 @@ const MOST: usize = if cfg!(shuttle) { 1 } else { 8 };
 /// The largest number of clusters: there is a bit for each in a word, which has two more for other purposes.
 pub(crate) const MAX_CLUSTERS: usize = 62;
 
-/// The largest number of workers in a cluster if there are many: there is a bit for each in a word, and a byte for a count.
-pub(crate) const MAX_CLUSTER: usize = 56;
-
 /// Stands for the place of a thread where there is none.
 pub(crate) const NO_PLACE: usize = usize::MAX;
 
@@ -27,6 +24,7 @@ pub(crate) const NO_PLACE: usize = usize::MAX;
 pub(crate) struct Clusters {
     workers: usize,
     size: usize,
+    count: usize,
 }
 
 impl Clusters {
@@ -39,13 +37,14 @@ impl Clusters {
 
     /// Divides the workers into clusters of that many.
     pub(crate) fn of_size(workers: usize, size: usize) -> Self {
-        debug_assert!(workers <= MAX_CLUSTERS * MAX_CLUSTER, "a pool has no more workers");
-        Self { workers, size: size.max(workers.div_ceil(MAX_CLUSTERS)).max(1) }
+        let size = size.max(workers.div_ceil(MAX_CLUSTERS)).max(1);
+        Self { workers, size, count: workers.div_ceil(size).max(1) }
     }
 
     /// Returns the number of clusters.
+    #[inline(always)]
     pub(crate) fn count(self) -> usize {
-        self.workers.div_ceil(self.size).max(1)
+        self.count
     }
 
     /// Returns the number of workers.
@@ -93,11 +92,10 @@ mod tests {
 
     #[test]
     fn every_worker_is_in_a_cluster() {
-        for workers in (1..100).chain([256, 1_000, MAX_CLUSTERS * MAX_CLUSTER]) {
+        for workers in (1..100).chain([256, 1_000, 0xFFFF]) {
             for size in [1, 3, 8] {
                 let clusters = Clusters::of_size(workers, size);
                 assert!(clusters.count() <= MAX_CLUSTERS);
-                assert!(clusters.size() <= MAX_CLUSTER);
                 let of_all =
                     (0..clusters.count()).map(|of| clusters.places_of(of, 2 * workers).count());
                 assert_eq!(of_all.sum::<usize>(), 2 * workers);

@@ -2,8 +2,8 @@
 //! thread at its next fork.
 //!
 //! The owner looks at its word at every join, so looking must cost nothing: it is a load of a cache line that no
-//! thread writes while all workers are busy. An idle worker raises the words of all others; a worker that is about
-//! to sleep does so *after* it has announced that it sleeps. The owner lowers its word by one *before* it publishes
+//! thread writes while all workers are busy. An idle worker raises the words of others; a worker that is about
+//! to sleep raises those of all others, *after* it has announced that it sleeps. The owner lowers its word by one *before* it publishes
 //! a job and looks for sleepers. So a demand that was lowered has been answered: `idle/README.md` has the argument.
 
 use crate::fork::raid::Chain;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::cluster::{Clusters, MAX_CLUSTER, MAX_CLUSTERS};
+use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
 use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, Padded, full_fence, lock};
 use crate::task::listener::Listener;
@@ -14,9 +14,8 @@ const SLEEPER: u64 = 1;
 /// One worker that searches for work. The next 16 bits count the searchers.
 const SEARCHER: u64 = 1 << 16;
 /// One thread that is away: it has unfinished tasks on its stack, and sleeps or has handed its core to another
-/// thread. A task in a broadcast queue counts as one as well. The other 32 bits count them, and a thread may be counted in
-/// one cluster and leave in another, so that only the sum over all clusters is a number of threads. The pool does not end
-/// while the sum is not zero.
+/// thread. A task in a broadcast queue counts as one as well, in the cluster of its worker. The other 32 bits count them.
+/// The pool does not end while one of these counts is not zero.
 const AWAY: u64 = 1 << 32;
 
 /// The bits of the summary that say which clusters have sleepers.
@@ -26,8 +25,8 @@ const STOPPING: u64 = 1 << 62;
 /// The pool has ended: all workers sleep, and there is no more work.
 const ENDED: u64 = 1 << 63;
 
-/// The largest number of workers.
-pub(crate) const MAX_WORKERS: usize = MAX_CLUSTERS * MAX_CLUSTER;
+/// The largest number of workers: the counts above have 16 bits.
+pub(crate) const MAX_WORKERS: usize = 0xFFFF;
 
 /// How long a worker sleeps before it takes a second look at the private jobs of others. Most sleeps are shorter, and the
 /// second look disturbs all workers. A guess.
@@ -46,9 +45,8 @@ impl Word {
         (self.0 & (AWAY - 1)) / SEARCHER
     }
 
-    /// Returns the number of threads that are away, modulo two to the power of 32.
-    fn away(self) -> u32 {
-        (self.0 / AWAY) as u32
+    fn away(self) -> u64 {
+        self.0 / AWAY
     }
 }
 
@@ -379,6 +377,9 @@ impl Idle {
         parking();
         if look == LastLook::Unsure {
             sleeper.park_for(SECOND_LOOK);
+            if !sleeper.is_called() && done() {
+                return self.leave_sleep(me, place, WakeReason::Done);
+            }
             if !sleeper.is_called() && second_look() {
                 return self.leave_sleep(me, place, WakeReason::Early);
             }
@@ -413,8 +414,8 @@ impl Idle {
     }
 
     /// Counts a thread as away: it has unfinished tasks on its stack, and is about to sleep or to hand its core to
-    /// another thread. A task that is pushed to a broadcast queue is counted as well. The place only says
-    /// in which cluster it is counted.
+    /// another thread. A task that is pushed to a broadcast queue is counted as well, in the place of
+    /// its worker.
     pub(crate) fn enter_away(&self, place: usize) {
         self.cluster_of(place).word.fetch_add(AWAY, Ordering::Relaxed);
     }
@@ -428,9 +429,11 @@ impl Idle {
     /// Ends what [`enter_away`](Self::enter_away) began, for a thread that has finished its tasks and has no core
     /// (step E2). Returns `true` if the pool has ended, in which case the caller must sweep.
     pub(crate) fn retire(&self, place: usize, has_work: impl FnOnce() -> bool) -> bool {
-        let lists = self.lock_all();
-        self.leave_away(place);
-        self.try_end(lists, has_work)
+        {
+            let _asleep = lock(&self.cluster_of(place).asleep);
+            self.leave_away(place);
+        }
+        self.is_stopping() && self.try_end(self.lock_all(), has_work)
     }
 
     /// Counts that many workers as sleepers, because no thread is these workers yet, or ever will be.
@@ -450,8 +453,9 @@ impl Idle {
     /// Begins shutdown: from now on the pool accepts no tasks from outside (step E1). Returns `true` if the pool has
     /// ended, in which case the caller must sweep.
     pub(crate) fn stop(&self, has_work: impl FnOnce() -> bool) -> bool {
+        let lists = self.lock_all();
         self.summary.fetch_or(STOPPING, Ordering::Relaxed);
-        self.try_end(self.lock_all(), has_work)
+        self.try_end(lists, has_work)
     }
 
     /// Locks the lists of all clusters, in the order of their numbers.
@@ -472,8 +476,8 @@ impl Idle {
         }
         let words = || self.clusters.iter().map(|cluster| cluster.word());
         let sleepers: u64 = words().map(Word::sleepers).sum();
-        let away = words().map(Word::away).fold(0, u32::wrapping_add);
-        if sleepers != self.workers || away != 0 || has_work() {
+        let is_away = words().any(|word| word.away() != 0);
+        if sleepers != self.workers || is_away || has_work() {
             return false;
         }
         self.summary.fetch_or(ENDED, Ordering::Relaxed);

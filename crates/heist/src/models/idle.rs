@@ -14,8 +14,8 @@ use crate::task::listener::Listener;
 struct Scene {
     idle: Idle,
     queue: AtomicUsize,
-    /// Has a task spawned another one?
-    spawned: AtomicUsize,
+    /// Counts what a model wants to have counted.
+    noted: AtomicUsize,
 }
 
 impl Scene {
@@ -26,7 +26,7 @@ impl Scene {
 
     fn in_clusters(workers: usize, size: usize) -> Arc<Self> {
         let idle = Idle::new(Clusters::of_size(workers, size), workers, true);
-        Arc::new(Self { idle, queue: AtomicUsize::new(0), spawned: AtomicUsize::new(0) })
+        Arc::new(Self { idle, queue: AtomicUsize::new(0), noted: AtomicUsize::new(0) })
     }
 
     fn look(&self) -> LastLook {
@@ -197,6 +197,27 @@ fn stop_against_park() {
     worker.join().unwrap();
 }
 
+/// A task is pushed and then the pool is stopped, by the same thread, while both workers go to sleep: the task is run.
+fn stop_after_submit(size: usize) {
+    let scene = Scene::in_clusters(2, size);
+    let workers = [0, 1].map(|place| {
+        let worker = Arc::clone(&scene);
+        thread::spawn(move || {
+            while worker.work(place) {
+                worker.noted.fetch_add(1, Relaxed);
+            }
+        })
+    });
+    scene.submit();
+    if scene.idle.stop(|| scene.any()) {
+        scene.sweep();
+    }
+    for worker in workers {
+        worker.join().unwrap();
+    }
+    assert_eq!(scene.noted.load(Relaxed), 1, "submitted before the stop");
+}
+
 /// A task comes from outside while the pool shuts down: it is run or refused, not left.
 fn submit_against_end() {
     let scene = Scene::new(1);
@@ -297,7 +318,7 @@ fn end_of_clusters() {
         thread::spawn(move || {
             while worker.work(place) {
                 // The first task spawns another one.
-                if worker.spawned.swap(1, Relaxed) == 0 {
+                if worker.noted.swap(1, Relaxed) == 0 {
                     worker.queue.fetch_add(1, Relaxed);
                     assert_ne!(worker.idle.work_added(place), Announced::Ended, "a worker runs");
                 }
@@ -310,7 +331,7 @@ fn end_of_clusters() {
     for worker in workers {
         worker.join().unwrap();
     }
-    assert_eq!(scene.spawned.load(Relaxed), 1, "submitted before the stop");
+    assert_eq!(scene.noted.load(Relaxed), 1, "submitted before the stop");
     assert_eq!(scene.queue.load(Relaxed), 0, "a task was left behind");
 }
 
@@ -324,6 +345,7 @@ models! {
     idle_broadcast_against_park: || broadcast_against_park(2), Some(3), 5_000;
     idle_broadcast_to_clusters: || broadcast_against_park(1), Some(3), 15_000;
     idle_stop_against_park: stop_against_park, None, 60;
+    idle_stop_after_submit: || stop_after_submit(1), Some(2), 1_000;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;
     idle_done_against_park: done_against_park, None, 40;

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 
 use crate::cancel::Follower;
-use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::sync::{Arc, AtomicUsize, per_thread};
@@ -91,7 +90,8 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
         // SAFETY: just made, and its handle, if it has one, is with this thread.
         let group = unsafe { job.group() };
         self.queues.push_job_remote(job, group, tally);
-        self.announce(tally, NO_PLACE);
+        let cluster = self.near.of_outsider(self.id());
+        self.announce(tally, self.clusters.first_place(cluster));
     }
 
     fn push_remote_if_open(&self, task: Task) {

@@ -82,13 +82,24 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         found
     }
 
+    /// Returns whether another thread has private jobs that it may not offer (step D6), and notes which one, for the next
+    /// raid.
+    pub(crate) fn sees_private(&self) -> bool {
+        let seen = self.shared.find_private(self.place.index);
+        self.seen_private.set(seen.unwrap_or(NO_PLACE));
+        seen.is_some()
+    }
+
+    /// Counts a look into other clusters.
+    fn next_turn(&self) -> usize {
+        self.turn.replace(self.turn.get().wrapping_add(1))
+    }
+
     /// Returns the places of the other threads of this thread's cluster, and then those of one other cluster, which is
-    /// another one at each call. In a pool with one cluster these are all other places.
-    fn near_and_far(&self) -> impl Iterator<Item = usize> + use<Q> {
+    /// another one at each turn. In a pool with one cluster these are all other places.
+    fn near_and_far(&self, turn: usize) -> impl Iterator<Item = usize> + use<Q> {
         let (clusters, count) = (self.shared.clusters, self.shared.table.len());
         let (me, near) = (self.place.index, clusters.of(self.place.index));
-        let turn = self.turn.get();
-        self.turn.set(turn.wrapping_add(1));
         let far = turn % clusters.count();
         let rotated = move |of: usize| {
             let places = move || clusters.places_of(of, count);
@@ -140,9 +151,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Steals the oldest published part of a thread of this cluster or of another one.
     fn steal_job_near(&self, core: &Core) -> Option<Task> {
-        self.near_and_far().find_map(|victim| match self.steal_job_from(core, victim) {
-            Found::Task(job, _) => Some(job),
-            Found::Nothing | Found::Contended => None,
+        self.near_and_far(self.next_turn()).find_map(|victim| {
+            match self.steal_job_from(core, victim) {
+                Found::Task(job, _) => Some(job),
+                Found::Nothing | Found::Contended => None,
+            }
         })
     }
 
@@ -243,7 +256,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 return victims(me, me, count).find_map(take);
             }
             let of_thief = if thief < count && thief != me { take(thief) } else { None };
-            of_thief.or_else(|| self.near_and_far().find_map(take))
+            of_thief.or_else(|| self.near_and_far(self.next_turn()).find_map(take))
         };
         let from_outside =
             || std::iter::from_fn(|| queues.take_job_remote(group, waits)).find_map(Task::start);
@@ -257,7 +270,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         let table = &self.shared.table;
         let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
-        let (task, victim) = self.near_and_far().find_map(raid)?;
+        let turn = self.raids.get();
+        self.raids.set(turn.wrapping_add(1));
+        let seen = self.seen_private.replace(NO_PLACE);
+        let seen = (seen != NO_PLACE).then_some(seen);
+        let (task, victim) = seen.into_iter().chain(self.near_and_far(turn)).find_map(raid)?;
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, u64::from(task.counts()));
         tally.one(|block| &block.publications);

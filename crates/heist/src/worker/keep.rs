@@ -83,8 +83,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if let Some(job) = self.find_own_part(group.filter(|_| self.is_shallow())) {
                 break Waited::Found(job);
             }
-            // Otherwise the thread looks everywhere before it sleeps.
-            if searching || patience.is_some() {
+            // Otherwise the thread looks everywhere before it sleeps, which takes a while in a large pool.
+            if searching || patience.is_some() || shared.clusters.count() == 1 {
                 let is_any = shared.any();
                 if is_any && group.is_some() && looks < LOOKS_FOR_PART {
                     // Perhaps another thread was about to take a part of the group.
@@ -93,7 +93,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                     continue;
                 }
                 // A look that has found private jobs of another thread has kept this one from sleeping.
-                if is_any || shared.may_raid(self.place.index) {
+                if is_any || (searching && self.sees_private()) {
                     if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
                         break waited;
                     }

@@ -267,7 +267,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         let place = self.place.index;
         let last_look = || shared.last_look(worker, place, &done);
-        let second_look = || shared.may_raid(place);
+        let second_look = || self.sees_private();
         let me = IdleWorker { listener: &self.listener, place, searching };
         let reason = shared.idle.sleep(me, last_look, second_look, &done, parking);
         if parked.get() {
@@ -276,7 +276,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         reason
     }
 
-    /// Looks everywhere: many times if this worker counts as a searcher, else once.
+    /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere.
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         for round in 0..rounds {

@@ -20,7 +20,7 @@ use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
-use crate::worker::table::{Place, Table};
+use crate::worker::table::{Entry, Place, Table};
 
 /// The configuration of a pool. Does not change after the pool was built.
 pub(crate) struct Config {
@@ -253,12 +253,6 @@ impl<Q: PoolQueues> Shared<Q> {
         self.raids
     }
 
-    /// Returns the demands of all threads but the one in that place.
-    fn demands_of_others(&self, me: usize) -> impl Iterator<Item = &Demand> {
-        let reach = |victim| Some(&self.table.reach(victim)?.demand);
-        victims(me, 0, self.table.len()).filter_map(reach)
-    }
-
     /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
     /// place. In a large pool that takes a while, so it stops when `done` says so.
     pub(crate) fn last_look(
@@ -287,7 +281,9 @@ impl<Q: PoolQueues> Shared<Q> {
         }
         if self.queues.has_remote() || self.queues.has_broadcast(worker) {
             LastLook::Work
-        } else if self.raids && self.is_anybody_busy() {
+        } else if self.raids && (self.clusters.count() > 1 || self.is_anybody_busy()) {
+            // In a large pool, what a worker does may change between two of the looks at the clusters. The second look
+            // asks again whether anybody is busy.
             LastLook::Unsure
         } else {
             LastLook::Nothing
@@ -299,13 +295,15 @@ impl<Q: PoolQueues> Shared<Q> {
         self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers)
     }
 
-    /// Returns whether another thread may have private jobs and has not seen that they are wanted (step D6).
-    pub(crate) fn may_raid(&self, place: usize) -> bool {
+    /// Returns the place of a thread that may have private jobs and has not seen that they are wanted (step D6). It is not
+    /// the one in that place.
+    pub(crate) fn find_private(&self, place: usize) -> Option<usize> {
         if !self.raids || !self.is_anybody_busy() {
-            return false;
+            return None;
         }
         heavy_fence(order::RAID);
-        self.demands_of_others(place).any(raid::may_raid)
+        let may_raid = |thread: &Entry<Q>| raid::may_raid(&thread.demand);
+        victims(place, 0, self.table.len()).find(|&at| self.table.reach(at).is_some_and(may_raid))
     }
 
     /// Wakes a worker if needed, after the thread in that place has pushed a task to a queue.
@@ -325,7 +323,8 @@ impl<Q: PoolQueues> Shared<Q> {
         tally.add(|block| &block.tasks_submitted, tasks.len() as u64);
         let refused = self.queues.broadcast(tasks.into_iter(), |to| {
             if !self.is_attached(to) {
-                self.idle.enter_away(NO_PLACE);
+                // In an engine, the worker's number is its place.
+                self.idle.enter_away(to);
             }
         });
         tally.add(|block| &block.cancellations, refused.len() as u64);
@@ -345,7 +344,7 @@ impl<Q: PoolQueues> Shared<Q> {
         if self.is_attached(worker) {
             return;
         }
-        refused.iter().for_each(|_| self.idle.leave_away(NO_PLACE));
+        refused.iter().for_each(|_| self.idle.leave_away(worker));
         if self.idle.is_stopping() {
             self.close();
         }

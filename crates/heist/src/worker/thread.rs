@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::iter;
 
+use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::stats::Tally;
 use crate::sync::Arc;
@@ -39,6 +40,10 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) last_victim: Cell<usize>,
     /// Counts the looks into other clusters, and says into which one the next look is.
     pub(crate) turn: Cell<usize>,
+    /// Counts the raids, and says in which other cluster the next one looks for jobs.
+    pub(crate) raids: Cell<usize>,
+    /// The place of a thread that has private jobs, where the next raid looks first, or [`NO_PLACE`].
+    pub(crate) seen_private: Cell<usize>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
@@ -71,6 +76,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             has_spawned: Cell::new(false),
             last_victim: Cell::new(0),
             turn: Cell::new(0),
+            raids: Cell::new(0),
+            seen_private: Cell::new(NO_PLACE),
             listener,
             stack,
             claims: Cell::new(0),
