@@ -6,7 +6,7 @@ use loom::thread;
 use super::explore::{Model, models};
 use super::handoff::config;
 use crate::cluster::Clusters;
-use crate::idle::WakeReason;
+use crate::idle::{IdleWorker, LastLook, WakeReason};
 use crate::queues::{Found, Queues, Stealing};
 use crate::sync::Arc;
 use crate::task::Task;
@@ -15,7 +15,7 @@ use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 
 /// A task comes from outside, to the second of two clusters; the only worker that is there is in the first one. With
-/// `near`, its last look sees the injector of its own cluster only.
+/// `near`, its last look does not see that injector.
 fn push_against_sleep(near: bool) {
     let clusters = Clusters::of_size(2, 1);
     let shared = Arc::new(Shared::<Stealing>::with_clusters(config(2, 2), clusters));
@@ -37,10 +37,11 @@ fn push_against_sleep(near: bool) {
         if let Found::Task(task, _) = queues.take_injected(&thread.place.own, tally) {
             break task;
         }
-        let any = || !near && queues.has_remote();
-        match shared.idle.sleep(&thread.listener, searching, any, || false, || ()) {
+        let me = IdleWorker { listener: &thread.listener, place: 0, searching };
+        let last_look = || if near { LastLook::Nothing } else { shared.last_look(0, 0, || false) };
+        match shared.idle.sleep(me, last_look, || false, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
-            WakeReason::Ended | WakeReason::EndedHere => unreachable!("nobody stops the pool"),
+            _ => unreachable!("nobody stops the pool, and it waits for nothing"),
         }
     };
     drop(task);

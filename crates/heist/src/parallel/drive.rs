@@ -18,8 +18,15 @@ use crate::worker::current::with_worker;
 /// of them are long and no worker helps meanwhile.
 const PROBE: usize = 32;
 
+/// If the first items are at least this many, a few of them are timed before the others.
+const MANY_FIRST: usize = 1_024;
+/// So many.
+const FEW_FIRST: usize = 64;
+
 // All times here are in nanoseconds.
 
+/// The few first items must take so long that the clock's own time does not matter.
+const CERTAIN: f64 = 1_000.0;
 /// Less work than this is not shared with a worker that is looking for work: to hand it over and to wait for it
 /// takes a good part of a microsecond.
 const SHARE: f64 = 2_000.0;
@@ -135,7 +142,16 @@ impl<W: Work> Rest<'_, W> {
     /// Times the first items, if that was not done before and there are enough of them.
     fn probe(self, start: impl FnOnce() -> Instant, workers: usize) -> Self {
         let items = self.left.len() / (PROBE * workers);
-        if self.pace.is_known() || items == 0 { self } else { self.block(start, items) }
+        if self.pace.is_known() || items == 0 {
+            return self;
+        }
+        if items < MANY_FIRST {
+            return self.block(start, items);
+        }
+        // Nobody helps with the first items. If a few of them take long, their time is known well enough.
+        let rest = self.block(start, FEW_FIRST);
+        let is_certain = rest.pace.of(FEW_FIRST) >= CERTAIN;
+        if is_certain { rest } else { rest.block(Instant::now, items - FEW_FIRST) }
     }
 
     /// Processes the first `items`, and times them: since the last block, or else since `start`.
