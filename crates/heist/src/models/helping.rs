@@ -114,9 +114,9 @@ fn end_against_sleep(moves: bool) {
 }
 
 models! {
-    helping_without_core: || part_against_sleep(false), Some(4), 4_600;
+    helping_without_core: || part_against_sleep(false), Some(4), 3_000;
     helping_with_core: || part_against_sleep(true), Some(3), 17_000;
-    helping_end_against_sleep: || end_against_sleep(false), None, 30;
+    helping_end_against_sleep: || end_against_sleep(false), None, 20;
 }
 
 /// A part that changes lanes, with no word to the thread that waits for it: this must fail.

@@ -6,7 +6,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use super::explore::{Model, models};
-use crate::cluster::{Clusters, NO_PLACE};
+use crate::cluster::Clusters;
 use crate::idle::{Announced, Idle, IdleWorker, LastLook, WakeReason};
 use crate::sync::Arc;
 use crate::task::listener::Listener;
@@ -43,11 +43,11 @@ impl Scene {
             && self.queue.fetch_update(Relaxed, Relaxed, |waiting| waiting.checked_sub(1)).is_ok()
     }
 
-    /// Pushes a task from outside, unless it is refused: steps P1 to P4.
+    /// Pushes a task from outside, unless it is refused: steps P1 to P4. The thread turns to the first cluster.
     fn submit(&self) {
         if !self.idle.is_stopping() {
             self.queue.fetch_add(1, Relaxed);
-            if self.idle.work_added(NO_PLACE) == Announced::Ended {
+            if self.idle.work_added(0) == Announced::Ended {
                 self.sweep();
             }
         }
@@ -243,7 +243,7 @@ fn retire_against_park() {
     let worker = thread::spawn(move || while worker.work(0) {});
     // The last thing that the thread did was to spawn, which a thread of the pool may do during shutdown.
     scene.queue.fetch_add(1, Relaxed);
-    assert_ne!(scene.idle.work_added(NO_PLACE), Announced::Ended, "while it is away");
+    assert_ne!(scene.idle.work_added(0), Announced::Ended, "while it is away");
     if scene.idle.retire(0, || scene.any()) {
         scene.sweep();
     }
@@ -345,12 +345,12 @@ models! {
     idle_broadcast_against_park: || broadcast_against_park(2), Some(3), 5_000;
     idle_broadcast_to_clusters: || broadcast_against_park(1), Some(3), 15_000;
     idle_stop_against_park: stop_against_park, None, 60;
-    idle_stop_after_submit: || stop_after_submit(1), Some(2), 1_000;
+    idle_stop_after_submit: || stop_after_submit(1), Some(2), 15_000;
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;
     idle_done_against_park: done_against_park, None, 40;
     idle_done_against_submit: || done_against_submit(2, false), Some(2), 50_000;
-    idle_done_in_cluster: || done_against_submit(1, false), Some(1), 500;
+    idle_done_in_cluster: || done_against_submit(1, false), Some(1), 4_000;
     idle_end_of_clusters: end_of_clusters, Some(2), 15_000;
 }
 
