@@ -98,11 +98,14 @@ impl Near {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    // The threads of a test are no matter of a checker.
+    use std::thread;
+
     use super::*;
 
     /// Returns the choice of a thread that turns to these pools.
     fn choose(pools: &[(usize, &Near)]) -> Vec<usize> {
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let look = || pools.iter().map(|(pool, near)| near.of_outsider(*pool)).collect();
             scope.spawn(look).join().unwrap()
         })
