@@ -18,6 +18,8 @@ target=$PWD/target/package-check
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -rf "$target/package"
+# Cargo unpacks heist-deque once for each path of a target directory, and would use what it has unpacked for an earlier run.
+rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/src/-*/heist-deque-*
 git clone --quiet --local --no-hardlinks . "$work/clone"
 cd "$work/clone"
 

@@ -18,8 +18,10 @@ pub(crate) enum PoolChoice {
 
 impl PoolChoice {
     pub(crate) fn random(rng: &mut Rng) -> Self {
-        let own =
-            Self::Own { strategy: rng.pick(&Strategy::ALL), workers: rng.pick(&[1, 2, 3, 4, 8]) };
+        let own = Self::Own {
+            strategy: rng.pick(&Strategy::ALL),
+            workers: rng.pick(&[1, 2, 3, 4, 8, 20]),
+        };
         if rng.one_in(8) { Self::Global } else { own }
     }
 

@@ -46,7 +46,7 @@ impl TaskTrees {
     pub(crate) fn random(rng: &mut Rng, max_tasks: u64) -> Self {
         Self {
             strategy: rng.pick(&Strategy::ALL),
-            workers: rng.pick(&[1, 2, 3, 4, 8]),
+            workers: rng.pick(&[1, 2, 3, 4, 8, 20]),
             external_threads: 1 + rng.below(4),
             trees: 1 + rng.below(40),
             max_tasks: 1 + rng.below(max_tasks) as usize,
