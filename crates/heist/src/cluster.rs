@@ -59,8 +59,10 @@ impl Clusters {
 
     /// Returns the cluster of the thread in that place. The places of threads beyond the number of workers are spread over
     /// the clusters. A thread outside has [`NO_PLACE`], and its cluster is any one.
+    #[inline]
     pub(crate) fn of(self, place: usize) -> usize {
-        place / self.size % self.count()
+        // A division takes a while, and most pools have one cluster.
+        if self.count == 1 { 0 } else { place / self.size % self.count }
     }
 
     /// Returns the places of a cluster, of the first `count` places of all.

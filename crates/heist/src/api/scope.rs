@@ -137,7 +137,8 @@ impl<'scope> Scope<'scope> {
     {
         let is_inside = current_pool() == self.pool;
         if is_inside {
-            purse::spend(&self.latch);
+            // A part of the scope, or of a fork in it, has the root of the scope.
+            purse::spend(&self.latch, || job::root() == self.root);
         } else {
             // A thread that is none of the pool's keeps no credit: nothing would have it return that.
             self.latch.more(1);

@@ -47,11 +47,13 @@ pub(crate) unsafe fn fill(latch: &CountLatch, credit: u64) {
 }
 
 /// Counts a part that this thread is about to spawn: takes one from the purse if that has credit of the same latch (C2).
-/// The caller is counted, or runs while a counted part has not ended, and will call [`flush`] when it has ended.
+/// The caller is counted, or runs while a counted part has not ended. If the purse is empty and the scope waits for the whole
+/// task that the caller is in, as `is_awaited` says, it takes credit, and will call [`flush`] when that task has ended.
 #[inline]
-pub(crate) fn spend(latch: &CountLatch) {
+pub(crate) fn spend(latch: &CountLatch, is_awaited: impl FnOnce() -> bool) {
     PURSE.with(|purse| match purse.credit.get() {
-        0 => advance(purse, latch),
+        0 if is_awaited() => advance(purse, latch),
+        0 => latch.more(1),
         credit if ptr::eq(purse.latch.get(), latch) => purse.credit.set(credit - 1),
         _ => latch.more(1),
     });

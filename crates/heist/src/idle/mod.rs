@@ -55,7 +55,7 @@ struct Cluster {
     /// The counts. The number of sleepers changes only under the lock of `asleep`. The other two also change without it.
     ///
     /// Ordering: relaxed, everywhere. The fences and the locks order what must be ordered.
-    word: AtomicU64,
+    word: Padded<AtomicU64>,
     /// The sleepers. The one that fell asleep last is at the end and is woken first, because its cache is the warmest.
     asleep: Mutex<Vec<Arc<Listener>>>,
 }
@@ -155,7 +155,7 @@ impl Idle {
         let size = layout.size().min(layout.workers());
         let cluster = |_| {
             let asleep = Mutex::new(Vec::with_capacity(size));
-            Padded(Cluster { word: AtomicU64::new(0), asleep })
+            Padded(Cluster { word: Padded(AtomicU64::new(0)), asleep })
         };
         Self {
             summary: Padded(AtomicU64::new(0)),
@@ -186,10 +186,18 @@ impl Idle {
         full_fence(order::SUBMIT);
         let summary = self.summary();
         if summary & (CLUSTERS | ENDED) == 0 {
-            Announced::Quiet
-        } else {
-            self.wake_one(summary, place)
+            return Announced::Quiet;
         }
+        let home = self.layout.of(place);
+        if summary & ENDED == 0 && self.is_searched(home) {
+            return Announced::Quiet;
+        }
+        self.wake_one(summary, home)
+    }
+
+    /// Returns whether a worker of the cluster searches, on which a push relies.
+    fn is_searched(&self, cluster: usize) -> bool {
+        self.relies_on_searchers && self.clusters[cluster].word().searchers() > 0
     }
 
     /// Returns whether a worker searches for work.
@@ -218,16 +226,13 @@ impl Idle {
         !self.has_sleeper() && !self.has_searcher()
     }
 
-    /// Wakes one sleeper, unless there is none or a worker searches, after a task was pushed (steps P3 and P4).
+    /// Wakes one sleeper, unless there is none or a worker searches, after a task was pushed by a thread that turns to that
+    /// cluster (step P4).
     #[cold]
     #[inline(never)]
-    fn wake_one(&self, summary: u64, place: usize) -> Announced {
+    fn wake_one(&self, summary: u64, home: usize) -> Announced {
         if summary & ENDED != 0 {
             return Announced::Ended;
-        }
-        let home = self.layout.of(place);
-        if self.relies_on_searchers && self.clusters[home].word().searchers() > 0 {
-            return Announced::Quiet;
         }
         for cluster in self.layout.from(home).filter(|cluster| summary & 1 << cluster != 0) {
             match self.wake_in(cluster) {
@@ -241,16 +246,15 @@ impl Idle {
 
     /// Wakes one sleeper of a cluster and counts it as a searcher, unless a worker of the cluster searches (step P4).
     fn wake_in(&self, cluster: usize) -> Attempt {
+        if self.is_searched(cluster) {
+            return Attempt::Searched;
+        }
+        let mut asleep = lock(&self.clusters[cluster].asleep);
+        if self.is_searched(cluster) {
+            return Attempt::Searched;
+        }
         let bit = 1 << cluster;
         let cluster = &*self.clusters[cluster];
-        let is_searched = || self.relies_on_searchers && cluster.word().searchers() > 0;
-        if is_searched() {
-            return Attempt::Searched;
-        }
-        let mut asleep = lock(&cluster.asleep);
-        if is_searched() {
-            return Attempt::Searched;
-        }
         let Some(listener) = asleep.pop() else { return Attempt::NobodySleeps };
         cluster.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
         if asleep.is_empty() {

@@ -149,14 +149,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         None
     }
 
-    /// Steals the oldest published part of a thread of this cluster or of another one.
+    /// Steals the oldest published part of a thread of this cluster or of another one, or one from outside.
     fn steal_job_near(&self, core: &Core) -> Option<Task> {
-        self.near_and_far(self.next_turn()).find_map(|victim| {
-            match self.steal_job_from(core, victim) {
-                Found::Task(job, _) => Some(job),
-                Found::Nothing | Found::Contended => None,
-            }
-        })
+        let job = |found| match found {
+            Found::Task(job, _) => Some(job),
+            Found::Nothing | Found::Contended => None,
+        };
+        let near = self.near_and_far(self.next_turn());
+        near.map(|victim| self.steal_job_from(core, victim))
+            .find_map(job)
+            .or_else(|| job(self.shared.queues.steal_job_remote(core.tally())))
     }
 
     /// Steals the oldest published part of the thread in that place.

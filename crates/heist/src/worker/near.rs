@@ -62,8 +62,12 @@ impl Near {
     fn look_up(&self, pool: usize, choices: &[Choice; POOLS]) -> usize {
         // The address of a pool that is gone may be that of another one now, with fewer clusters.
         let is_it = |&(of, cluster): &(usize, usize)| of == pool && cluster < self.homes.len();
-        match choices.iter().map(Cell::get).find(is_it) {
-            Some((_, cluster)) => cluster,
+        match choices.iter().position(|choice| is_it(&choice.get())) {
+            Some(at) => {
+                // The next new choice replaces the one that was not used for the longest time, more or less.
+                choices[0].swap(&choices[at]);
+                choices[0].get().1
+            }
             None => {
                 let chosen = self.choose();
                 (1..POOLS).rev().for_each(|n| choices[n].set(choices[n - 1].get()));

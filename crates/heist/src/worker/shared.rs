@@ -209,11 +209,19 @@ impl<Q: PoolQueues> Shared<Q> {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
         }
-        let cluster = self.near.of_outsider(self.id());
-        if self.clusters.count() > 1 {
-            settle(cluster);
-            prefetch_next();
+        if self.clusters.count() == 1 {
+            self.push_remote(0, task, count);
+        } else {
+            self.push_to_near(task, count);
         }
+    }
+
+    /// Pushes a task from a thread outside of a pool with several clusters.
+    #[inline(never)]
+    fn push_to_near(&self, task: Task, count: u64) {
+        let cluster = self.near.of_outsider(self.id());
+        settle(cluster);
+        prefetch_next();
         self.push_remote(cluster, task, count);
     }
 

@@ -1,8 +1,8 @@
 //! The contract of senders on the pool of their pipeline: while the feed is full, they work for the pipeline.
 
 use std::num::NonZero;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 
 use heist::pipeline::Pipeline;
 use heist_testkit::threads::ThreadGroup;
@@ -13,6 +13,7 @@ use crate::common::{Kind, WORKERS, for_every_strategy};
 for_every_strategy! {
     many_tasks_that_send_need_few_threads,
     stages_that_send,
+    a_sender_that_has_worked_for_a_scope_does_not_delay_it,
 }
 
 /// A task that finds the feed full works for the pipeline. It does not wait on a thread of its own.
@@ -72,4 +73,34 @@ fn stages_that_send<S: Kind>() {
             assert!(results.into_iter().eq(0..40), "{way:?}");
         }
     }
+}
+
+/// A task that sends works for a pipeline whose stages spawn parts of a scope. The scope does not wait for that task, which
+/// goes on until the scope has returned.
+fn a_sender_that_has_worked_for_a_scope_does_not_delay_it<S: Kind>() {
+    const ITEMS: usize = 50;
+    let pool = S::pool(2);
+    for _ in 0..20 {
+        let (returned, has_returned) = mpsc::channel();
+        let parts = AtomicUsize::new(0);
+        let sends = pool.scope(|scope| {
+            let (sender, pipeline) = Pipeline::fed(NonZero::new(1).expect("some room"));
+            let sends = pool.spawn(move || {
+                (0..ITEMS).for_each(|n| sender.send(n).expect("a run"));
+                drop(sender);
+                has_returned.recv().expect("the scope returns")
+            });
+            let spawn = |_: usize| {
+                scope.spawn(|_| {
+                    parts.fetch_add(1, Ordering::Relaxed);
+                });
+            };
+            pipeline.batch(1).map(spawn).run(&pool, |()| ()).expect("a run");
+            sends
+        });
+        assert_eq!(parts.into_inner(), ITEMS);
+        returned.send(()).expect("the task waits");
+        sends.join().expect("the task ends");
+    }
+    pool.stop();
 }

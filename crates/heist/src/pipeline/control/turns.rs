@@ -70,10 +70,13 @@ impl Turns {
         let mut before = handed();
         while !(0..looks).any(came) {
             // As long as the source is handed on, the turn of this worker will come.
-            match handed() {
-                same if same == before => break,
-                now => before = now,
+            let now = handed();
+            if now == before {
+                break;
             }
+            before = now;
+            // A thread that has found this worker gone, just before it came, may have cleared its bit.
+            word.fetch_or(bit, Ordering::Relaxed);
         }
         // T2.
         let before = turn.state.swap(ABSENT, Ordering::Relaxed);

@@ -2,6 +2,7 @@
 
 use super::Control;
 use super::state::{Notifications, RunState, SourceState};
+use crate::fork::purse;
 use crate::order;
 use crate::sync::{Arc, Ordering, full_fence, into_receiver, lock};
 use crate::worker::current::{current_pool, with_worker};
@@ -70,6 +71,8 @@ impl Control {
         drop(state);
         // The factory is dropped before this thread leaves, as in a worker task.
         let helped = into_receiver(factory).help(enough);
+        // The stages may have spawned parts of a scope. That scope does not wait for what this thread goes on with.
+        purse::flush();
         // SAFETY: this thread was counted by `enter` above, and leaves once.
         unsafe { self.leave() };
         helped

@@ -47,6 +47,8 @@ where
             }
             PullPermission::Denied => return false,
         };
+        // The queue was found empty: what is left by this count was taken by others.
+        state.left = 0;
         self.pull_granted(worker, state, grant, false);
         true
     }
