@@ -69,7 +69,7 @@ impl Near {
                 choices[0].get().1
             }
             None => {
-                let chosen = self.choose();
+                let chosen = self.choose(node_of_thread() + 1);
                 (1..POOLS).rev().for_each(|n| choices[n].set(choices[n - 1].get()));
                 choices[0].set((pool, chosen));
                 chosen
@@ -77,10 +77,9 @@ impl Near {
         }
     }
 
-    /// Chooses the cluster to which the fewest threads have turned, of those on the node of the calling thread, or of all.
+    /// Chooses the cluster to which the fewest threads have turned, of those on that node, or of all.
     #[cold]
-    fn choose(&self) -> usize {
-        let here = node_of_thread() + 1;
+    fn choose(&self, here: usize) -> usize {
         let is_here = |home: &Home| home.node.load(Ordering::Relaxed) == here;
         let only_here = self.homes.iter().any(is_here);
         loop {
@@ -143,9 +142,8 @@ mod tests {
     #[test]
     fn a_cluster_on_the_same_node_is_preferred() {
         let near = Near::new(Clusters::of_size(24, 8));
-        near.note(9);
-        near.homes[0].node.store(node_of_thread() + 2, Ordering::Relaxed);
-        let here = near.choose();
-        assert_eq!((here, near.choose()), (1, 1));
+        near.homes[0].node.store(2, Ordering::Relaxed);
+        near.homes[1].node.store(1, Ordering::Relaxed);
+        assert_eq!((near.choose(1), near.choose(1)), (1, 1));
     }
 }
