@@ -1,13 +1,17 @@
 //! Which workers search and sleep, which of them is woken for new work, and when the pool ends.
 //!
-//! `README.md` has the protocol with its argument. The comments here name its steps.
+//! `README.md` has the protocol with its argument. The comments here name its steps. This file has the state, and what
+//! happens when a task is pushed (P) and a search ends (F). `sleep` has how a worker falls asleep (S), `end` how a pool ends
+//! (E).
 
-use std::time::Duration;
+mod end;
+mod sleep;
 
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
-use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, Padded, full_fence, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Padded, full_fence, lock};
 use crate::task::listener::Listener;
+pub(crate) use sleep::{IdleWorker, LastLook, WakeReason};
 
 /// One sleeping worker. The lowest 16 bits of a cluster's word count the sleepers.
 const SLEEPER: u64 = 1;
@@ -27,10 +31,6 @@ const ENDED: u64 = 1 << 63;
 
 /// The largest number of workers: the counts above have 16 bits.
 pub(crate) const MAX_WORKERS: usize = 0xFFFF;
-
-/// How long a worker sleeps before it takes a second look at the private jobs of others. Most sleeps are shorter, and the
-/// second look disturbs all workers. A guess.
-const SECOND_LOOK: Duration = Duration::from_micros(200);
 
 /// One value of a cluster's word: the counts at some moment.
 #[derive(Clone, Copy)]
@@ -93,47 +93,6 @@ pub(crate) struct Idle {
     /// Does a push rely on a searcher that finds the task? If not, every push wakes a sleeper, and workers do not
     /// search.
     relies_on_searchers: bool,
-}
-
-/// A worker that goes to sleep.
-#[derive(Clone, Copy)]
-pub(crate) struct IdleWorker<'w> {
-    /// What wakes its thread.
-    pub(crate) listener: &'w Arc<Listener>,
-    /// The place of its thread.
-    pub(crate) place: usize,
-    /// Is it a searcher?
-    pub(crate) searching: bool,
-}
-
-/// The result of a worker's last look before it sleeps.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LastLook {
-    /// There is work, or there may be.
-    Work,
-    /// There is none.
-    Nothing,
-    /// There is none in the queues. Another thread may have private jobs that this look does not show.
-    Unsure,
-    /// The worker has not looked everywhere, because what it waits for is done.
-    Interrupted,
-}
-
-/// Why a worker does not sleep any more.
-#[must_use]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum WakeReason {
-    /// The worker itself has found work. It is now a searcher.
-    Early,
-    /// What the worker waits for is done, and nobody relies on it as a searcher.
-    Done,
-    /// Another thread has woken it to search for work. It is now a searcher.
-    Called,
-    /// The pool has ended.
-    Ended,
-    /// The pool has ended, and this worker has detected it. It must sweep (step E4).
-    EndedHere,
 }
 
 /// What a thread that has pushed a task learns from the idle state.
@@ -288,7 +247,8 @@ impl Idle {
         count
     }
 
-    /// Counts the calling worker, in that place, as a searcher, if one more of its cluster may search. Returns whether it did.
+    /// Counts the calling worker, in that place, as a searcher, if one more of its cluster may search. Returns whether it
+    /// did.
     pub(crate) fn start_search(&self, place: usize) -> bool {
         let cluster = self.cluster_of(place);
         let mut now = cluster.word();
@@ -309,8 +269,8 @@ impl Idle {
         }
     }
 
-    /// Ends the search of the worker in that place, which has found a task or has what it waited for (steps F1 to F3). `has_work`
-    /// says whether there is a task in a queue. Returns how many other workers this has woken.
+    /// Ends the search of the worker in that place, which has found a task or has what it waited for (steps F1 to F3).
+    /// `has_work` says whether there is a task in a queue. Returns how many other workers this has woken.
     pub(crate) fn leave_search(&self, place: usize, has_work: impl FnOnce() -> bool) -> u64 {
         let before = Word(self.cluster_of(place).word.fetch_sub(SEARCHER, Ordering::Relaxed));
         full_fence(order::FOUND);
@@ -332,168 +292,6 @@ impl Idle {
             .filter(|&cluster| cluster != home && summary & 1 << cluster != 0)
             .any(wake);
         u64::from(near == Attempt::Woken) + u64::from(far)
-    }
-
-    /// Sleeps until the worker is called, the pool ends, or `done` returns `true` (steps S1 to S6). Does not sleep
-    /// if `last_look` finds work. If that look is unsure, `second_look` is called after a while. A searcher is none while
-    /// it sleeps. The thread that makes `done` true notifies the worker's listener. `parking` is called before the thread
-    /// parks for the first time.
-    pub(crate) fn sleep(
-        &self,
-        worker: IdleWorker<'_>,
-        last_look: impl Fn() -> LastLook,
-        second_look: impl FnOnce() -> bool,
-        done: impl Fn() -> bool,
-        parking: impl FnOnce(),
-    ) -> WakeReason {
-        let IdleWorker { listener: me, place, searching } = worker;
-        let sleeper = me.sleeper();
-        {
-            let cluster = self.cluster_of(place);
-            let mut asleep = lock(&cluster.asleep);
-            if self.summary() & ENDED != 0 {
-                return WakeReason::Ended;
-            }
-            sleeper.prepare_sleep();
-            if asleep.is_empty() {
-                self.summary.fetch_or(1 << self.layout.of(place), Ordering::Relaxed);
-            }
-            asleep.push(Arc::clone(me));
-            let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
-            cluster.word.fetch_add(change, Ordering::Relaxed);
-        }
-        full_fence(order::SLEEP);
-        let look = last_look();
-        let reason = match look {
-            LastLook::Work => Some(WakeReason::Early),
-            // A thread that has pushed a task may have relied on the searcher that it was before.
-            LastLook::Interrupted if searching => Some(WakeReason::Early),
-            LastLook::Interrupted => Some(WakeReason::Done),
-            LastLook::Nothing | LastLook::Unsure => done().then_some(WakeReason::Done),
-        };
-        if let Some(reason) = reason {
-            return self.leave_sleep(me, place, reason);
-        }
-        let has_work = || last_look() == LastLook::Work;
-        if self.is_stopping() && self.try_end(self.lock_all(), has_work) {
-            return WakeReason::EndedHere;
-        }
-        parking();
-        if look == LastLook::Unsure {
-            sleeper.park_for(SECOND_LOOK);
-            if !sleeper.is_called() && done() {
-                return self.leave_sleep(me, place, WakeReason::Done);
-            }
-            if !sleeper.is_called() && second_look() {
-                return self.leave_sleep(me, place, WakeReason::Early);
-            }
-        }
-        while !sleeper.is_called() {
-            if done() {
-                return self.leave_sleep(me, place, WakeReason::Done);
-            }
-            sleeper.park();
-        }
-        self.leave_sleep(me, place, WakeReason::Called)
-    }
-
-    /// Ends the sleep of the calling worker, for the given reason unless it was called meanwhile (steps S4 and S6). If it
-    /// was called or has found work, it is a searcher.
-    fn leave_sleep(&self, me: &Arc<Listener>, place: usize, reason: WakeReason) -> WakeReason {
-        let cluster = self.cluster_of(place);
-        let mut asleep = lock(&cluster.asleep);
-        match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
-            Some(index) => {
-                asleep.remove(index);
-                if asleep.is_empty() {
-                    self.summary.fetch_and(!(1 << self.layout.of(place)), Ordering::Relaxed);
-                }
-                let searches = if reason == WakeReason::Done { 0 } else { SEARCHER };
-                cluster.word.fetch_add(searches.wrapping_sub(SLEEPER), Ordering::Relaxed);
-                reason
-            }
-            None if self.summary() & ENDED != 0 => WakeReason::Ended,
-            None => WakeReason::Called,
-        }
-    }
-
-    /// Counts a thread as away: it has unfinished tasks on its stack, and is about to sleep or to hand its core to
-    /// another thread. A task that is pushed to a broadcast queue is counted as well, in the place of
-    /// its worker.
-    pub(crate) fn enter_away(&self, place: usize) {
-        self.cluster_of(place).word.fetch_add(AWAY, Ordering::Relaxed);
-    }
-
-    /// Ends what [`enter_away`](Self::enter_away) began, for a thread that has its core, or for a task that was taken
-    /// from a broadcast queue.
-    pub(crate) fn leave_away(&self, place: usize) {
-        self.cluster_of(place).word.fetch_sub(AWAY, Ordering::Relaxed);
-    }
-
-    /// Ends what [`enter_away`](Self::enter_away) began, for a thread that has finished its tasks and has no core
-    /// (step E2). Returns `true` if the pool has ended, in which case the caller must sweep.
-    pub(crate) fn retire(&self, place: usize, has_work: impl FnOnce() -> bool) -> bool {
-        {
-            let _asleep = lock(&self.cluster_of(place).asleep);
-            self.leave_away(place);
-        }
-        self.is_stopping() && self.try_end(self.lock_all(), has_work)
-    }
-
-    /// Counts that many workers as sleepers, because no thread is these workers yet, or ever will be.
-    pub(crate) fn add_missing(&self, workers: usize) {
-        let cluster = &*self.clusters[0];
-        let _asleep = lock(&cluster.asleep);
-        cluster.word.fetch_add(SLEEPER * workers as u64, Ordering::Relaxed);
-    }
-
-    /// Notes that a thread has become one of the workers that [`add_missing`](Self::add_missing) has counted.
-    pub(crate) fn arrive(&self) {
-        let cluster = &*self.clusters[0];
-        let _asleep = lock(&cluster.asleep);
-        cluster.word.fetch_sub(SLEEPER, Ordering::Relaxed);
-    }
-
-    /// Begins shutdown: from now on the pool accepts no tasks from outside (step E1). Returns `true` if the pool has
-    /// ended, in which case the caller must sweep.
-    pub(crate) fn stop(&self, has_work: impl FnOnce() -> bool) -> bool {
-        let lists = self.lock_all();
-        self.summary.fetch_or(STOPPING, Ordering::Relaxed);
-        self.try_end(lists, has_work)
-    }
-
-    /// Locks the lists of all clusters, in the order of their numbers.
-    fn lock_all(&self) -> Vec<MutexGuard<'_, Vec<Arc<Listener>>>> {
-        self.clusters.iter().map(|cluster| lock(&cluster.asleep)).collect()
-    }
-
-    /// Ends the pool and wakes all sleepers, if the pool is stopping and there is nothing left to do (step E3). The
-    /// caller holds the locks of all lists. Returns whether the pool has ended by this call.
-    fn try_end(
-        &self,
-        mut lists: Vec<MutexGuard<'_, Vec<Arc<Listener>>>>,
-        has_work: impl FnOnce() -> bool,
-    ) -> bool {
-        let summary = self.summary();
-        if summary & STOPPING == 0 || summary & ENDED != 0 {
-            return false;
-        }
-        let words = || self.clusters.iter().map(|cluster| cluster.word());
-        let sleepers: u64 = words().map(Word::sleepers).sum();
-        let is_away = words().any(|word| word.away() != 0);
-        if sleepers != self.workers || is_away || has_work() {
-            return false;
-        }
-        self.summary.fetch_or(ENDED, Ordering::Relaxed);
-        full_fence(order::END);
-        lists.iter_mut().for_each(|asleep| notify_all(asleep));
-        true
-    }
-
-    /// Returns whether shutdown has begun.
-    #[inline]
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.summary() & STOPPING != 0
     }
 }
 
