@@ -60,15 +60,10 @@ impl Engine {
     pub fn new(threads: usize, attached: bool) -> (Self, Vec<Worker>) {
         assert!((1..=MAX_THREADS).contains(&threads), "an engine cannot have {threads} threads");
         let config = Config {
-            workers: threads,
             attached: usize::from(attached),
-            max_threads: threads,
             stack_size: usize::MAX,
-            thread_name: Box::new(|_| String::new()),
-            on_thread_start: Box::new(|_| ()),
-            on_thread_stop: Box::new(|_| ()),
-            on_panic: Arc::default(),
             trace: trace::of_pool("rayon-core", threads, None),
+            ..Config::plain(threads, threads)
         };
         let engine = Self(Arc::new(Shared::new(config)));
         // The workers count as missing until their threads start.

@@ -13,8 +13,7 @@ impl Idle {
     }
 
     /// Counts a thread as away: it has unfinished tasks on its stack, and is about to sleep or to hand its core to
-    /// another thread. A task that is pushed to a broadcast queue is counted as well, in the place of
-    /// its worker.
+    /// another thread. A task that is pushed to a broadcast queue is counted as well, in the place of its worker.
     pub(crate) fn enter_away(&self, place: usize) {
         self.cluster_of(place).word.fetch_add(AWAY, Ordering::Relaxed);
     }

@@ -18,21 +18,7 @@ pub(super) const LOST: &str = "a core is lost";
 
 /// Returns a pool without threads, which may have `max_threads` of them.
 pub(super) fn pool(workers: usize, max_threads: usize) -> Arc<Shared<Stealing>> {
-    Arc::new(Shared::new(config(workers, max_threads)))
-}
-
-pub(super) fn config(workers: usize, max_threads: usize) -> Config {
-    Config {
-        workers,
-        attached: 0,
-        max_threads,
-        stack_size: 1 << 20,
-        thread_name: Box::new(|_| String::new()),
-        on_thread_start: Box::new(|_| ()),
-        on_thread_stop: Box::new(|_| ()),
-        on_panic: Arc::default(),
-        trace: None,
-    }
+    Arc::new(Shared::new(Config::plain(workers, max_threads)))
 }
 
 fn thread_of(shared: &Arc<Shared<Stealing>>) -> WorkerThread<Stealing> {

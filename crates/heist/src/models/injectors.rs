@@ -4,21 +4,20 @@
 use loom::thread;
 
 use super::explore::{Model, models};
-use super::handoff::config;
 use crate::cluster::Clusters;
 use crate::idle::{IdleWorker, LastLook, WakeReason};
 use crate::queues::{Found, Queues, Stealing};
 use crate::sync::Arc;
 use crate::task::Task;
 use crate::worker::core::Core;
-use crate::worker::shared::Shared;
+use crate::worker::shared::{Config, Shared};
 use crate::worker::thread::WorkerThread;
 
 /// A task comes from outside, to the second of two clusters; the only worker that is there is in the first one. With
 /// `near`, its last look does not see that injector.
 fn push_against_sleep(near: bool) {
     let clusters = Clusters::of_size(2, 1);
-    let shared = Arc::new(Shared::<Stealing>::with_clusters(config(2, 2), clusters));
+    let shared = Arc::new(Shared::<Stealing>::with_clusters(Config::plain(2, 2), clusters));
     let place = shared.enter().expect("for two threads");
     let pusher = thread::spawn({
         let shared = Arc::clone(&shared);

@@ -69,8 +69,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Searches for parts of started work, then in the injector, and then the other threads' tasks. A worker that has
     /// just been woken does this: if it was woken for work from outside, the others' deques are empty and not in its
-    /// cache.
-    /// With `everywhere`, it looks for parts in all lanes of the pool.
+    /// cache. With `everywhere`, it looks for parts in all lanes of the pool.
     pub(crate) fn search_injector_first(&self, core: &Core, everywhere: bool) -> Option<Task> {
         let find_job = || if everywhere { self.steal_job(core) } else { self.steal_job_near(core) };
         let found = self
@@ -234,8 +233,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
     /// without a core. It looks first into its own lane, then into that of `thief`, which may have parts that descend
-    /// from the awaited one, then into others nearby. Nothing else is moved. With `waits`, it
-    /// looks into all lanes, and misses no part because another thread is in the way.
+    /// from the awaited one, then into others nearby. Nothing else is moved. With `waits`, it looks into all lanes, and
+    /// misses no part because another thread is in the way.
     pub(crate) fn find_part(&self, group: usize, thief: usize, waits: bool) -> Option<Started> {
         let (queues, table) = (&self.shared.queues, &self.shared.table);
         let (me, count) = (self.place.index, table.len());

@@ -4,23 +4,21 @@
 use crate::cancel::CancelToken;
 use crate::cluster::{Clusters, NO_PLACE};
 use crate::fork::demand::Demand;
-use crate::fork::{purse, raid};
-use crate::idle::{Announced, Idle, LastLook};
-use crate::order;
+use crate::fork::purse;
+use crate::idle::{Announced, Idle};
 use crate::panic::PanicHook;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
     Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
-    has_heavy_fence, heavy_fence, is_finished, lock,
+    has_heavy_fence, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
-use crate::worker::core::victims;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
-use crate::worker::table::{Entry, Place, Table};
+use crate::worker::table::{Place, Table};
 
 /// The configuration of a pool. Does not change after the pool was built.
 pub(crate) struct Config {
@@ -38,6 +36,23 @@ pub(crate) struct Config {
     pub(crate) on_panic: Arc<PanicHook>,
     /// Where the threads record their events, if the pool keeps a trace.
     pub(crate) trace: Option<Arc<Log>>,
+}
+
+impl Config {
+    /// Returns the configuration of a pool without hooks, names and trace.
+    pub(crate) fn plain(workers: usize, max_threads: usize) -> Self {
+        Self {
+            workers,
+            attached: 0,
+            max_threads,
+            stack_size: 1 << 20,
+            thread_name: Box::new(|_| String::new()),
+            on_thread_start: Box::new(|_| ()),
+            on_thread_stop: Box::new(|_| ()),
+            on_panic: Arc::default(),
+            trace: None,
+        }
+    }
 }
 
 /// Counts a task that has ended.
@@ -181,20 +196,6 @@ impl<Q: PoolQueues> Shared<Q> {
         Stats { threads, peak_threads, ..self.ledger.read() }
     }
 
-    /// Returns whether there is a task or a part that any worker could take.
-    pub(crate) fn any(&self) -> bool {
-        self.queues.has_remote() || self.any_from(0)
-    }
-
-    /// Returns whether a thread has a task or a part that any worker could take. Looks first at the thread in that place
-    /// and at those after it.
-    pub(crate) fn any_from(&self, place: usize) -> bool {
-        let mut places = (place..self.table.len()).chain(0..place);
-        places.any(|place| {
-            self.table.reach(place).is_some_and(|thread| self.queues.has_any(&thread.queues))
-        })
-    }
-
     /// Returns a number that tells the pool from all others that are alive.
     #[inline(always)]
     pub(crate) fn id(&self) -> usize {
@@ -233,22 +234,6 @@ impl<Q: PoolQueues> Shared<Q> {
         self.announce(tally, self.clusters.first_place(cluster));
     }
 
-    /// Requests work from other threads, because the one in that place has none: from those of its own cluster, and from
-    /// those of another cluster, which is the `turn`th (step D1).
-    pub(crate) fn raise_demand(&self, place: usize, turn: usize) {
-        let (near, count) = (self.clusters.of(place), self.table.len());
-        let far = turn % self.clusters.count();
-        let raise = |cluster| {
-            let others = self.clusters.places_of(cluster, count).filter(|&other| other != place);
-            let demands = others.filter_map(|other| Some(&self.table.reach(other)?.demand));
-            demands.for_each(Demand::raise);
-        };
-        raise(near);
-        if far != near {
-            raise(far);
-        }
-    }
-
     /// Returns whether a worker that has jobs keeps one of them published at all times. It does where waiting threads
     /// keep their cores and the system has no fence for raids, because no thief could take a private job there.
     #[inline(always)]
@@ -259,59 +244,6 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Returns whether thieves can raid private jobs.
     pub(crate) fn has_raids(&self) -> bool {
         self.raids
-    }
-
-    /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
-    /// place. In a large pool that takes a while, so it stops when `done` says so.
-    pub(crate) fn last_look(
-        &self,
-        worker: usize,
-        place: usize,
-        done: impl Fn() -> bool,
-    ) -> LastLook {
-        let reach = |other| self.table.reach(other);
-        for cluster in self.clusters.from(self.clusters.of(place)) {
-            let others = self.clusters.places_of(cluster, self.table.len());
-            let others = others.filter(|&other| other != place).filter_map(reach);
-            others.for_each(|thread| thread.demand.raise_for_sleeper());
-            if done() {
-                return LastLook::Interrupted;
-            }
-        }
-        for cluster in self.clusters.from(self.clusters.of(place)) {
-            let mut threads = self.clusters.places_of(cluster, self.table.len()).filter_map(reach);
-            if threads.any(|thread| self.queues.has_any(&thread.queues)) {
-                return LastLook::Work;
-            }
-            if done() {
-                return LastLook::Interrupted;
-            }
-        }
-        if self.queues.has_remote() || self.queues.has_broadcast(worker) {
-            LastLook::Work
-        } else if self.raids && (self.clusters.count() > 1 || self.is_anybody_busy()) {
-            // In a large pool, what a worker does may change between two of the looks at the clusters. The second look
-            // asks again whether anybody is busy.
-            LastLook::Unsure
-        } else {
-            LastLook::Nothing
-        }
-    }
-
-    /// Returns whether a thread may be running something.
-    fn is_anybody_busy(&self) -> bool {
-        self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers)
-    }
-
-    /// Returns the place of a thread that may have private jobs and has not seen that they are wanted (step D6). It is not
-    /// the one in that place.
-    pub(crate) fn find_private(&self, place: usize) -> Option<usize> {
-        if !self.raids || !self.is_anybody_busy() {
-            return None;
-        }
-        heavy_fence(order::RAID);
-        let may_raid = |thread: &Entry<Q>| raid::may_raid(&thread.demand);
-        victims(place, 0, self.table.len()).find(|&at| self.table.reach(at).is_some_and(may_raid))
     }
 
     /// Wakes a worker if needed, after the thread in that place has pushed a task to a queue.

@@ -122,19 +122,8 @@ mod tests {
     /// Returns the first worker of a pool of several clusters that has no other threads.
     fn first_worker() -> WorkerThread<Stealing> {
         let workers = 8 * CLUSTERS;
-        let config = Config {
-            workers,
-            attached: 0,
-            max_threads: workers,
-            stack_size: 1 << 20,
-            thread_name: Box::new(|_| String::new()),
-            on_thread_start: Box::new(|_| ()),
-            on_thread_stop: Box::new(|_| ()),
-            on_panic: Arc::default(),
-            trace: None,
-        };
         let clusters = Clusters::of_size(workers, 8);
-        let shared = Arc::new(Shared::with_clusters(config, clusters));
+        let shared = Arc::new(Shared::with_clusters(Config::plain(workers, workers), clusters));
         let place = shared.enter().expect("there is a place");
         let thread = WorkerThread::new(Arc::clone(&shared), place);
         thread.acquire_core(Box::new(Core::new(0, shared.ledger.of_worker(0))));
