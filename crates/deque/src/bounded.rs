@@ -39,6 +39,12 @@ struct Body<T> {
     ring: Ring<T>,
 }
 
+impl<T> Drop for Body<T> {
+    fn drop(&mut self) {
+        self.ring.drop_items(&self.top);
+    }
+}
+
 /// Makes a deque that holds up to `capacity` items. The capacity must be a power of two.
 ///
 /// # Errors

@@ -32,6 +32,14 @@ impl<T> View<T> {
         self.mask + 1
     }
 
+    /// Returns the address of the slot of `ticket`.
+    pub(crate) fn place(self, ticket: Ticket) -> *const u8 {
+        self.slots
+            .as_ptr()
+            .cast::<u8>()
+            .wrapping_add(ticket.position(self.mask) * size_of::<Slot<T>>())
+    }
+
     /// Returns the slot of `ticket`.
     ///
     /// # Safety
@@ -47,7 +55,7 @@ impl<T> View<T> {
     }
 }
 
-/// A circular array of slots. It owns the memory of the slots, and drops the items that are left in them.
+/// A circular array of slots. It owns the memory of the slots. The body of a deque drops the items that are left in them.
 pub(crate) struct Ring<T> {
     /// Points to `view.capacity()` initialized slots, which `alloc` allocated with the layout of that array.
     view: View<T>,
@@ -273,6 +281,21 @@ impl<T> Ring<T> {
         matches!(self.oldest(hint), Oldest::Nothing)
     }
 
+    /// Last handle: drops the items that are left.
+    ///
+    /// It takes them as a thief does. So it looks at the slots that have an item, and at one more, and not at all slots, most
+    /// of which may be in the cache of another processor.
+    pub(crate) fn drop_items(&mut self, hint: &AtomicUsize) {
+        drop_all(|| match self.steal(hint) {
+            RingSteal::Done(Steal::Success(item)) => {
+                drop(item);
+                true
+            }
+            // There is no other thread that could be in the way.
+            RingSteal::Done(_) | RingSteal::Moved => false,
+        });
+    }
+
     /// Returns the number of items of an owner whose next ticket is `bottom`.
     pub(crate) fn len_below(&self, bottom: Ticket, hint: &AtomicUsize) -> usize {
         match self.oldest(hint) {
@@ -283,33 +306,17 @@ impl<T> Ring<T> {
 }
 
 impl<T> Drop for Ring<T> {
+    /// Frees the slots. What is left in them was dropped by [`Ring::drop_items`].
     fn drop(&mut self) {
-        /// Frees the slots, even when the destructor of an item panics.
-        struct Free<T>(View<T>);
-        impl<T> Drop for Free<T> {
-            fn drop(&mut self) {
-                for n in 0..self.0.capacity() {
-                    // SAFETY: `n` is less than the capacity, so it is within the array.
-                    let slot = unsafe { self.0.slots.add(n) };
-                    // SAFETY: `try_new` initialized the slot, and it is dropped only here.
-                    unsafe { slot.drop_in_place() };
-                }
-                let layout = Layout::array::<Slot<T>>(self.0.capacity())
-                    .expect("`try_new` computed the same layout");
-                // SAFETY: `try_new` allocated the memory with this layout, and it is freed only here.
-                unsafe { dealloc(self.0.slots.as_ptr().cast(), layout) };
-            }
+        for n in 0..self.capacity() {
+            // SAFETY: `n` is less than the capacity, so it is within the array.
+            let slot = unsafe { self.view.slots.add(n) };
+            // SAFETY: `try_new` initialized the slot, and it is dropped only here.
+            unsafe { slot.drop_in_place() };
         }
-        let free = Free(self.view);
-        let mut tickets = (0..self.capacity()).map(Ticket::new);
-        drop_all(|| {
-            let Some(ticket) = tickets.next() else {
-                return false;
-            };
-            // SAFETY: `self` is borrowed mutably, and its slots are not used after this.
-            unsafe { self.slot(ticket).drop_item() };
-            true
-        });
-        drop(free);
+        let layout =
+            Layout::array::<Slot<T>>(self.capacity()).expect("`try_new` computed the same layout");
+        // SAFETY: `try_new` allocated the memory with this layout, and it is freed only here.
+        unsafe { dealloc(self.view.slots.as_ptr().cast(), layout) };
     }
 }

@@ -238,21 +238,6 @@ impl<T> Slot<T> {
         self.word.store(ticket.plus(capacity).vacant(), Ordering::Relaxed);
     }
 
-    /// Last handle: drops the item, if there is one.
-    ///
-    /// # Safety
-    ///
-    /// No other thread has access to the slot, and the slot is not used again.
-    pub(crate) unsafe fn drop_item(&self) {
-        // Ordering: relaxed. The caller has exclusive access, and whatever gave it that access is ordered.
-        let word = self.word.load(Ordering::Relaxed);
-        if Ticket::is_full(word) {
-            self.word.store(Ticket::of(word).vacant(), Ordering::Relaxed);
-            // SAFETY: the word was full, and the caller has exclusive access to the slot.
-            drop(unsafe { self.read() });
-        }
-    }
-
     /// Reads the item.
     ///
     /// # Safety

@@ -66,12 +66,6 @@ impl Ticket {
         self.0 | MOVED
     }
 
-    /// Returns whether this is the word of a slot that holds an item.
-    #[inline]
-    pub(crate) const fn is_full(word: usize) -> bool {
-        word & TAG_MASK == FULL
-    }
-
     /// Returns the ticket that comes `n` later.
     #[inline(always)]
     pub(crate) const fn plus(self, n: usize) -> Self {

@@ -63,6 +63,11 @@ orderings! {
     /// A reader of another thread's events sees those that are counted (`events_publish`).
     events_read = Acquire;
 
+    /// A thread grants the next pull from the source of a pipeline to a worker (`turn_take`).
+    turn_grant = Release;
+    /// A worker that has been granted a pull sees what it has been granted (`turn_grant`).
+    turn_take = Acquire;
+
     /// The owner of private jobs adds one: a thief that raids them sees it (`newest_read`).
     newest_publish = Release;
     /// A thief looks at another thread's private jobs (`newest_publish`).

@@ -29,6 +29,7 @@ use crate::destination::{Destination, sealed};
 use crate::owner::Bottom;
 use crate::ring::View;
 use crate::shared::Shared;
+use crate::slot::Slot;
 use crate::ticket::Ticket;
 use rings::{Body, out_of_memory};
 
@@ -39,6 +40,9 @@ use rings::{Body, out_of_memory};
 /// assert_eq!(worker.capacity(), heist_deque::growable::FIRST_CAPACITY);
 /// ```
 pub const FIRST_CAPACITY: usize = 64;
+
+/// The size of a cache line in bytes.
+const CACHE_LINE: usize = 64;
 
 /// Makes an empty deque.
 ///
@@ -156,6 +160,16 @@ impl<T> Worker<T> {
     /// ```
     pub fn capacity(&self) -> usize {
         self.view.get().capacity()
+    }
+
+    /// Returns where the next `count` items will be, if the deque need not grow for them, for a caller that prefetches these
+    /// places: an address in each of their cache lines.
+    #[doc(hidden)]
+    pub fn next_places(&self, count: usize) -> impl Iterator<Item = *const u8> {
+        let (view, next) = (self.view.get(), self.bottom.next());
+        let per_line = (CACHE_LINE / size_of::<Slot<T>>()).max(1);
+        let count = count.min(view.capacity());
+        (0..count).step_by(per_line).map(move |n| view.place(next.plus(n)))
     }
 
     /// Returns a handle for a thief.

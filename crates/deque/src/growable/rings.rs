@@ -6,7 +6,6 @@ use core::ptr;
 use crate::pad::Padded;
 use crate::ring::{Ring, RingSteal, View};
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
-use crate::teardown::drop_all;
 use crate::ticket::Ticket;
 use crate::{CapacityError, Steal, order};
 
@@ -119,18 +118,28 @@ impl<T> Body<T> {
 impl<T> Drop for Body<T> {
     fn drop(&mut self) {
         // Ordering: relaxed. `&mut self` is exclusive access, and whatever gave it to this thread is ordered.
-        let mut newest = self.current.load(Ordering::Relaxed);
-        drop_all(|| {
-            if newest.is_null() {
-                return false;
-            }
-            // SAFETY: the pointer comes from `Box::into_raw`, and is freed once: each generation is `older`
-            // of only one other.
-            let generation = unsafe { Box::from_raw(newest) };
-            newest = generation.older;
-            drop(generation);
-            true
-        });
+        let newest = self.current.load(Ordering::Relaxed);
+        // SAFETY: the pointer comes from `Box::into_raw`, and nothing else uses it: `&mut self` is exclusive access.
+        let mut generations = Generations { newest: unsafe { Box::from_raw(newest) } };
+        // The owner has moved all items of the older rings to the newest one.
+        generations.newest.ring.drop_items(&self.top);
+    }
+}
+
+/// All rings of a deque whose last handle is being dropped. They are freed even when the destructor of an item panics.
+struct Generations<T> {
+    newest: Box<Generation<T>>,
+}
+
+impl<T> Drop for Generations<T> {
+    fn drop(&mut self) {
+        let mut older = self.newest.older;
+        while !older.is_null() {
+            // SAFETY: the pointer comes from `Box::into_raw`, and is freed once: each generation is `older` of only one
+            // other.
+            let generation = unsafe { Box::from_raw(older) };
+            older = generation.older;
+        }
     }
 }
 

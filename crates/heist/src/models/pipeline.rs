@@ -19,7 +19,10 @@ use crate::worker::current::AnyPool;
 use crate::worker::wait;
 
 /// A pool without threads, which counts the worker tasks that it is given.
-struct CountingPool(AtomicUsize);
+struct CountingPool {
+    workers: usize,
+    started: AtomicUsize,
+}
 
 impl AnyPool for CountingPool {
     fn push_job(&self, _: Task) {
@@ -27,12 +30,12 @@ impl AnyPool for CountingPool {
     }
 
     fn push_remote_if_open(&self, task: Task) {
-        self.0.fetch_add(1, Relaxed);
+        self.started.fetch_add(1, Relaxed);
         drop(task);
     }
 
     fn workers(&self) -> usize {
-        1
+        self.workers
     }
 
     fn id(&self) -> usize {
@@ -79,7 +82,12 @@ struct Scene {
 impl Scene {
     /// Makes a run with one worker, which is active.
     fn new(workers_pull: bool, max_batches: usize) -> Self {
-        let pool = Arc::new(CountingPool(AtomicUsize::new(0)));
+        Self::with_workers(1, workers_pull, max_batches)
+    }
+
+    /// Makes a run of whose workers one is active, the first.
+    fn with_workers(workers: usize, workers_pull: bool, max_batches: usize) -> Self {
+        let pool = Arc::new(CountingPool { workers, started: AtomicUsize::new(0) });
         let rules =
             Rules { max_batches, max_weight: None, ordered: false, workers_pull, steals: true };
         let (control, _) = Control::new(rules, Arc::clone(&pool) as _);
@@ -89,13 +97,13 @@ impl Scene {
         } else {
             control.batch_pushed(None);
         }
-        assert_eq!(pool.0.swap(0, Relaxed), 1, "one worker task is started");
+        assert_eq!(pool.started.swap(0, Relaxed), 1, "one worker task is started");
         Self { control, pool }
     }
 
     /// Returns how many worker tasks were started since.
     fn started(&self) -> usize {
-        self.pool.0.load(Relaxed)
+        self.pool.started.load(Relaxed)
     }
 }
 
@@ -220,6 +228,38 @@ fn turn_against_giving_up(late: LateGrant) {
     scene.control.close();
 }
 
+/// Whether a worker that has waited for its turn looks for batches afterwards.
+#[derive(Clone, Copy, PartialEq)]
+enum AfterTurn {
+    Looks,
+    /// The wrong way.
+    Leaves,
+}
+
+/// A thread that pulls pushes a batch (B1 to B4) while one worker waits for its turn and gives up (T1, T2), and then becomes
+/// inactive (W2 to W5). Another worker is inactive. Either that one is started for the batch, or the first one sees it.
+fn give_against_giving_up(after: AfterTurn) {
+    let scene = Scene::with_workers(2, true, 4);
+    assert!(matches!(scene.control.try_pull(), PullPermission::Granted(_)));
+    let queue = Arc::new(AtomicUsize::new(0));
+    let worker = {
+        let (control, queue) = (Arc::clone(&scene.control), Arc::clone(&queue));
+        thread::spawn(move || {
+            let turn = control.wait_for_turn(0, 1);
+            assert!(!matches!(turn, Turn::Granted(_)), "the source is not handed on");
+            match after {
+                AfterTurn::Looks => control.try_deactivate(0, || queue.load(Relaxed) > 0),
+                AfterTurn::Leaves => true,
+            }
+        })
+    };
+    queue.store(1, Relaxed);
+    scene.control.batch_pushed(None);
+    let ends = worker.join().unwrap();
+    assert!(!ends || scene.started() == 1, "no worker will see the batch");
+    scene.control.close();
+}
+
 /// The source ends while the consumer falls asleep, and there are no results.
 fn end_against_sleep() {
     let scene = Scene::new(true, 4);
@@ -246,6 +286,7 @@ models! {
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;
     pipeline_turn_against_giving_up: || turn_against_giving_up(LateGrant::Used), None, 10;
+    pipeline_give_against_giving_up: || give_against_giving_up(AfterTurn::Looks), None, 10;
     pipeline_end_against_sleep: end_against_sleep, None, 250;
 }
 
@@ -256,6 +297,14 @@ pub(crate) const WRONG: &[Model] = &[Model {
     preemptions: None,
     floor: 0,
 }];
+
+/// The model of a worker that waits for its turn, and then does not look for batches. It must fail.
+pub(crate) const WRONG_LOOK: Model = Model {
+    name: "pipeline_waits_and_leaves",
+    run: || give_against_giving_up(AfterTurn::Leaves),
+    preemptions: None,
+    floor: 0,
+};
 
 /// The model of a worker that ignores what it has been granted. It must fail.
 pub(crate) const WRONG_TURN: Model = Model {

@@ -33,7 +33,7 @@ fn child() {
         .iter()
         .chain(idle::WRONG)
         .chain(pipeline::WRONG)
-        .chain([&pipeline::WRONG_TURN])
+        .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK])
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
@@ -82,7 +82,8 @@ fn every_weakened_ordering_is_noticed() {
     let of_trace = of_trace.map(|site| (site, mixed));
     let ended_unsubmitted = "tasks_submitted: 0, tasks_completed: 1";
     let of_stats = ["count_publish", "count_read"].map(|site| (site, ended_unsubmitted));
-    let of_each: [(&[Model], &[Site]); 8] = [
+    let old_grant = "the grant follows the pull before it";
+    let of_each: [(&[Model], &[Site]); 9] = [
         (task::MODELS, &of_task),
         (waiting::MODELS, &[("listener_read", RACE), ("listener_publish", RACE)]),
         (stats::MODELS, &of_stats),
@@ -91,6 +92,7 @@ fn every_weakened_ordering_is_noticed() {
         (cancel::MODELS, &[("cancel_publish", RACE), ("cancel_read", RACE)]),
         (trace::MODELS, &of_trace),
         (raid::MODELS, &[("newest_publish", RACE), ("newest_read", RACE)]),
+        (pipeline::MODELS, &[("turn_grant", old_grant), ("turn_take", old_grant)]),
     ];
     parts(&of_each, ORDERINGS);
 }
@@ -179,6 +181,16 @@ fn a_turn_that_is_ignored_is_noticed() {
         "{} holds",
         model.name
     );
+}
+
+/// Batches that are not announced while a worker waits for its turn are for that worker, and for nobody if it does not look.
+#[test]
+fn a_turn_without_a_look_is_noticed() {
+    let unseen = "no worker will see the batch";
+    let model = &pipeline::WRONG_LOOK;
+    assert!(explore::fails(CHILD, model, "", unseen), "{} holds", model.name);
+    let model = self::model(pipeline::MODELS, "pipeline_give_against_giving_up");
+    each_is_noticed(&[&model], &[(GIVE, unseen), (REST, unseen)]);
 }
 
 /// The real wait of a thread without a core relies on the fences and on the reminder.

@@ -20,4 +20,5 @@ mod stop;
 mod idle;
 mod beside;
 mod nested;
+mod large;
 mod random;

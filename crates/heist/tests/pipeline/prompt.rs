@@ -78,7 +78,7 @@ fn taken_batches_are_processed_without_stealing<S: Kind>() {
 
 /// A slow batch does not delay batches that other workers could process.
 fn queued_batches_are_processed<S: Kind>() {
-    for workers in [2, 4] {
+    for workers in [2, 4, 11] {
         let pool = S::pool(workers);
         for (way, slow) in stealing_ways()
             .filter(|way| !way.ordered)

@@ -174,7 +174,7 @@ fn any_shape() {
             let builder = move |strategy| Pool::builder().workers(workers).strategy(strategy);
             heist::Strategy::ALL.map(|strategy| builder(strategy).build().expect("a pool"))
         };
-        hammer(&[1, 2, 4].into_iter().flat_map(of).collect::<Vec<_>>(), 400);
+        hammer(&[1, 2, 4, 11].into_iter().flat_map(of).collect::<Vec<_>>(), 400);
     });
 }
 

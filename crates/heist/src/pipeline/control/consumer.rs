@@ -67,7 +67,7 @@ impl Control {
     }
 
     /// Wakes the consumer if it dozes, as far as is known without the lock (S4).
-    pub(super) fn wake_if_seems_dozing(&self) {
+    pub(crate) fn wake_if_seems_dozing(&self) {
         // Ordering: relaxed. A dozing consumer that this misses looks by itself soon.
         if self.hints.0.consumer.0.load(Ordering::Relaxed) == DOZING {
             let mut notifications = Notifications::default();

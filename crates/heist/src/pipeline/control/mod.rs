@@ -39,7 +39,7 @@ pub(crate) use state::{
     AfterPull, Delivered, Grant, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
     Turn,
 };
-use state::{Failure, Notifications, RunState, SourceState};
+use state::{Failure, Notifications, RunState, SourceState, Start};
 use turns::Turns;
 
 /// The shared control of one run. See the [module](self).
@@ -69,6 +69,8 @@ struct Hints {
     cutoff: AtomicU64,
     /// The number of inactive workers.
     inactive: AtomicUsize,
+    /// How long the first batches have taken, in nanoseconds, or zero if that is not known yet.
+    batch_time: AtomicU64,
     /// Whether a thread could pull from the source: [`OPEN`](source::OPEN), or why not. It changes often, and has cache
     /// lines of its own.
     source: Padded<AtomicUsize>,
@@ -92,6 +94,7 @@ impl Control {
             hints: Padded(Hints {
                 cutoff: AtomicU64::new(u64::MAX),
                 inactive: AtomicUsize::new(state.inactive.len()),
+                batch_time: AtomicU64::new(0),
                 source: Padded(AtomicUsize::new(OPEN)),
                 consumer: Padded(AtomicUsize::new(AWAKE)),
             }),
@@ -112,6 +115,18 @@ impl Control {
         // Ordering: relaxed. It carries no data, and the thread that ends the run waits for those that have
         // not seen it.
         self.hints.0.cutoff.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long the first batches have taken, in nanoseconds, or zero if that is not known yet.
+    pub(crate) fn batch_time(&self) -> u64 {
+        self.hints.0.batch_time.load(Ordering::Relaxed)
+    }
+
+    /// Notes how long a batch has taken, for workers that have not processed one yet.
+    pub(crate) fn note_batch_time(&self, time: u64) {
+        if self.batch_time() == 0 {
+            self.hints.0.batch_time.store(time, Ordering::Relaxed);
+        }
     }
 
     /// Returns whether every batch that is still queued can be discarded. It is a hint.
@@ -148,7 +163,7 @@ impl Control {
         let failure = state.failure.take();
         state.closed.get_or_insert_with(Instant::now);
         let notifications =
-            Notifications { wake: [state.producer.take(), None], tasks: [None, None] };
+            Notifications { wake: [state.producer.take(), None], ..Notifications::default() };
         self.note_source(&mut state);
         drop(state);
         self.send(notifications);
@@ -223,7 +238,7 @@ impl Control {
         for promise in notifications.wake.into_iter().flatten() {
             promise.fulfil(Ok(Vec::new()), None);
         }
-        for task in notifications.tasks.into_iter().flatten() {
+        for task in notifications.start.into_iter().flat_map(Start::into_tasks) {
             self.pool.push_remote_if_open(task);
         }
     }

@@ -18,8 +18,10 @@ pub(super) const OPEN: usize = 0;
 const PULLING: usize = 1;
 /// There is no room.
 const FULL: usize = 2;
-/// The source has no items at the moment, or has ended.
+/// The source has no items at the moment.
 const DRY: usize = 3;
+/// The source has no more items, or the run has failed.
+const ENDED: usize = 4;
 
 impl Control {
     /// Updates the hint about the source after a change of the state.
@@ -28,7 +30,8 @@ impl Control {
             SourceState::Idle if state.room(&self.rules) > 0 => OPEN,
             SourceState::Idle => FULL,
             SourceState::Pulling { .. } => PULLING,
-            SourceState::Pending | SourceState::Ended => DRY,
+            SourceState::Pending => DRY,
+            SourceState::Ended => ENDED,
         };
         let hint = &self.hints.0.source.0;
         // Ordering: relaxed, as for all hints. It is written under the lock only.
@@ -61,6 +64,12 @@ impl Control {
         self.hints.0.source.0.load(Ordering::Relaxed) == OPEN && !self.turns.any()
     }
 
+    /// Returns whether the source has ended. It is a hint, but no source ever goes on after it has ended.
+    pub(crate) fn source_has_ended(&self) -> bool {
+        // Ordering: relaxed. Nothing depends on when it is seen.
+        self.hints.0.source.0.load(Ordering::Relaxed) == ENDED
+    }
+
     /// Lets a worker pull from the source, if no other thread does and there is room (S1).
     ///
     /// A worker that is granted a pull must call [`finish_pull`](Self::finish_pull).
@@ -69,7 +78,7 @@ impl Control {
         // ends, the worker looks at the source under the lock (W2).
         match self.hints.0.source.0.load(Ordering::Relaxed) {
             PULLING => return PullPermission::Busy,
-            DRY => return PullPermission::Denied,
+            DRY | ENDED => return PullPermission::Denied,
             FULL => {
                 // S4.
                 self.wake_if_seems_dozing();
@@ -185,7 +194,7 @@ impl Control {
     /// Grants the next pull to a worker that waits for it (T3, T4).
     fn hand_on(&self, state: &mut RunState, me: usize, notifications: &mut Notifications) {
         let Some(grant) = self.start_pull(state, notifications) else { return };
-        if self.turns.pass(me, grant).is_some() {
+        if !self.turns.pass(me, &grant) {
             state.source = SourceState::Idle;
         }
     }

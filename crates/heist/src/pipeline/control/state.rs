@@ -4,7 +4,7 @@
 
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::report::Report;
-use crate::sync::{Arc, Instant, ReceiverArc};
+use crate::sync::{Arc, Instant, ReceiverArc, into_receiver};
 use crate::task::{Promise, Task};
 
 /// The settings that the protocol depends on. They do not change during a run.
@@ -186,7 +186,26 @@ pub(crate) struct Delivered {
 #[must_use]
 pub(crate) struct Notifications {
     pub(crate) wake: [Option<Promise<()>>; 2],
-    pub(crate) tasks: [Option<Task>; 2],
+    pub(crate) start: Option<Start>,
+}
+
+/// One or two workers whose tasks are to be started. The tasks are made after the lock was released, because that takes
+/// longer than what is done under it. They are counted as participants already.
+pub(crate) struct Start {
+    pub(crate) factory: Arc<dyn TaskFactory>,
+    pub(crate) first: usize,
+    pub(crate) second: Option<usize>,
+}
+
+impl Start {
+    /// Makes the tasks. All of them are made before one can run: no reference to the run may be left here when the last
+    /// participant has left.
+    pub(crate) fn into_tasks(self) -> impl Iterator<Item = Task> {
+        let Self { factory, first, second } = self;
+        let second = second.map(|worker| into_receiver(Arc::clone(&factory)).worker_task(worker));
+        let first = into_receiver(factory).worker_task(first);
+        [Some(first), second].into_iter().flatten()
+    }
 }
 
 impl RunState {

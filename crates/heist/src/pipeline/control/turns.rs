@@ -5,7 +5,8 @@
 //! to one of them.
 
 use super::state::Grant;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, Padded, lock, pause};
+use crate::order;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Padded, pause};
 
 /// A worker that waits looks at the state of the source itself at once, and then once in this many looks at its own word: a
 /// few for each worker, but not too many. A guess.
@@ -30,16 +31,48 @@ pub(super) struct Turns {
     handed: Padded<AtomicUsize>,
 }
 
-/// Where a worker waits.
+/// Where a worker waits. All of it is in one cache line, which changes hands twice for each turn.
 struct Turn {
     state: AtomicUsize,
-    /// What the worker has been granted. It is empty unless `state` is or will soon be [`GRANTED`].
-    grant: Mutex<Option<Grant>>,
+    grant: GrantSlot,
+}
+
+/// What the worker has been granted. A thread that holds the lock of the state writes it, before it sets `Turn::state` to
+/// [`GRANTED`]. The worker reads it when it has seen that.
+///
+/// Ordering: relaxed. `Turn::state` publishes it.
+#[derive(Default)]
+struct GrantSlot {
+    batches: AtomicUsize,
+    weight: AtomicU64,
+    next_batch: AtomicU64,
+    nothing_in_flight: AtomicBool,
+}
+
+impl GrantSlot {
+    /// Stores a grant of which nothing has been taken.
+    fn set(&self, grant: &Grant) {
+        self.batches.store(grant.batches, Ordering::Relaxed);
+        self.weight.store(grant.weight, Ordering::Relaxed);
+        self.next_batch.store(grant.next_batch, Ordering::Relaxed);
+        self.nothing_in_flight.store(grant.nothing_in_flight, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Grant {
+        Grant {
+            batches: self.batches.load(Ordering::Relaxed),
+            weight: self.weight.load(Ordering::Relaxed),
+            taken: 0,
+            nothing_in_flight: self.nothing_in_flight.load(Ordering::Relaxed),
+            next_batch: self.next_batch.load(Ordering::Relaxed),
+        }
+    }
 }
 
 impl Turns {
     pub(super) fn new(workers: usize) -> Self {
-        let turn = |_| Padded(Turn { state: AtomicUsize::new(ABSENT), grant: Mutex::new(None) });
+        let turn =
+            |_| Padded(Turn { state: AtomicUsize::new(ABSENT), grant: GrantSlot::default() });
         Self {
             waiting: Padded((0..workers.div_ceil(64)).map(|_| AtomicU64::new(0)).collect()),
             turns: (0..workers).map(turn).collect(),
@@ -79,19 +112,18 @@ impl Turns {
             word.fetch_or(bit, Ordering::Relaxed);
         }
         // T2.
-        let before = turn.state.swap(ABSENT, Ordering::Relaxed);
-        if before != GRANTED {
+        if turn.state.swap(ABSENT, order::turn_take()) != GRANTED {
             word.fetch_and(!bit, Ordering::Relaxed);
             return None;
         }
-        let grant = lock(&turn.grant).take();
-        Some(grant.expect("a grant is stored before the worker is told"))
+        Some(turn.grant.get())
     }
 
-    /// Gives the grant to a worker that waits: the next one after `me` (T3, T4). Returns the grant if none takes it.
+    /// Gives the grant to a worker that waits: the next one after `me` (T3, T4). Returns whether one has taken it. The caller
+    /// holds the lock of the state.
     ///
     /// Workers with neighbouring numbers are often near each other, so that the source need not go far.
-    pub(super) fn pass(&self, me: usize, mut grant: Grant) -> Option<Grant> {
+    pub(super) fn pass(&self, me: usize, grant: &Grant) -> bool {
         let words = &self.waiting.0;
         let (first, after) = (me / 64, u64::MAX.checked_shl(me as u32 % 64 + 1).unwrap_or(0));
         let others = (first + 1..words.len()).chain(0..=first).map(|word| (word, u64::MAX));
@@ -103,23 +135,21 @@ impl Turns {
                 words[at].fetch_and(!(1 << place), Ordering::Relaxed);
                 let turn = &self.turns[at * 64 + place as usize].0;
                 // T3.
-                *lock(&turn.grant) = Some(grant);
-                // T4.
+                turn.grant.set(grant);
+                // T4. If it fails, the worker has given up. Ordering: relaxed on failure, which tells nothing.
                 let told = turn.state.compare_exchange(
                     WAITING,
                     GRANTED,
-                    Ordering::Relaxed,
+                    order::turn_grant(),
                     Ordering::Relaxed,
                 );
                 if told.is_ok() {
                     let handed = self.handed.0.load(Ordering::Relaxed);
                     self.handed.0.store(handed.wrapping_add(1), Ordering::Relaxed);
-                    return None;
+                    return true;
                 }
-                // The worker has given up.
-                grant = lock(&turn.grant).take().expect("no other thread takes it");
             }
         }
-        Some(grant)
+        false
     }
 }

@@ -1,7 +1,7 @@
 //! When worker tasks start and end (steps B1 to B4 and W1 to W5 of `../README.md`).
 
 use super::Control;
-use super::state::{Notifications, RunState, SourceState};
+use super::state::{Notifications, RunState, SourceState, Start};
 use crate::fork::purse;
 use crate::order;
 use crate::sync::{Arc, Ordering, full_fence, into_receiver, lock};
@@ -12,11 +12,24 @@ impl Control {
     ///
     /// `queue` is the index of the worker in whose queue the batch is, or `None` if any worker may take it.
     pub(crate) fn batch_pushed(&self, queue: Option<usize>) {
+        self.start_if_needed(queue, || true);
+    }
+
+    /// Starts a worker task if there are batches for it (B5).
+    ///
+    /// A worker calls this when it has something to do after it has waited for its turn at the source. Batches that were
+    /// pushed meanwhile were not announced.
+    pub(crate) fn start_another(&self, has_batches: impl FnOnce() -> bool) {
+        self.start_if_needed(None, has_batches);
+    }
+
+    fn start_if_needed(&self, queue: Option<usize>, has_batches: impl FnOnce() -> bool) {
         // B2. Pairs with `REST` in `try_deactivate`.
         full_fence(order::GIVE);
-        // B3. Ordering: relaxed, after the fence. A worker whose deactivation this load misses has seen the
-        // batch at its last look (W4).
-        if self.hints.0.inactive.load(Ordering::Relaxed) > 0 {
+        // B3. Ordering: relaxed, after the fence. A worker whose deactivation the first load misses, or that the second one
+        // sees although it waits no longer, sees the batch at its last look (W4).
+        let is_awaited = || queue.is_none() && self.turns.any();
+        if self.has_inactive() && !is_awaited() && has_batches() {
             // B4.
             let mut notifications = Notifications::default();
             self.activate(&mut lock(&self.state.0), queue, &mut notifications);
@@ -26,36 +39,51 @@ impl Control {
 
     /// Returns whether there is an inactive worker. It is a hint.
     pub(crate) fn has_inactive(&self) -> bool {
-        // Ordering: relaxed. It only decides how much a worker takes from the source at once.
+        // Ordering: relaxed. A thread that relies on it passes a fence first (B2).
         self.hints.0.inactive.load(Ordering::Relaxed) > 0
     }
 
     /// Makes a worker without work inactive, unless there is work for it after all (W2 to W5). Returns
     /// whether its task must end.
     ///
-    /// `has_batches` returns whether there is a batch in the queues for this worker.
+    /// `has_batches` returns whether there is a batch in the queues for this worker. It looks into the queues of all workers,
+    /// and is therefore called without the lock.
     pub(crate) fn try_deactivate(&self, worker: usize, has_batches: impl FnOnce() -> bool) -> bool {
-        let mut notifications = Notifications::default();
         let mut state = lock(&self.state.0);
         // W2.
         let room = state.room(&self.rules) > 0;
         let can_pull = self.rules.workers_pull && state.source == SourceState::Idle && room;
+        if can_pull && !self.discards_all() {
+            return false;
+        }
+        let nothing_comes =
+            !room || matches!(state.source, SourceState::Pending | SourceState::Ended);
         state.inactive.push(worker);
         self.note_inactive(&state);
+        drop(state);
         // W3. Pairs with `GIVE` in `batch_pushed`.
         full_fence(order::REST);
         // W4. If every batch is to be discarded, it does not matter what is queued.
-        let ends = self.discards_all() || !(can_pull || has_batches());
-        if !ends {
-            state.inactive.pop();
-            self.note_inactive(&state);
-        } else if !room || matches!(state.source, SourceState::Pending | SourceState::Ended) {
-            // W5. No batch comes before results are delivered, or no batch comes at all.
-            self.wake_if_dozing(&mut state, &mut notifications);
+        if !self.discards_all() && has_batches() {
+            return !self.take_off_list(worker);
         }
-        drop(state);
-        self.send(notifications);
-        ends
+        // W5. No batch comes before results are delivered, or no batch comes at all.
+        if nothing_comes {
+            self.wake_if_seems_dozing();
+        }
+        true
+    }
+
+    /// Makes an inactive worker active again, without a new task (W4). Returns `false` if another thread has started a task
+    /// for it meanwhile.
+    fn take_off_list(&self, worker: usize) -> bool {
+        let mut state = lock(&self.state.0);
+        let at = state.inactive.iter().rposition(|inactive| *inactive == worker);
+        if let Some(at) = at {
+            state.inactive.swap_remove(at);
+            self.note_inactive(&state);
+        }
+        at.is_some()
     }
 
     /// Has the calling thread work as one of the workers, if it is a worker of the pool, until there is `enough`
@@ -101,9 +129,16 @@ impl Control {
         };
         if let Some(worker) = chosen {
             self.participants.more(1);
-            let task = into_receiver(Arc::clone(factory)).worker_task(worker);
-            let free = notifications.tasks.iter_mut().find(|task| task.is_none());
-            *free.expect("no more than two tasks are started at once") = Some(task);
+            match &mut notifications.start {
+                None => {
+                    let factory = Arc::clone(factory);
+                    notifications.start = Some(Start { factory, first: worker, second: None });
+                }
+                Some(start) => {
+                    assert!(start.second.is_none(), "no more than two tasks are started at once");
+                    start.second = Some(worker);
+                }
+            }
             self.note_inactive(state);
         }
     }

@@ -16,6 +16,11 @@ pub(crate) type BoxedBatch<T> = Box<Batch<T>>;
 impl<T> Batch<T> {
     /// Makes an empty batch.
     pub(crate) fn boxed() -> BoxedBatch<T> {
-        Box::new(Self { number: 0, weight: 0, items: Vec::new() })
+        Self::with_capacity(0)
+    }
+
+    /// Makes an empty batch with memory for this many items.
+    pub(crate) fn with_capacity(items: usize) -> BoxedBatch<T> {
+        Box::new(Self { number: 0, weight: 0, items: Vec::with_capacity(items) })
     }
 }

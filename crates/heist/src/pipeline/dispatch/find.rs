@@ -4,7 +4,8 @@
 use std::ptr;
 
 use super::batch::BoxedBatch;
-use super::queue::{PushEnd, WorkerQueue};
+use super::queue::WorkerQueue;
+use super::stock::{PLENTY, Stock};
 use crate::pipeline::run::{Run, Steps, WorkerState};
 use crate::pipeline::source::Source;
 use crate::sync::Padded;
@@ -21,7 +22,7 @@ where
     pub(crate) fn find_batch(
         &self,
         worker: usize,
-        state: &WorkerState<S::Item, G::Out>,
+        state: &mut WorkerState<S::Item, G::Out>,
         steal: bool,
     ) -> Option<BoxedBatch<S::Item>> {
         let Some(push_end) = &state.push_end else { return self.find_heaviest(worker) };
@@ -32,27 +33,41 @@ where
             None if !self.config.ordered && !self.is_large() => push_end.pop(),
             None => queue.take(),
             Some(local) => local.0.take().or_else(|| {
-                self.announce_moved(queue.move_some(push_end, 1));
+                self.announce_moved(worker, queue.move_some(push_end, 1));
                 local.0.take()
             }),
         };
+        if let Some(stock) = &self.stock {
+            let is_empty = push_end.is_empty();
+            state.note_taken(stock, worker, is_empty);
+        }
         let own = own.or_else(|| shared.take());
-        if steal { own.or_else(|| self.steal(worker, push_end)) } else { own }
+        if steal { own.or_else(|| self.steal(worker, state)) } else { own }
     }
 
-    /// Announces batches that this worker has moved to its own queue. They were in no queue for a moment, and
-    /// another worker may have become inactive because it did not see them.
-    fn announce_moved(&self, batches: usize) {
-        if batches > 1 && self.config.steals {
-            self.control.batch_pushed(None);
+    /// Starts another worker if there is a batch for it, after this one has moved batches to its own queue. They were in no
+    /// queue for a moment, and another worker may have become inactive because it did not see them.
+    fn announce_moved(&self, worker: usize, batches: usize) {
+        if batches > 0 && self.config.steals {
+            self.control.start_another(|| batches > 1 || self.others_have_batches(worker));
         }
     }
 
     /// Moves half of the batches of the first other worker that has some, and takes one of them.
-    fn steal(&self, worker: usize, push_end: &PushEnd<S::Item>) -> Option<BoxedBatch<S::Item>> {
+    fn steal(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+    ) -> Option<BoxedBatch<S::Item>> {
         if !self.config.steals {
             return None;
         }
+        if let Some(stock) = &self.stock {
+            let mut victims = stock.any.after(worker);
+            victims.find(|victim| self.move_from(stock, worker, state, *victim, 2))?;
+            return self.queues[worker].0.take();
+        }
+        let push_end = state.push_end.as_ref()?;
         let steal_from = |queues: &[Padded<WorkerQueue<S::Item>>]| {
             let move_from = |victim: usize| queues[victim].0.move_some(push_end, 2);
             let first = worker.min(queues.len());
@@ -60,8 +75,47 @@ where
         };
         let moved = steal_from(&self.local_queues).or_else(|| steal_from(&self.queues))?;
         self.queues[worker].0.count_stolen(moved);
-        self.announce_moved(moved);
+        self.announce_moved(worker, moved);
         self.local_queues.get(worker).unwrap_or(&self.queues[worker]).0.take()
+    }
+
+    /// Moves a quarter of the batches of a worker that has many, while another thread pulls from the source. Returns whether it
+    /// has moved any.
+    pub(crate) fn move_from_plenty(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+    ) -> bool {
+        let Some(stock) = &self.stock else { return false };
+        let victim = stock.plenty.after(worker).next();
+        let victim = victim.filter(|victim| self.queues[*victim].0.len() >= PLENTY / 2);
+        victim.is_some_and(|victim| self.move_from(stock, worker, state, victim, 4))
+    }
+
+    /// Moves one in `share` of the batches of another worker to the queue of this one. Returns whether it has moved any.
+    fn move_from(
+        &self,
+        stock: &Stock,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        victim: usize,
+        share: usize,
+    ) -> bool {
+        if victim == worker || self.queues[victim].0.is_empty() {
+            return false;
+        }
+        state.note_push(stock, worker);
+        let Some(push_end) = &state.push_end else { return false };
+        let moved = stock.while_moving(|| self.queues[victim].0.move_some(push_end, share));
+        if moved == 0 {
+            let is_empty = push_end.is_empty();
+            state.note_taken(stock, worker, is_empty);
+            return false;
+        }
+        (state.left, state.refill_at, state.has_waited) = (moved, 0, false);
+        self.queues[worker].0.count_stolen(moved);
+        self.announce_moved(worker, moved);
+        true
     }
 
     /// Takes the heaviest batch of all queues that this worker may take from. Of equally heavy ones, it
@@ -94,11 +148,27 @@ where
         }
     }
 
+    /// Returns whether the source has ended and no queue has a batch any more (W6). It is a hint.
+    pub(crate) fn has_run_dry(&self) -> bool {
+        let has_batches = |worker: usize| !self.queues[worker].0.is_empty();
+        self.control.source_has_ended()
+            && self.shared_queue.0.is_empty()
+            && self.stock.as_ref().is_some_and(|stock| stock.is_empty(has_batches))
+    }
+
     /// Returns whether there is a batch in the queues that this worker may take.
     pub(crate) fn has_batches_for(&self, worker: usize) -> bool {
-        let mut others = (0..self.queues.len()).filter(|_| self.config.steals);
         self.queued(worker) > 0
             || !self.shared_queue.0.is_empty()
-            || others.any(|other| self.queued(other) > 0)
+            || self.config.steals && self.others_have_batches(worker)
+    }
+
+    /// Returns whether there is a batch in the queue of another worker.
+    pub(crate) fn others_have_batches(&self, worker: usize) -> bool {
+        let has_batches = |other| other != worker && self.queued(other) > 0;
+        match &self.stock {
+            Some(stock) => stock.any.after(worker).any(has_batches),
+            None => (0..self.queues.len()).any(has_batches),
+        }
     }
 }

@@ -6,8 +6,10 @@ mod distribution;
 mod find;
 mod producer;
 mod queue;
+mod stock;
 mod waiting;
 
 pub(super) use batch::{Batch, BoxedBatch};
 pub use distribution::Distribution;
 pub(super) use queue::{CACHE_LINE, PREFETCH_LINES, PushEnd, WorkerQueue};
+pub(super) use stock::Stock;

@@ -12,7 +12,7 @@ use crate::pipeline::config::Config;
 use crate::pipeline::control::{Control, Rules, StopFollower, TaskFactory};
 use crate::pipeline::deliver::Outboxes;
 use crate::pipeline::dispatch::{
-    Batch, BoxedBatch, CACHE_LINE, Distribution, PREFETCH_LINES, PushEnd, WorkerQueue,
+    Batch, BoxedBatch, CACHE_LINE, Distribution, PREFETCH_LINES, PushEnd, Stock, WorkerQueue,
 };
 use crate::pipeline::report::Report;
 use crate::pipeline::source::{Batcher, Source};
@@ -40,6 +40,8 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     pub(crate) local_queues: Box<[Padded<WorkerQueue<S::Item>>]>,
     /// The queue that all workers share.
     pub(crate) shared_queue: Padded<WorkerQueue<S::Item>>,
+    /// Which workers have batches, in a large pool whose workers pull and steal. `None` otherwise.
+    pub(crate) stock: Option<Stock>,
     /// The private state of each worker.
     worker_states: Box<[WorkerSlot<S::Item, G::Out>]>,
     /// The push ends of `queues`, until the producer thread takes them. Empty if the workers pull.
@@ -89,6 +91,14 @@ pub(crate) struct WorkerState<T, R> {
     pub(crate) left: usize,
     /// If no more than this many are left, the worker takes further ones from the source when no other thread does.
     pub(crate) refill_at: usize,
+    /// Whether the worker has waited for its turn at the source since it last looked whether another one is needed (B5).
+    pub(crate) has_waited: bool,
+    /// How many batches the worker has taken from the source the last time.
+    pub(crate) last_pull: usize,
+    /// Whether the worker is in [`Stock::any`].
+    pub(crate) has_some: bool,
+    /// Whether the worker is in [`Stock::plenty`].
+    pub(crate) has_plenty: bool,
     /// When the worker has last read the clock, in nanoseconds since the start of the run.
     pub(crate) now: u64,
 }
@@ -103,11 +113,17 @@ impl<T, R> WorkerState<T, R> {
             cut_time: 0,
             left: 0,
             refill_at: 0,
+            has_waited: false,
+            last_pull: 0,
+            has_some: false,
+            has_plenty: false,
             now: 0,
         }
     }
 }
 
+/// The largest number of workers in a pool that is not large.
+const SMALL: usize = 8;
 /// The largest number of empty batches that a worker keeps. A guess.
 const MAX_SPARES: usize = 512;
 /// An empty batch is prefetched this many batches before it is needed. A guess.
@@ -148,6 +164,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         } else {
             (local_queues, own_ends) = (0..workers).map(queue).unzip();
         }
+        let has_stock = workers_pull && workers > SMALL && config.steals && !heaviest_first;
         let state = |push_end| Mutex::new(Slot::Here(WorkerState::new(push_end)));
         let run = Self {
             control,
@@ -158,6 +175,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
             queues: queues.into(),
             shared_queue: Padded(WorkerQueue::locked(heaviest_first)),
             local_queues: local_queues.into(),
+            stock: has_stock.then(|| Stock::new(workers)),
             worker_states: own_ends.into_iter().map(state).collect(),
             push_ends: Mutex::new(push_ends),
             spares: Mutex::new(Vec::new()),
@@ -232,6 +250,12 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         self.config.distribution == Distribution::Pull
     }
 
+    /// Returns whether there are so many workers that they would often find another one at the source when they have run
+    /// out of batches. Then they take further batches before that.
+    pub(crate) fn is_large(&self) -> bool {
+        self.queues.len() > SMALL
+    }
+
     /// Returns how many batches are queued for a worker.
     pub(crate) fn queued(&self, worker: usize) -> usize {
         let local = self.local_queues.get(worker).map_or(0, |queue| queue.0.len());
@@ -268,7 +292,8 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         batch: BoxedBatch<S::Item>,
         spares: &mut Vec<BoxedBatch<S::Item>>,
     ) {
-        let few = (self.control.max_batches() / (2 * self.queues.len())).clamp(1, MAX_SPARES);
+        let share = self.control.max_batches() / self.queues.len();
+        let few = if self.is_large() { share } else { share / 2 }.clamp(1, MAX_SPARES);
         if !self.workers_pull() {
             spares.push(batch);
             if spares.len() >= few {

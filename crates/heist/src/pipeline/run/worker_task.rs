@@ -28,6 +28,21 @@ const TIME_SLICE: u64 = 1_000_000;
 /// microseconds.
 const SPINS_BEFORE_END: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 200 };
 
+/// A worker that has nothing to do when the source has ended waits for this many pauses for the end of the run, some tens of
+/// microseconds, and looks once in `LOOK_INTERVAL` of them.
+const LOOKS_BEFORE_END: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 600 };
+const LOOK_INTERVAL: u32 = 8;
+
+/// What a worker finds when the source has ended.
+enum EndOfRun {
+    /// No batch is left in any queue.
+    Reached,
+    /// There are batches to steal.
+    Batches,
+    /// The source has not ended, or others have had batches in their queues for some time.
+    NotNear,
+}
+
 /// Ends the processing of a batch whose results would be discarded.
 #[derive(Debug)]
 struct Discarded;
@@ -101,13 +116,33 @@ where
         state.now = self.now();
         let slice_ends = state.now.saturating_add(TIME_SLICE);
         loop {
-            if self.control.discards_all() || state.now > slice_ends {
+            if self.control.discards_all() {
+                // The thread that waits for the end of the run would have to free them all.
+                state.spares = Vec::new();
                 self.put_worker_state(worker, state);
-                return !self.control.discards_all();
+                return false;
+            }
+            if state.now > slice_ends {
+                self.put_worker_state(worker, state);
+                return true;
             }
             let found_work = self.find_work(worker, &mut state)
                 || (!self.workers_pull() && self.spin_for_batches(worker));
             if !found_work {
+                match self.wait_for_end(worker) {
+                    EndOfRun::NotNear => {}
+                    EndOfRun::Batches => {
+                        state.now = self.now();
+                        continue;
+                    }
+                    // W6.
+                    EndOfRun::Reached => {
+                        state.spares = Vec::new();
+                        self.put_worker_state(worker, state);
+                        self.control.wake_if_seems_dozing();
+                        return false;
+                    }
+                }
                 // W1. The state is put back first: once the worker is inactive, a new task may be started for
                 // it.
                 self.put_worker_state(worker, state);
@@ -194,8 +229,31 @@ where
         if done > 0 {
             state.now = self.now();
             queue.end_work(state.now, done);
+            self.control.note_batch_time(queue.batch_time());
         }
         done > 0
+    }
+
+    /// Waits for a moment whether the run comes to its end, if the source has ended (W6).
+    ///
+    /// Otherwise all workers of a large pool would deactivate at the same time, when there are fewer batches than workers, and
+    /// wait for each other's lock while some still have batches.
+    fn wait_for_end(&self, worker: usize) -> EndOfRun {
+        if self.stock.is_none() || !self.control.source_has_ended() {
+            return EndOfRun::NotNear;
+        }
+        for look in 0..LOOKS_BEFORE_END {
+            if look % LOOK_INTERVAL == 0 {
+                if self.has_run_dry() {
+                    return EndOfRun::Reached;
+                }
+                if self.has_batches_for(worker) {
+                    return EndOfRun::Batches;
+                }
+            }
+            pause();
+        }
+        EndOfRun::NotNear
     }
 
     /// Waits for a moment, and returns whether a batch has come. To end and to be started again costs more,

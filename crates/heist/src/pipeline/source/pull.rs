@@ -1,11 +1,14 @@
 //! How a thread takes batches from the source (steps S1 to S3 of `../README.md`), and how many a worker takes
 //! at once.
 
+use std::mem;
+
 use super::Source;
 use super::batcher::{Batcher, Outcome};
 use crate::pipeline::control::{Grant, NextPull, PullPermission, Pulled, Turn};
-use crate::pipeline::dispatch::BoxedBatch;
+use crate::pipeline::dispatch::{Batch, BoxedBatch};
 use crate::pipeline::run::{Run, Steps, WorkerState};
+use crate::sync::prefetch_for_write;
 
 /// A worker takes batches for about this many nanoseconds of work from the source at once, if the source
 /// gives them as fast. That is long enough that the cost of getting access to the source does not count, and
@@ -14,11 +17,16 @@ const PULL_TIME: u64 = 60_000;
 /// In a large pool, a worker takes more: as much as that again for each of so many workers. To hand the source from one worker
 /// to the next takes as long as to cut many batches, and the more workers there are, the less time is left for that. A guess.
 const WORKERS_PER_PULL_TIME: u64 = 16;
-/// The largest number of workers in a pool that is not large.
-const SMALL: usize = 8;
 /// A worker takes at most this many bytes of items at once. With more, the first items would no longer be in
 /// the processor's own caches when the last ones are cut. A guess.
 const PULL_BYTES: usize = 128 << 10;
+/// A worker of a large pool takes at most this many batches at its first pull. A guess.
+const FIRST_PULL: usize = 16;
+/// A worker makes at most this many empty batches before a pull.
+const MAX_PREPARED: usize = 64;
+/// The memory for the items of such a batch is allocated as well if it is no more than this. Larger batches take longer to cut
+/// anyway.
+const PREPARED_BYTES: usize = 4096;
 /// A worker that finds another one pulling gives up if the source is not handed on while it looks this often whether it is
 /// its turn: for some tens of microseconds.
 const LOOKS_AT_SOURCE: u32 = if cfg!(any(loom, shuttle)) { 1 } else { 2_000 };
@@ -37,8 +45,13 @@ where
         let grant = match self.control.try_pull() {
             PullPermission::Granted(grant) => grant,
             PullPermission::Busy => {
+                if self.move_from_plenty(worker, state) {
+                    return true;
+                }
+                self.prepare_pull(worker, state);
                 let turn = self.control.wait_for_turn(worker, LOOKS_AT_SOURCE);
                 state.now = self.now();
+                state.has_waited = true;
                 match turn {
                     Turn::Granted(grant) => grant,
                     Turn::Free => return true,
@@ -50,14 +63,37 @@ where
         // The queue was found empty: what is left by this count was taken by others.
         state.left = 0;
         self.pull_granted(worker, state, grant, false);
+        // B5. Others may have relied on this worker while it waited.
+        if mem::take(&mut state.has_waited) && self.config.steals {
+            self.control.start_another(|| self.others_have_batches(worker));
+        }
         true
     }
 
     /// Takes further batches from the source to the queue of a worker that still has some, if no other thread does and there
     /// is room. So a worker of a large pool need not wait for its turn when it has run out of batches.
     pub(crate) fn refill(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) {
+        self.prepare_pull(worker, state);
         if let PullPermission::Granted(grant) = self.control.try_pull() {
             self.pull_granted(worker, state, grant, true);
+        }
+    }
+
+    /// Makes as many empty batches as the worker of a large pool may need for its next pull, and fetches the places for them in
+    /// its queue. Otherwise it would do so while the others wait for the source.
+    fn prepare_pull(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) {
+        if !self.is_large() {
+            return;
+        }
+        let worth = self.batches_worth_a_pull(worker, state, self.control.max_batches());
+        let most = worth.min(self.most_at_first(state)).min(MAX_PREPARED);
+        if let Some(push_end) = &state.push_end {
+            push_end.next_places(most).for_each(prefetch_for_write);
+        }
+        let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
+        let items = if bytes <= PREPARED_BYTES { self.config.batch } else { 0 };
+        while state.spares.len() < most {
+            state.spares.push(Batch::with_capacity(items));
         }
     }
 
@@ -69,7 +105,11 @@ where
         mut grant: Grant,
         has_others: bool,
     ) {
-        let most = self.batches_per_pull(worker, state, grant.batches);
+        let most = self.batches_worth_a_pull(worker, state, grant.batches);
+        let most = if self.is_large() { most.min(self.most_at_first(state)) } else { most };
+        if let Some(stock) = &self.stock {
+            state.note_push(stock, worker);
+        }
         let (queue, push_end) = (&self.queues[worker].0, state.push_end.as_ref());
         let mut batcher = self.take_batcher();
         // S2.
@@ -84,11 +124,17 @@ where
         let pulled = self.cut_batches(&mut batcher, &mut grant, most, &mut state.spares, push);
         // S3.
         self.put_batcher(batcher);
-        let began = std::mem::replace(&mut state.now, self.now());
-        state.cut_time = (state.now - began) / pulled.batches.max(1);
-        state.left += pulled.batches as usize;
-        state.refill_at = if self.is_large() { state.left / 2 } else { 0 };
+        let batches = pulled.batches;
         self.control.finish_pull(pulled, NextPull::Any(worker));
+        // The next thread pulls already.
+        let began = mem::replace(&mut state.now, self.now());
+        state.cut_time = (state.now - began) / batches.max(1);
+        state.last_pull = batches as usize;
+        state.left += state.last_pull;
+        if let Some(stock) = &self.stock {
+            state.note_pull(stock, worker);
+        }
+        state.refill_at = if self.is_large() { state.left / 2 } else { 0 };
     }
 
     /// Cuts at most `most` batches, and pushes each of them before it cuts the next (S2). `push` gets the
@@ -126,21 +172,31 @@ where
         Pulled { batches, items, weight: grant.taken, next_weight, after }
     }
 
+    /// Returns how many batches a worker of a large pool takes at once at most: few while there are inactive workers, and then
+    /// twice as many as the last time. So all workers have some batches soon, and the pulls become fewer when they have.
+    fn most_at_first(&self, state: &WorkerState<S::Item, G::Out>) -> usize {
+        if self.control.has_inactive() {
+            FIRST_PULL
+        } else {
+            state.last_pull.saturating_mul(2).max(FIRST_PULL)
+        }
+    }
+
     /// Returns how many batches a worker takes from the source at once: the other workers should not wait for
     /// the source any longer than this worker needs to process the batches.
-    fn batches_per_pull(
+    fn batches_worth_a_pull(
         &self,
         worker: usize,
         state: &WorkerState<S::Item, G::Out>,
         room: usize,
     ) -> usize {
         let workers = self.queues.len();
-        let batch_time = self.queues[worker].0.batch_time();
-        // While other workers are being started, they are to have their turn soon, and each batch that is pushed has this
-        // thread start one more.
-        let are_starting = self.is_large() && self.control.has_inactive();
+        let batch_time = match self.queues[worker].0.batch_time() {
+            0 => self.control.batch_time(),
+            time => time,
+        };
         // Without stealing, batches that are queued while the source takes long would be this worker's alone.
-        if workers == 1 || !self.config.steals || batch_time == 0 || are_starting {
+        if workers == 1 || !self.config.steals || batch_time == 0 {
             return 1;
         }
         let time = PULL_TIME * (workers as u64 / WORKERS_PER_PULL_TIME).max(1);
@@ -149,11 +205,5 @@ where
         let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
         let share = if self.is_large() { room / workers } else { room / (2 * workers) };
         in_time.min(share).min(PULL_BYTES / bytes.max(1)).max(1)
-    }
-
-    /// Returns whether there are so many workers that they would often find another one at the source when they have run
-    /// out of batches. Then they take further batches before that.
-    pub(crate) fn is_large(&self) -> bool {
-        self.queues.len() > SMALL
     }
 }
