@@ -1,7 +1,7 @@
 //! Where a worker looks for its next batch: in its own queues, in the queue that all workers share, then in
 //! the queues of the other workers.
 
-use std::ptr;
+use std::{mem, ptr};
 
 use super::batch::BoxedBatch;
 use super::queue::WorkerQueue;
@@ -33,7 +33,7 @@ where
             None if !self.config.ordered && !self.is_large() => push_end.pop(),
             None => queue.take(),
             Some(local) => local.0.take().or_else(|| {
-                self.announce_moved(worker, queue.move_some(push_end, 1));
+                self.announce_moved(queue.move_some(push_end, 1));
                 local.0.take()
             }),
         };
@@ -45,11 +45,26 @@ where
         if steal { own.or_else(|| self.steal(worker, state)) } else { own }
     }
 
-    /// Starts another worker if there is a batch for it, after this one has moved batches to its own queue. They were in no
-    /// queue for a moment, and another worker may have become inactive because it did not see them.
-    fn announce_moved(&self, worker: usize, batches: usize) {
-        if batches > 0 && self.config.steals {
+    /// Announces batches that this worker has moved to its own queue. They were in no queue for a moment, and
+    /// another worker may have become inactive because it did not see them.
+    fn announce_moved(&self, batches: usize) {
+        if batches > 1 && self.config.steals {
+            self.control.batch_pushed(None);
+        }
+    }
+
+    /// Announces batches that this worker has moved from the queue of another one, and those that are left elsewhere if it has
+    /// waited for its turn at the source (B5).
+    fn announce_stolen(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        batches: usize,
+    ) {
+        if mem::take(&mut state.has_waited) {
             self.control.start_another(|| batches > 1 || self.others_have_batches(worker));
+        } else {
+            self.announce_moved(batches);
         }
     }
 
@@ -75,7 +90,7 @@ where
         };
         let moved = steal_from(&self.local_queues).or_else(|| steal_from(&self.queues))?;
         self.queues[worker].0.count_stolen(moved);
-        self.announce_moved(worker, moved);
+        self.announce_stolen(worker, state, moved);
         self.local_queues.get(worker).unwrap_or(&self.queues[worker]).0.take()
     }
 
@@ -112,9 +127,9 @@ where
             state.note_taken(stock, worker, is_empty);
             return false;
         }
-        (state.left, state.refill_at, state.has_waited) = (moved, 0, false);
+        (state.left, state.refill_at) = (moved, 0);
         self.queues[worker].0.count_stolen(moved);
-        self.announce_moved(worker, moved);
+        self.announce_stolen(worker, state, moved);
         true
     }
 
