@@ -11,7 +11,7 @@ use super::pace::Pace;
 use crate::api::join::join;
 use crate::fork::job;
 use crate::parallel::external::{self, Offer, Visit};
-use crate::sync::Instant;
+use crate::sync::{Instant, Mutex, lock};
 use crate::worker::current::with_worker;
 
 /// The first items, which are timed, are one part in this many of each worker's share. That much is lost if all
@@ -45,6 +45,12 @@ pub(super) trait Work: Sync {
 
     /// Combines the results of two neighbouring pieces.
     fn combine(&self, left: Self::Output, right: Self::Output) -> Self::Output;
+
+    /// Processes the items that come after those of a result, and returns the result of all of them.
+    #[inline]
+    fn more(&self, done: Self::Output, pieces: Self::Pieces) -> Self::Output {
+        self.combine(done, self.each(pieces))
+    }
 }
 
 /// Runs a loop and returns the results of all items, combined in their order. Fewer than `min` items are never
@@ -54,12 +60,7 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
     if pieces.len() <= min {
         return work.each(pieces);
     }
-    go_on(work, pieces, Pace::UNKNOWN, min)
-}
-
-fn go_on<W: Work>(work: &W, pieces: W::Pieces, pace: Pace, min: usize) -> W::Output {
-    let rest = Rest { work, min, left: pieces, done: None, pace, looked: None };
-    if job::is_open() { rest.inside() } else { rest.outside(None) }
+    Rest { work, min, left: pieces, done: None, pace: Pace::UNKNOWN, looked: None }.run()
 }
 
 /// What is left of a loop, and the result so far.
@@ -67,6 +68,7 @@ struct Rest<'w, W: Work> {
     work: &'w W,
     min: usize,
     left: W::Pieces,
+    /// The result of the items before those that are left.
     done: Option<W::Output>,
     pace: Pace,
     /// When the last block ended.
@@ -74,6 +76,10 @@ struct Rest<'w, W: Work> {
 }
 
 impl<W: Work> Rest<'_, W> {
+    fn run(self) -> W::Output {
+        if job::is_open() { self.inside() } else { self.outside(None) }
+    }
+
     /// Runs the loop on a thread of a pool.
     fn inside(mut self) -> W::Output {
         let workers = with_worker(|worker| worker.workers()).unwrap_or(1);
@@ -87,11 +93,10 @@ impl<W: Work> Rest<'_, W> {
             }
             let time = self.pace.of(self.left.len());
             if time >= SHARE && job::is_demanded() && (time >= WAKE || is_somebody_up()) {
-                let Self { work, min, left, done, pace, .. } = self;
-                let (left, right) = halve(left);
-                let (left, right) =
-                    join(|| go_on(work, left, pace, min), || go_on(work, right, pace, min));
-                return add(work, done, work.combine(left, right));
+                let (work, first) = (self.work, FirstHalf::new());
+                let (left, right) = self.halve();
+                let ((), right) = join(|| first.end(left.run()), || right.after(&first).run());
+                return first.combine(work, right);
             }
             let items = self.pace.block(self.left.len());
             if items == self.left.len() {
@@ -128,12 +133,11 @@ impl<W: Work> Rest<'_, W> {
                 return external::install(|| self.inside());
             }
             if time >= SHARE && offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
-                let Self { work, min, left, done, pace, .. } = self;
-                let (left, right) = halve(left);
-                let rest = Self { work, min, left, done: None, pace, looked: None };
-                let right = || go_on(work, right, pace, min);
-                let (left, right) = external::join(|offer| rest.outside(Some(offer)), right);
-                return add(work, done, work.combine(left, right));
+                let (work, first) = (self.work, FirstHalf::new());
+                let (left, right) = self.halve();
+                let left = |offer: &Offer<'_>| first.end(left.outside(Some(offer)));
+                let ((), right) = external::join(left, || right.after(&first).run());
+                return first.combine(work, right);
             }
             self = self.block(Instant::now, items);
         }
@@ -159,7 +163,7 @@ impl<W: Work> Rest<'_, W> {
         let Self { work, min, left, done, looked, .. } = self;
         let start = looked.unwrap_or_else(start);
         let (now, left) = left.split_at(items);
-        let done = add(work, done, work.each(now));
+        let done = go_on(work, done, now);
         let end = Instant::now();
         let time = external::nanoseconds(end.saturating_duration_since(start));
         let pace = Pace::measured(time, items);
@@ -169,20 +173,60 @@ impl<W: Work> Rest<'_, W> {
     fn finish(self) -> W::Output {
         match self.done {
             Some(done) if self.left.len() == 0 => done,
-            done => add(self.work, done, self.work.each(self.left)),
+            done => go_on(self.work, done, self.left),
         }
+    }
+
+    /// Divides what is left. The first half goes on with the result so far.
+    fn halve(self) -> (Self, Self) {
+        let Self { work, min, left, done, pace, .. } = self;
+        let middle = left.len() / 2;
+        let (left, right) = left.split_at(middle);
+        let rest = |left, done| Self { work, min, left, done, pace, looked: None };
+        (rest(left, done), rest(right, None))
+    }
+
+    /// Goes on with the result of the first half, if that has ended.
+    fn after(self, first: &FirstHalf<W::Output>) -> Self {
+        Self { done: first.take(), ..self }
     }
 }
 
-fn halve<P: Pieces>(pieces: P) -> (P, P) {
-    let middle = pieces.len() / 2;
-    pieces.split_at(middle)
+/// Processes items that come after those of the result so far.
+#[inline]
+fn go_on<W: Work>(work: &W, done: Option<W::Output>, pieces: W::Pieces) -> W::Output {
+    match done {
+        None => work.each(pieces),
+        Some(done) => work.more(done, pieces),
+    }
 }
 
-fn add<W: Work>(work: &W, done: Option<W::Output>, result: W::Output) -> W::Output {
-    match done {
-        None => result,
-        Some(done) => work.combine(done, result),
+/// The result of the first half of a loop, until the second half takes it.
+///
+/// If the first half has ended when the second one begins, as it has unless another thread helps, the second one goes on with
+/// its result. So two results are combined only if the halves were processed at the same time.
+struct FirstHalf<T>(Mutex<Option<T>>);
+
+impl<T> FirstHalf<T> {
+    fn new() -> Self {
+        Self(Mutex::new(None))
+    }
+
+    /// The first half has ended.
+    fn end(&self, result: T) {
+        *lock(&self.0) = Some(result);
+    }
+
+    fn take(&self) -> Option<T> {
+        lock(&self.0).take()
+    }
+
+    /// Returns the result of both halves, which have ended.
+    fn combine<W: Work<Output = T>>(self, work: &W, right: T) -> T {
+        match self.take() {
+            Some(left) => work.combine(left, right),
+            None => right,
+        }
     }
 }
 

@@ -84,6 +84,9 @@ where
 
 /// Folds the items in several pieces, and combines the results of the pieces in the order of the items.
 ///
+/// A piece is what one thread folds without a gap. So `identity` is called once, and once more for each part that another
+/// thread takes over, and `combine` once for each such part: an accumulator may be large.
+///
 /// If `combine` is associative with the value of `identity` as its neutral element, and `fold` is consistent with
 /// it, the result is the same every time. `combine` need not be commutative.
 ///
@@ -109,6 +112,9 @@ where
 
 /// Like [`reduce`], but `each` receives a whole piece of the items, so that it can be vectorised. Returns `None`
 /// if there are no items.
+///
+/// `each` is called for some microseconds' worth of items at a time, and `combine` for each of these results. If results are
+/// large, use [`reduce`].
 ///
 /// ```
 /// let numbers: Vec<u32> = (1..=100).collect();
@@ -209,8 +215,8 @@ impl WithMinLen {
         F: Fn(A, <I::Pieces as Pieces>::Item) -> A + Sync,
         C: Fn(A, A) -> A + Sync,
     {
-        let each = |some: I::Pieces| some.into_iter().fold(identity(), &fold);
-        drive::run(&Closures::new(each, combine), items.into_pieces(), self.0)
+        let work = Fold { identity, fold, combine, pieces: PhantomData };
+        drive::run(&work, items.into_pieces(), self.0)
     }
 
     /// Like [`reduce_pieces`], with this minimum length.
@@ -239,6 +245,41 @@ impl WithMinLen {
 /// Returns the number of workers of the pool that this thread uses.
 fn workers() -> usize {
     with_worker(|worker| worker.workers()).unwrap_or_else(external::workers)
+}
+
+/// A loop that folds items into an accumulator.
+struct Fold<P, N, F, C> {
+    identity: N,
+    fold: F,
+    combine: C,
+    pieces: PhantomData<fn(P)>,
+}
+
+impl<P, A, N, F, C> Work for Fold<P, N, F, C>
+where
+    P: Pieces,
+    A: Send,
+    N: Fn() -> A + Sync,
+    F: Fn(A, P::Item) -> A + Sync,
+    C: Fn(A, A) -> A + Sync,
+{
+    type Pieces = P;
+    type Output = A;
+
+    #[inline]
+    fn each(&self, pieces: P) -> A {
+        self.more((self.identity)(), pieces)
+    }
+
+    #[inline]
+    fn combine(&self, left: A, right: A) -> A {
+        (self.combine)(left, right)
+    }
+
+    #[inline]
+    fn more(&self, done: A, pieces: P) -> A {
+        pieces.into_iter().fold(done, &self.fold)
+    }
 }
 
 /// A loop that is made of two closures.

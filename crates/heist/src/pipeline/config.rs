@@ -11,6 +11,8 @@ const IN_FLIGHT: usize = 256;
 /// The default number of batches in flight for each worker, if there are many. A guess: each worker has some tens of batches
 /// in its queue, and the results of some tens wait for the consumer.
 const IN_FLIGHT_PER_WORKER: usize = 64;
+/// The same, if results are delivered in order: more of them wait for those before them. A guess.
+const IN_FLIGHT_PER_WORKER_ORDERED: usize = 96;
 
 /// The settings of a pipeline, as the user has built it.
 #[derive(Clone, Debug)]
@@ -46,8 +48,8 @@ impl Config {
     /// What the user has set is a promise about memory, and is kept as it is. The default grows with the number of
     /// workers: with less than some batches for each of them, they would wait for each other.
     pub(super) fn max_in_flight(&self, workers: usize) -> usize {
-        self.in_flight
-            .unwrap_or_else(|| IN_FLIGHT.max(IN_FLIGHT_PER_WORKER.saturating_mul(workers)))
+        let each = if self.ordered { IN_FLIGHT_PER_WORKER_ORDERED } else { IN_FLIGHT_PER_WORKER };
+        self.in_flight.unwrap_or_else(|| IN_FLIGHT.max(each.saturating_mul(workers)))
     }
 
     /// Returns an error if a pipeline with these settings could not make progress.

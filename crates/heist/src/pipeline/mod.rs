@@ -122,7 +122,7 @@ impl<S: Source, G> Pipeline<S, G> {
     }
 
     /// Sets the largest number of batches in flight. The default is 256, or 64 for each worker of the pool if that is
-    /// more.
+    /// more (96 if results are delivered in [order](Self::ordered)).
     ///
     /// A batch is in flight from before its first item is taken from the source until its last result has
     /// been delivered. If a batch takes long in an [ordered](Self::ordered) pipeline, the batches after it

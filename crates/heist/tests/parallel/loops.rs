@@ -2,8 +2,8 @@
 //! or dropped twice.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Barrier, mpsc};
 use std::thread;
 
 use heist::parallel::{self, with_min_len};
@@ -19,6 +19,8 @@ for_every_strategy! {
     ranges,
     in_order,
     not_commutative,
+    one_accumulator_without_help,
+    an_accumulator_for_each_part,
     in_pieces,
     few_at_once,
     nested,
@@ -95,6 +97,54 @@ fn not_commutative<S: Kind>() {
         });
         assert_eq!(joined, expected);
     }
+}
+
+/// Concatenates the numbers from zero on, in order. Returns how often `identity` and `combine` were called.
+fn concatenate(size: usize) -> (usize, usize) {
+    let (identities, combines) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let identity = || {
+        identities.fetch_add(1, Relaxed);
+        Vec::new()
+    };
+    let push = |mut numbers: Vec<usize>, n| {
+        work(n);
+        numbers.push(n);
+        numbers
+    };
+    let append = |mut left: Vec<usize>, mut right| {
+        combines.fetch_add(1, Relaxed);
+        left.append(&mut right);
+        left
+    };
+    let numbers = parallel::reduce(0..size, identity, push, append);
+    assert_eq!(numbers, (0..size).collect::<Vec<_>>());
+    (identities.into_inner(), combines.into_inner())
+}
+
+/// As long as no other thread takes a part, everything goes into one accumulator, in however many blocks.
+fn one_accumulator_without_help<S: Kind>() {
+    let pool = S::pool(2);
+    let (started, is_started) = mpsc::channel();
+    let (open, opened) = mpsc::channel::<()>();
+    let busy = pool.spawn(move || {
+        started.send(()).expect("a test that waits");
+        let _ = opened.recv();
+    });
+    is_started.recv().expect("a worker");
+    // The other worker is busy, so that nobody helps.
+    assert_eq!(pool.install(|| concatenate(100_000)), (1, 0));
+    drop(open);
+    busy.join().expect("an end");
+}
+
+fn an_accumulator_for_each_part<S: Kind>() {
+    let pool = S::pool(3);
+    for size in SIZES {
+        let (identities, combines) = pool.install(|| concatenate(size));
+        assert_eq!(identities, combines + 1, "{size} items");
+    }
+    let (identities, combines) = concatenate(20_000);
+    assert_eq!(identities, combines + 1, "from outside");
 }
 
 fn in_pieces<S: Kind>() {

@@ -21,7 +21,7 @@ const WORKERS_PER_PULL_TIME: u64 = 16;
 /// the processor's own caches when the last ones are cut. A guess.
 const PULL_BYTES: usize = 128 << 10;
 /// A worker of a large pool takes at most this many batches at its first pull. A guess.
-const FIRST_PULL: usize = 16;
+const FIRST_PULL: usize = 32;
 /// A worker makes at most this many empty batches before a pull.
 const MAX_PREPARED: usize = 64;
 /// The memory for the items of such a batch is allocated as well if it is no more than this. Larger batches take longer to cut
