@@ -9,7 +9,7 @@ mod sleep;
 
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
-use crate::sync::{Arc, AtomicU64, Mutex, Ordering, Padded, full_fence, lock};
+use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, Padded, full_fence, lock};
 use crate::task::listener::Listener;
 pub(crate) use sleep::{IdleWorker, LastLook, WakeReason};
 
@@ -208,10 +208,15 @@ impl Idle {
         if self.is_searched(cluster) {
             return Attempt::Searched;
         }
-        let mut asleep = lock(&self.clusters[cluster].asleep);
+        let asleep = lock(&self.clusters[cluster].asleep);
         if self.is_searched(cluster) {
             return Attempt::Searched;
         }
+        self.wake_last(cluster, asleep)
+    }
+
+    /// Wakes the sleeper of a cluster that fell asleep last, and counts it as a searcher.
+    fn wake_last(&self, cluster: usize, mut asleep: MutexGuard<'_, Vec<Arc<Listener>>>) -> Attempt {
         let bit = 1 << cluster;
         let cluster = &*self.clusters[cluster];
         let Some(listener) = asleep.pop() else { return Attempt::NobodySleeps };
@@ -280,18 +285,24 @@ impl Idle {
         self.wake_near_and_far(self.layout.of(place))
     }
 
-    /// Wakes one sleeper of that cluster and one of another, each unless a worker of its cluster searches (step F3).
-    /// Returns how many it has woken. So the workers of a large pool are woken as a tree.
+    /// Wakes a sleeper of that cluster and one of another, each unless a worker of its cluster searches, and in a pool of
+    /// several clusters a second one of that cluster (step F3). Returns how many it has woken. So the workers of a large pool
+    /// are woken as a tree.
     fn wake_near_and_far(&self, home: usize) -> u64 {
-        let near = self.wake_in(home);
         let summary = self.summary();
-        let wake = |cluster: usize| self.wake_in(cluster) == Attempt::Woken;
+        let has_sleepers = |cluster: usize| summary & 1 << cluster != 0;
+        let is_woken = |attempt: Attempt| attempt == Attempt::Woken;
+        let near = has_sleepers(home) && is_woken(self.wake_in(home));
         let far = self
             .layout
             .from(self.layout.opposite(home))
-            .filter(|&cluster| cluster != home && summary & 1 << cluster != 0)
-            .any(wake);
-        u64::from(near == Attempt::Woken) + u64::from(far)
+            .filter(|&cluster| cluster != home && has_sleepers(cluster))
+            .any(|cluster| is_woken(self.wake_in(cluster)));
+        // One after the other, those of a cluster would take longer than all clusters.
+        let second = near && self.clusters.len() > 1 && {
+            is_woken(self.wake_last(home, lock(&self.clusters[home].asleep)))
+        };
+        [near, far, second].map(u64::from).into_iter().sum()
     }
 }
 
