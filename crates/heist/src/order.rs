@@ -38,6 +38,9 @@ orderings! {
     /// A part of what a thread waits for wakes that thread: it sees the listener (`listener_publish`).
     listener_read = Acquire;
 
+    /// Slots go back to their slab: the thread that frees it does so after all others have used theirs (itself).
+    slot_return = AcqRel;
+
     /// The end of a task is counted after its submission (`count_read`).
     count_publish = Release;
     /// A reader that reads the ends first does not see one without its submission (`count_publish`).

@@ -216,6 +216,7 @@ fn turn_against_giving_up(late: LateGrant) {
         thread::spawn(move || match control.wait_for_turn(0, 1) {
             Turn::Granted(grant) if late == LateGrant::Used => {
                 assert_eq!(grant.next_batch, 1, "the grant follows the pull before it");
+                assert!(!control.is_awaited(), "a worker that pulls seems to wait");
                 control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
             }
             _ => {}

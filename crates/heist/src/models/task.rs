@@ -14,6 +14,7 @@ use crate::fork::demand::Demand;
 use crate::panic::PanicHook;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
+use crate::task::returned::Returned;
 use crate::task::{Awaited, Task, TaskHandle};
 use crate::worker::current::{AnyWorker, enter};
 
@@ -195,7 +196,35 @@ fn batch_of_two() {
     }
 }
 
+/// Two threads give the slots of a slab back. The one that is last frees the slab, with all slots in it.
+fn slab_comes_back() {
+    struct Slots {
+        returned: Returned,
+        used: [UnsafeCell<u8>; 2],
+    }
+    let slots = Arc::new(Slots {
+        returned: Returned::none(),
+        used: [UnsafeCell::new(0), UnsafeCell::new(0)],
+    });
+    let use_and_return = |slots: &Slots, own: usize| {
+        // SAFETY: the slot is this thread's until it is given back.
+        slots.used[own].with_mut(|used| unsafe { *used += 1 });
+        if slots.returned.add(1, 2) {
+            // SAFETY: both slots have come back.
+            let uses = slots.used.each_ref().map(|used| used.with_mut(|used| unsafe { *used }));
+            assert_eq!(uses, [1, 1]);
+        }
+    };
+    let other = {
+        let slots = Arc::clone(&slots);
+        thread::spawn(move || use_and_return(&slots, 1))
+    };
+    use_and_return(&slots, 0);
+    other.join().unwrap();
+}
+
 models! {
+    task_slab: slab_comes_back, None, 2;
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
     task_claim: run_against_claim, None, 160;

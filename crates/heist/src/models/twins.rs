@@ -76,6 +76,7 @@ fn every_weakened_ordering_is_noticed() {
         ("outcome_read", RACE),
         ("listener_publish", RACE),
         ("batch_done", RACE),
+        ("slot_return", RACE),
     ];
     let mixed = "that are lost";
     let of_trace = ["event_write", "event_read", "events_publish", "events_read"];

@@ -8,6 +8,9 @@ mod slot;
 mod outcome;
 mod kind;
 
+/// Without recycling there are no slabs, but the checkers see how they are freed.
+#[cfg_attr(any(loom, shuttle), allow(dead_code))]
+pub(crate) mod returned;
 #[cfg(not(any(loom, shuttle)))]
 mod recycle;
 /// Allocates and frees each slot, so that the checkers see it.

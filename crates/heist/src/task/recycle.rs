@@ -18,6 +18,7 @@ use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
+use super::returned::Returned;
 use super::slot::Slot;
 use crate::cluster::MAX_CLUSTERS;
 use crate::sync::{
@@ -43,8 +44,8 @@ type Crate = [NonNull<Slot>; CRATE];
 /// from that of a slot. That costs up to a page for the allocator's own use, which is little compared with the size.
 #[repr(C, align(65536))]
 struct Slab {
-    /// The number of free slots that have come back. Touched under [`RELEASE`].
-    home: usize,
+    /// The number of free slots that have come back.
+    returned: Returned,
     slots: [MaybeUninit<Slot>; CRATE * CRATES],
 }
 
@@ -59,9 +60,9 @@ impl Slab {
         let memory = unsafe { alloc(layout) };
         let Some(slab) = NonNull::new(memory.cast::<Self>()) else { handle_alloc_error(layout) };
         // SAFETY: fresh memory for a slab.
-        let home = unsafe { &raw mut (*slab.as_ptr()).home };
+        let returned = unsafe { &raw mut (*slab.as_ptr()).returned };
         // SAFETY: fresh memory for a slab.
-        unsafe { home.write(0) };
+        unsafe { returned.write(Returned::none()) };
         let slot = |n: usize| {
             // SAFETY: within the array; only the address is taken.
             let slot = unsafe { &raw mut (*slab.as_ptr()).slots[n] };
@@ -73,19 +74,22 @@ impl Slab {
         of_slab(0)
     }
 
-    /// Takes back a slot, and frees the slab if it was the last one.
+    /// Returns the slab that a slot came from.
+    fn of(slot: NonNull<Slot>) -> *mut Self {
+        slot.as_ptr().map_addr(|address| address & !(size_of::<Self>() - 1)).cast()
+    }
+
+    /// Takes back so many slots, and frees the slab if they were the last ones.
     ///
     /// # Safety
     ///
-    /// The slot is free and came from a slab, nothing uses it afterwards, and [`RELEASE`] is locked.
-    unsafe fn take_back(slot: NonNull<Slot>) {
-        let slab =
-            slot.as_ptr().map_addr(|address| address & !(size_of::<Self>() - 1)).cast::<Self>();
-        // SAFETY: a slab is alive while one of its slots has not come back, and its count is guarded by `RELEASE`.
-        let home = unsafe { &mut (*slab).home };
-        *home += 1;
-        if *home == CRATE * CRATES {
-            // SAFETY: it came from the allocator, with this layout, and none of its slots is in use any more.
+    /// That many slots of this slab are free, nothing uses them afterwards, and they come back only once.
+    unsafe fn take_back(slab: *mut Self, slots: usize) {
+        // SAFETY: a slab is alive while one of its slots has not come back.
+        let returned = unsafe { &(*slab).returned };
+        if returned.add(slots, CRATE * CRATES) {
+            // SAFETY: it came from the allocator, with this layout, and none of its slots is in use any more: what other
+            // threads have done with them happens before, by the count.
             unsafe { dealloc(slab.cast(), Layout::new::<Self>()) };
         }
     }
@@ -163,9 +167,6 @@ static GROUPS: AtomicUsize = AtomicUsize::new(1);
 /// The number of pools. When the last one goes, all depots are emptied. The lock is held while limits change, and taken
 /// before that of a depot.
 static LEASES: Mutex<usize> = Mutex::new(0);
-
-/// Held while slots go back to their slabs. Taken after that of a depot, if that is held.
-static RELEASE: Mutex<()> = Mutex::new(());
 
 /// A thread's own free slots: two crates at most.
 struct Local {
@@ -252,10 +253,15 @@ impl Drop for Local {
 
 /// Gives free slots back to their slabs.
 fn release(slots: impl IntoIterator<Item = NonNull<Slot>>) {
-    let _release = lock(&RELEASE);
-    for slot in slots {
-        // SAFETY: free, from a slab, and not used afterwards; the lock is held.
-        unsafe { Slab::take_back(slot) };
+    let mut slots = slots.into_iter().map(Slab::of).peekable();
+    while let Some(slab) = slots.next() {
+        // Neighbours often come from the same slab.
+        let mut count = 1;
+        while slots.next_if_eq(&slab).is_some() {
+            count += 1;
+        }
+        // SAFETY: free, from this slab, and not used afterwards.
+        unsafe { Slab::take_back(slab, count) };
     }
 }
 

@@ -20,5 +20,5 @@ mod stop;
 mod idle;
 mod beside;
 mod nested;
-mod large;
+mod side_by_side;
 mod random;

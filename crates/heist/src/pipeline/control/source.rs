@@ -57,6 +57,12 @@ impl Control {
         }
     }
 
+    /// Returns whether a worker waits for its turn. It is a hint.
+    #[cfg(all(test, loom))]
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.turns.any()
+    }
+
     /// Returns whether a worker that has other things to do could pull from the source: no thread does, and no worker
     /// waits for it. It is a hint.
     pub(crate) fn may_pull(&self) -> bool {
@@ -66,7 +72,7 @@ impl Control {
 
     /// Returns whether the source has ended. It is a hint, but no source ever goes on after it has ended.
     pub(crate) fn source_has_ended(&self) -> bool {
-        // Ordering: relaxed. Nothing depends on when it is seen.
+        // Ordering: relaxed. A worker that goes because of it looks again after a fence (W6).
         self.hints.0.source.0.load(Ordering::Relaxed) == ENDED
     }
 

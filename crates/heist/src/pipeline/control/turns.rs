@@ -116,6 +116,10 @@ impl Turns {
             word.fetch_and(!bit, Ordering::Relaxed);
             return None;
         }
+        // A look before the grant may have set the bit again. It would say that this worker waits.
+        if word.load(Ordering::Relaxed) & bit != 0 {
+            word.fetch_and(!bit, Ordering::Relaxed);
+        }
         Some(turn.grant.get())
     }
 

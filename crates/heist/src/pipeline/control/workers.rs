@@ -1,4 +1,4 @@
-//! When worker tasks start and end (steps B1 to B4 and W1 to W5 of `../README.md`).
+//! When worker tasks start and end (steps B1 to B5 and W1 to W6 of `../README.md`).
 
 use super::Control;
 use super::state::{Notifications, RunState, SourceState, Start};
@@ -72,6 +72,12 @@ impl Control {
             self.wake_if_seems_dozing();
         }
         true
+    }
+
+    /// Looks again, after a fence, whether a worker can go (W6). Pairs with `GIVE` in `start_if_needed`.
+    pub(crate) fn looks_again(&self, look: impl FnOnce() -> bool) -> bool {
+        full_fence(order::REST);
+        look()
     }
 
     /// Makes an inactive worker active again, without a new task (W4). Returns `false` if another thread has started a task

@@ -25,7 +25,13 @@ where
         state: &mut WorkerState<S::Item, G::Out>,
         steal: bool,
     ) -> Option<BoxedBatch<S::Item>> {
-        let Some(push_end) = &state.push_end else { return self.find_heaviest(worker) };
+        let Some(push_end) = &state.push_end else {
+            let found = self.find_heaviest(worker);
+            if found.is_some() {
+                self.start_another(worker, state, 0);
+            }
+            return found;
+        };
         let (queue, shared) = (&self.queues[worker].0, &self.shared_queue.0);
         let own = match self.local_queues.get(worker) {
             // The newest batch is still in the cache, and the oldest one is not urgent without an order. But a worker that
@@ -53,18 +59,19 @@ where
         }
     }
 
-    /// Announces batches that this worker has moved from the queue of another one, and those that are left elsewhere if it has
-    /// waited for its turn at the source (B5).
-    fn announce_stolen(
+    /// Starts another worker if there are batches for it, after this one has got something to do (B5). `moved` is how many
+    /// batches it has moved to its own queue.
+    pub(crate) fn start_another(
         &self,
         worker: usize,
         state: &mut WorkerState<S::Item, G::Out>,
-        batches: usize,
+        moved: usize,
     ) {
-        if mem::take(&mut state.has_waited) {
-            self.control.start_another(|| batches > 1 || self.others_have_batches(worker));
-        } else {
-            self.announce_moved(batches);
+        // Without the fence of the call below, a worker that has not waited may miss another one that becomes inactive now.
+        // That one looks itself (W4).
+        let may_be_needed = mem::take(&mut state.has_waited) || self.control.has_inactive();
+        if self.config.steals && (moved > 1 || may_be_needed) {
+            self.control.start_another(|| moved > 1 || self.others_have_batches(worker));
         }
     }
 
@@ -90,7 +97,7 @@ where
         };
         let moved = steal_from(&self.local_queues).or_else(|| steal_from(&self.queues))?;
         self.queues[worker].0.count_stolen(moved);
-        self.announce_stolen(worker, state, moved);
+        self.start_another(worker, state, moved);
         self.local_queues.get(worker).unwrap_or(&self.queues[worker]).0.take()
     }
 
@@ -129,7 +136,7 @@ where
         }
         (state.left, state.refill_at) = (moved, 0);
         self.queues[worker].0.count_stolen(moved);
-        self.announce_stolen(worker, state, moved);
+        self.start_another(worker, state, moved);
         true
     }
 

@@ -9,9 +9,9 @@ use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
 ///
 /// To look into the queues of hundreds of workers takes long, and takes the cache lines away from these workers.
 ///
-/// Ordering: relaxed. Threads that steal take all of this as hints. The one reader that relies on a clear bit of `any` is a
-/// worker that is about to become inactive. It passes a fence before it looks, and a thread that pushes passes one after it
-/// has set its bit and pushed (steps W3 and B2 of `../README.md`).
+/// Ordering: relaxed. Threads that steal take all of this as hints. A worker that is about to become inactive or to go, or that
+/// looks whether another one is needed, relies on a clear bit of `any`. It passes a fence before it looks, and a thread that
+/// pushes passes one after it has set its bit and pushed (steps W3, W6 and B2 of `../README.md`).
 pub(crate) struct Stock {
     /// The workers whose queues may have batches. A worker sets its bit before it pushes to its queue, and clears it when it
     /// has found the queue empty. So a queue whose bit is clear has no batches.

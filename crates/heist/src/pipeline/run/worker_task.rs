@@ -177,7 +177,8 @@ where
         while !run.control.discards_all() && !enough() && run.find_work(worker, &mut state) {
             helped = true;
         }
-        // H3.
+        // H3. Others may have relied on this thread while it waited.
+        run.start_another(worker, &mut state, 0);
         let task_ended = run.put_worker_state(worker, state);
         if !task_ended {
             if run.queued(worker) > 0 {
@@ -244,7 +245,8 @@ where
         }
         for look in 0..LOOKS_BEFORE_END {
             if look % LOOK_INTERVAL == 0 {
-                if self.has_run_dry() {
+                // Twice, with a fence between: others may have relied on this worker while it waited for its turn (B3).
+                if self.has_run_dry() && self.control.looks_again(|| self.has_run_dry()) {
                     return EndOfRun::Reached;
                 }
                 if self.has_batches_for(worker) {

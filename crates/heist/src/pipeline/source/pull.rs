@@ -63,10 +63,7 @@ where
         // The queue was found empty: what is left by this count was taken by others.
         state.left = 0;
         self.pull_granted(worker, state, grant, false);
-        // B5. Others may have relied on this worker while it waited.
-        if mem::take(&mut state.has_waited) && self.config.steals {
-            self.control.start_another(|| self.others_have_batches(worker));
-        }
+        self.start_another(worker, state, 0);
         true
     }
 

@@ -1,7 +1,9 @@
-//! Pipelines on pools of more than eight workers, where workers take batches from each other by other rules.
+//! Batches that can only be processed at the same time, also on pools of more than eight workers, where workers take batches from
+//! each other by other rules.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use heist::Pool;
 use heist::pipeline::Pipeline;
 
 use crate::common::pipeline::{Way, stealing_ways};
@@ -35,42 +37,64 @@ impl Meeting {
     }
 }
 
-/// Runs a pipeline whose first batches are short, so that workers take many at once, and whose last `long` batches end only
-/// when all of them run. If `pauses`, the source yields nothing more, and does not end, until they do.
-fn meet<S: Kind>(way: Way, long: usize, pauses: bool) {
+/// What a source does after its last item.
+#[derive(Clone, Copy, PartialEq)]
+enum Last {
+    Ends,
+    /// It blocks until the last batches run.
+    Blocks,
+}
+
+/// Runs pipelines whose first batches are short, so that workers take many at once, and whose last `long` batches end only
+/// when all of them run.
+fn meet(pool: &Pool, way: Way, weighed: bool, long: usize, last: Last) {
     const SHORT: usize = 2_000;
-    let pool = S::pool(MANY);
     let meeting = Meeting::default();
     let end = std::iter::from_fn(|| {
-        if pauses {
+        if last == Last::Blocks {
             meeting.wait_for(long);
         }
         None
     });
-    let pipeline = Pipeline::new((0..SHORT + long).chain(end)).batch(1).map(|n| {
+    let pipeline = Pipeline::new((0..SHORT + long).chain(end)).batch(1);
+    let process = |n: usize| {
         if n >= SHORT {
             meeting.attend(long);
         }
         n
-    });
+    };
     let mut results = Vec::new();
-    way.of(pipeline).run(&pool, |n| results.push(n)).expect("an end");
+    if weighed {
+        // Heavy ones would come first.
+        let weighed = pipeline.weigh(|_| 1, 200).map(process);
+        way.of(weighed).run(pool, |n| results.push(n)).expect("an end");
+    } else {
+        way.of(pipeline.map(process)).run(pool, |n| results.push(n)).expect("an end");
+    }
     way.assert_all(results, &(0..SHORT + long).collect::<Vec<_>>());
+}
+
+/// Does so on a small pool and on a large one, with and without weights. `most` is how many batches can run at the same time.
+fn meet_everywhere<S: Kind>(last: Last, most: impl Fn(usize) -> usize) {
+    for workers in [2, 4, MANY] {
+        let pool = S::pool(workers);
+        for (way, weighed) in stealing_ways().flat_map(|way| [(way, false), (way, true)]) {
+            for long in [1, 2, 3, 7, most(workers)].into_iter().filter(|n| *n <= most(workers)) {
+                meet(&pool, way, weighed, long, last);
+            }
+        }
+    }
 }
 
 /// A source that blocks keeps no worker from the batches that it has yielded before, whoever has pulled them.
 fn batches_before_a_pause_of_the_source_run_side_by_side<S: Kind>() {
-    for way in stealing_ways() {
-        // One worker may be at the source.
-        [1, 2, 3, 7, MANY - 1].into_iter().for_each(|long| meet::<S>(way, long, true));
-    }
+    // One worker may be at the source.
+    meet_everywhere::<S>(Last::Blocks, |workers| workers - 1);
 }
 
 /// No worker leaves a run while another one has more batches than it can process.
 fn the_last_batches_run_side_by_side<S: Kind>() {
-    for way in stealing_ways() {
-        [1, 2, 3, 7, MANY].into_iter().for_each(|long| meet::<S>(way, long, false));
-    }
+    meet_everywhere::<S>(Last::Ends, |workers| workers);
 }
 
 /// Many batches that take next to no time, so that workers often find nothing, with sizes at which a run ends in all ways.
