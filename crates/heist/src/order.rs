@@ -66,8 +66,10 @@ orderings! {
     /// A reader of another thread's events sees those that are counted (`events_publish`).
     events_read = Acquire;
 
-    /// A thread grants the next pull from the source of a pipeline to a worker (`turn_take`).
-    turn_grant = Release;
+    /// A worker waits for its turn at the source of a pipeline: who grants it sees its bit (`turn_grant`).
+    turn_wait = Release;
+    /// A thread grants the next pull from the source of a pipeline to a worker (`turn_wait`, `turn_take`).
+    turn_grant = AcqRel;
     /// A worker that has been granted a pull sees what it has been granted (`turn_grant`).
     turn_take = Acquire;
 

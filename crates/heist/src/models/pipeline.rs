@@ -216,7 +216,6 @@ fn turn_against_giving_up(late: LateGrant) {
         thread::spawn(move || match control.wait_for_turn(0, 1) {
             Turn::Granted(grant) if late == LateGrant::Used => {
                 assert_eq!(grant.next_batch, 1, "the grant follows the pull before it");
-                assert!(!control.is_awaited(), "a worker that pulls seems to wait");
                 control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
             }
             _ => {}
@@ -226,6 +225,26 @@ fn turn_against_giving_up(late: LateGrant) {
     waiter.join().unwrap();
     let permission = scene.control.try_pull();
     assert!(matches!(permission, PullPermission::Granted(_)), "no thread can pull any more");
+    scene.control.close();
+}
+
+/// A thread hands the source on (T3, T4) while a worker waits for its turn, gives up, and comes back (T1, T2). It must not seem
+/// to wait when it does not.
+fn turn_of_one_that_comes_back() {
+    let scene = Scene::new(true, 4);
+    assert!(matches!(scene.control.try_pull(), PullPermission::Granted(_)));
+    let waiter = {
+        let control = Arc::clone(&scene.control);
+        thread::spawn(move || {
+            (0..2).any(|_| matches!(control.wait_for_turn(0, 1), Turn::Granted(_)))
+        })
+    };
+    scene.control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
+    let is_granted = waiter.join().unwrap();
+    assert!(!scene.control.is_awaited(), "a worker that pulls seems to wait");
+    if is_granted {
+        scene.control.finish_pull(pulled(1, AfterPull::More), NextPull::Any(0));
+    }
     scene.control.close();
 }
 
@@ -287,6 +306,7 @@ models! {
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;
     pipeline_turn_against_giving_up: || turn_against_giving_up(LateGrant::Used), None, 10;
+    pipeline_turn_of_one_that_comes_back: turn_of_one_that_comes_back, None, 100;
     pipeline_give_against_giving_up: || give_against_giving_up(AfterTurn::Looks), None, 10;
     pipeline_end_against_sleep: end_against_sleep, None, 250;
 }

@@ -84,6 +84,11 @@ fn every_weakened_ordering_is_noticed() {
     let ended_unsubmitted = "tasks_submitted: 0, tasks_completed: 1";
     let of_stats = ["count_publish", "count_read"].map(|site| (site, ended_unsubmitted));
     let old_grant = "the grant follows the pull before it";
+    let of_turns = [
+        ("turn_grant", old_grant),
+        ("turn_take", old_grant),
+        ("turn_wait", "a worker that pulls seems to wait"),
+    ];
     let of_each: [(&[Model], &[Site]); 9] = [
         (task::MODELS, &of_task),
         (waiting::MODELS, &[("listener_read", RACE), ("listener_publish", RACE)]),
@@ -93,7 +98,7 @@ fn every_weakened_ordering_is_noticed() {
         (cancel::MODELS, &[("cancel_publish", RACE), ("cancel_read", RACE)]),
         (trace::MODELS, &of_trace),
         (raid::MODELS, &[("newest_publish", RACE), ("newest_read", RACE)]),
-        (pipeline::MODELS, &[("turn_grant", old_grant), ("turn_take", old_grant)]),
+        (pipeline::MODELS, &of_turns),
     ];
     parts(&of_each, ORDERINGS);
 }

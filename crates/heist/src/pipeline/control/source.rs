@@ -57,6 +57,12 @@ impl Control {
         }
     }
 
+    /// Returns whether a thread pulls from the source or could do so. It is a hint.
+    pub(crate) fn source_goes_on(&self) -> bool {
+        // Ordering: relaxed. It was set at the end of the calling worker's own pull, or since.
+        matches!(self.hints.0.source.0.load(Ordering::Relaxed), OPEN | PULLING)
+    }
+
     /// Returns whether a worker waits for its turn. It is a hint.
     #[cfg(all(test, loom))]
     pub(crate) fn is_awaited(&self) -> bool {

@@ -93,14 +93,14 @@ impl Turns {
         let (word, bit) = (&self.waiting.0[worker / 64], 1 << (worker % 64));
         let turn = &self.turns[worker].0;
         // T1.
-        turn.state.store(WAITING, Ordering::Relaxed);
         word.fetch_or(bit, Ordering::Relaxed);
+        turn.state.store(WAITING, order::turn_wait());
         let came = |look| {
             pause();
             turn.state.load(Ordering::Relaxed) == GRANTED || look % interval == 0 && stop()
         };
         let handed = || self.handed.0.load(Ordering::Relaxed);
-        let mut before = handed();
+        let (mut before, mut is_set_again) = (handed(), false);
         while !(0..looks).any(came) {
             // As long as the source is handed on, the turn of this worker will come.
             let now = handed();
@@ -110,14 +110,15 @@ impl Turns {
             before = now;
             // A thread that has found this worker gone, just before it came, may have cleared its bit.
             word.fetch_or(bit, Ordering::Relaxed);
+            is_set_again = true;
         }
         // T2.
         if turn.state.swap(ABSENT, order::turn_take()) != GRANTED {
             word.fetch_and(!bit, Ordering::Relaxed);
             return None;
         }
-        // A look before the grant may have set the bit again. It would say that this worker waits.
-        if word.load(Ordering::Relaxed) & bit != 0 {
+        if is_set_again {
+            // Perhaps after the grant. It would say that this worker waits.
             word.fetch_and(!bit, Ordering::Relaxed);
         }
         Some(turn.grant.get())
@@ -148,6 +149,10 @@ impl Turns {
                     Ordering::Relaxed,
                 );
                 if told.is_ok() {
+                    // What was cleared above may have been left from an earlier wait of that worker.
+                    if words[at].load(Ordering::Relaxed) & 1 << place != 0 {
+                        words[at].fetch_and(!(1 << place), Ordering::Relaxed);
+                    }
                     let handed = self.handed.0.load(Ordering::Relaxed);
                     self.handed.0.store(handed.wrapping_add(1), Ordering::Relaxed);
                     return true;
