@@ -84,8 +84,9 @@ where
 
 /// Folds the items in several pieces, and combines the results of the pieces in the order of the items.
 ///
-/// A piece is what one thread folds without a gap. So `identity` is called once, and once more for each part that another
-/// thread takes over, and `combine` once for each such part: an accumulator may be large.
+/// The items are folded into one accumulator as long as no other thread helps. `identity` and `combine` are called once more
+/// for each part that is begun before the part before it has ended: as a rule, one that another thread has taken over. So an
+/// accumulator may be large.
 ///
 /// If `combine` is associative with the value of `identity` as its neutral element, and `fold` is consistent with
 /// it, the result is the same every time. `combine` need not be commutative.

@@ -57,6 +57,13 @@ impl Control {
         }
     }
 
+    /// Returns whether a thread pulls from the source. It is a hint.
+    pub(super) fn is_pulling(&self) -> bool {
+        // Ordering: relaxed. When no thread pulls any more, a worker is started in the critical section that says so, if the
+        // source has items and there is room.
+        self.hints.0.source.0.load(Ordering::Relaxed) == PULLING
+    }
+
     /// Returns whether a thread pulls from the source or could do so. It is a hint.
     pub(crate) fn source_goes_on(&self) -> bool {
         // Ordering: relaxed. It was set at the end of the calling worker's own pull, or since.

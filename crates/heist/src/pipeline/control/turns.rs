@@ -86,6 +86,20 @@ impl Turns {
         self.waiting.0.iter().any(|word| word.load(Ordering::Relaxed) != 0)
     }
 
+    /// Returns whether a worker waits, and has not been granted a pull: it will look for batches, or its grant comes with the
+    /// start of other workers (S3). It is a hint, except after a fence (B3).
+    pub(super) fn any_waits(&self) -> bool {
+        self.waiting.0.iter().enumerate().any(|(at, word)| {
+            let mut left = word.load(Ordering::Relaxed);
+            std::iter::from_fn(|| {
+                let place = (left != 0).then(|| left.trailing_zeros() as usize)?;
+                left &= left - 1;
+                Some(64 * at + place)
+            })
+            .any(|worker| self.turns[worker].0.state.load(Ordering::Relaxed) == WAITING)
+        })
+    }
+
     /// Waits until it is the turn of this worker, or until it is to `stop`, or until the source has not been handed on during
     /// this many looks (T1, T2). Returns what the worker has been granted.
     pub(super) fn wait(&self, worker: usize, looks: u32, stop: impl Fn() -> bool) -> Option<Grant> {

@@ -26,9 +26,9 @@ impl Control {
     fn start_if_needed(&self, queue: Option<usize>, has_batches: impl FnOnce() -> bool) {
         // B2. Pairs with `REST` in `try_deactivate`.
         full_fence(order::GIVE);
-        // B3. Ordering: relaxed, after the fence. A worker whose deactivation the first load misses, or that the second one
-        // sees although it waits no longer, sees the batch at its last look (W4).
-        let is_awaited = || queue.is_none() && self.turns.any();
+        // B3. Ordering: relaxed, after the fence. A worker whose deactivation the first load misses, or that seems to wait
+        // although it does not any more, sees the batch at its last look (W4).
+        let is_awaited = || queue.is_none() && self.is_pulling() && self.turns.any_waits();
         if self.has_inactive() && !is_awaited() && has_batches() {
             // B4.
             let mut notifications = Notifications::default();

@@ -112,7 +112,7 @@ where
     /// Processes batches as this worker, until there are none or the time slice ends. Returns whether there
     /// is more to do.
     fn work(&self, worker: usize) -> bool {
-        let Some(mut state) = self.take_worker_state(worker) else { return false };
+        let Some(mut state) = self.take_worker_state(worker) else { return self.end_lent(worker) };
         state.now = self.now();
         let slice_ends = state.now.saturating_add(TIME_SLICE);
         loop {
@@ -149,11 +149,22 @@ where
                 if self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
                     return false;
                 }
-                let Some(again) = self.take_worker_state(worker) else { return false };
+                let Some(again) = self.take_worker_state(worker) else {
+                    return self.end_lent(worker);
+                };
                 state = again;
                 state.now = self.now();
             }
         }
+    }
+
+    /// Ends the task of a worker whose state is lent (H2). Returns that there is nothing more to do for it.
+    fn end_lent(&self, worker: usize) -> bool {
+        // The sender that has the state may be busy for long. The batch for which this task was started is for another worker.
+        if self.config.steals {
+            self.control.start_another(|| self.has_batches_for(worker));
+        }
+        false
     }
 
     /// Processes batches, or takes some from the source. Returns whether there was something to do.

@@ -63,7 +63,7 @@ where
         // The queue was found empty: what is left by this count was taken by others.
         state.left = 0;
         self.pull_granted(worker, state, grant, false);
-        // B5. If the source goes on, two workers were started already (S3).
+        // B5. If the source goes on, workers were started when that was decided (S3, S5, S6).
         if !self.control.source_goes_on() {
             self.start_another(worker, state, 0);
         }
