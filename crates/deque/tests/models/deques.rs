@@ -273,24 +273,24 @@ fn drop_and_steal<W: Owner<Counted>>() {
 }
 
 models! {
-    bounded_last_item: last_item::<bounded::Worker<usize>>, None, 91;
+    bounded_last_item: last_item::<bounded::Worker<usize>>, None, 67;
     bounded_two_thieves: two_thieves::<bounded::Worker<usize>>, Some(4), 3_300;
     bounded_slot_reuse: slot_reuse::<bounded::Worker<usize>>, None, 29;
     bounded_pop_and_reuse: pop_and_reuse::<bounded::Worker<usize>>, None, 470;
-    bounded_push_and_steal: push_and_steal::<bounded::Worker<usize>>, None, 850;
-    bounded_empty_pop: empty_pop::<bounded::Worker<usize>>, None, 33;
+    bounded_push_and_steal: push_and_steal::<bounded::Worker<usize>>, None, 640;
+    bounded_empty_pop: empty_pop::<bounded::Worker<usize>>, None, 28;
     bounded_worker_goes_first: worker_goes_first::<bounded::Worker<usize>>, None, 4;
-    bounded_batch: batch_bounded, None, 47;
+    bounded_batch: batch_bounded, None, 37;
     bounded_drop: drop_and_steal::<bounded::Worker<Counted>>, None, 6_100;
-    growable_last_item: last_item::<growable::Worker<usize>>, None, 91;
+    growable_last_item: last_item::<growable::Worker<usize>>, None, 67;
     growable_two_thieves: two_thieves::<growable::Worker<usize>>, Some(4), 3_300;
     growable_growth: grow_and_steal, None, 6_100;
     growable_growth_and_find: grow_and_find, Some(3), 13_000;
     growable_growth_twice: grow_twice_and_steal, None, 18_000;
-    growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 850;
-    growable_empty_pop: empty_pop::<growable::Worker<usize>>, None, 33;
+    growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 640;
+    growable_empty_pop: empty_pop::<growable::Worker<usize>>, None, 28;
     growable_worker_goes_first: worker_goes_first::<growable::Worker<usize>>, None, 4;
-    growable_batch: batch_growable, None, 47;
+    growable_batch: batch_growable, None, 37;
     growable_drop: drop_and_steal::<growable::Worker<Counted>>, None, 6_100;
     locked_last_item: last_item::<locked::Worker<usize>>, None, 44;
     locked_two_thieves: two_thieves::<locked::Worker<usize>>, None, 220;
