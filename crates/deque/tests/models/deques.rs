@@ -284,7 +284,7 @@ models! {
     bounded_drop: drop_and_steal::<bounded::Worker<Counted>>, None, 6_100;
     growable_last_item: last_item::<growable::Worker<usize>>, None, 67;
     growable_two_thieves: two_thieves::<growable::Worker<usize>>, Some(4), 3_300;
-    growable_growth: grow_and_steal, None, 6_100;
+    growable_growth: grow_and_steal, None, 4_600;
     growable_growth_and_find: grow_and_find, Some(3), 13_000;
     growable_growth_twice: grow_twice_and_steal, None, 18_000;
     growable_push_and_steal: push_and_steal::<growable::Worker<usize>>, None, 640;
