@@ -449,8 +449,8 @@ fn scope_end() {
 models! {
     fork_publish_against_pop: publish_against_pop::<Stealing>, None, 600;
     fork_thief_against_owner: thief_against_owner_on_the_last::<Stealing>, Some(3), 420;
-    fork_publish_in_engine: publish_against_pop::<Single>, None, 2_000;
-    fork_thief_in_engine: thief_against_owner_on_the_last::<Single>, Some(3), 300;
+    fork_publish_in_engine: publish_against_pop::<Single>, None, 1_280;
+    fork_thief_in_engine: thief_against_owner_on_the_last::<Single>, Some(3), 260;
     fork_demand_against_sleep: || demand_against_sleep(Way::Right), Some(4), 33_000;
     fork_settle_against_sleep: settle_against_sleep, Some(4), 740;
     fork_take_back_against_sleep: take_back_against_sleep, Some(3), 6_000;
