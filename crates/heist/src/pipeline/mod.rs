@@ -45,6 +45,7 @@
 // The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them, and
 // `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
 // protocol. It is a module of its own because it knows nothing about items and results.
+mod bits;
 mod config;
 mod control;
 mod deliver;

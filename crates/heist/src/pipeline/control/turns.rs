@@ -6,6 +6,7 @@
 
 use super::state::Grant;
 use crate::order;
+use crate::pipeline::bits::ones;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering, Padded, pause};
 
 /// A worker that waits looks at the state of the source itself at once, and then once in this many looks at its own word: a
@@ -89,15 +90,9 @@ impl Turns {
     /// Returns whether a worker waits, and has not been granted a pull: it will look for batches, or its grant comes with the
     /// start of other workers (S3). It is a hint, except after a fence (B3).
     pub(super) fn any_waits(&self) -> bool {
-        self.waiting.0.iter().enumerate().any(|(at, word)| {
-            let mut left = word.load(Ordering::Relaxed);
-            std::iter::from_fn(|| {
-                let place = (left != 0).then(|| left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(64 * at + place)
-            })
-            .any(|worker| self.turns[worker].0.state.load(Ordering::Relaxed) == WAITING)
-        })
+        let waits = |worker: usize| self.turns[worker].0.state.load(Ordering::Relaxed) == WAITING;
+        let words = self.waiting.0.iter().map(|word| word.load(Ordering::Relaxed));
+        words.enumerate().any(|(at, word)| ones(word).any(|place| waits(64 * at + place)))
     }
 
     /// Waits until it is the turn of this worker, or until it is to `stop`, or until the source has not been handed on during
@@ -147,12 +142,9 @@ impl Turns {
         let (first, after) = (me / 64, u64::MAX.checked_shl(me as u32 % 64 + 1).unwrap_or(0));
         let others = (first + 1..words.len()).chain(0..=first).map(|word| (word, u64::MAX));
         for (at, mask) in [(first, after)].into_iter().chain(others) {
-            let mut waiting = words[at].load(Ordering::Relaxed) & mask;
-            while waiting != 0 {
-                let place = waiting.trailing_zeros();
-                waiting &= waiting - 1;
+            for place in ones(words[at].load(Ordering::Relaxed) & mask) {
                 words[at].fetch_and(!(1 << place), Ordering::Relaxed);
-                let turn = &self.turns[at * 64 + place as usize].0;
+                let turn = &self.turns[64 * at + place].0;
                 // T3.
                 turn.grant.set(grant);
                 // T4. If it fails, the worker has given up. Ordering: relaxed on failure, which tells nothing.

@@ -2,6 +2,7 @@
 
 use std::mem;
 
+use crate::pipeline::bits::ones;
 use crate::pipeline::run::WorkerState;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, Padded};
 
@@ -79,12 +80,8 @@ impl Workers {
         let parts = [(word, later)].into_iter();
         let parts = parts.chain((word + 1..self.words.len()).chain(0..word).map(|n| (n, u64::MAX)));
         parts.chain([(word, !later)]).flat_map(|(word, mask)| {
-            let mut left = self.words[word].0.load(Ordering::Relaxed) & mask;
-            std::iter::from_fn(move || {
-                let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
-                left &= left - 1;
-                Some(64 * word + bit)
-            })
+            let workers = ones(self.words[word].0.load(Ordering::Relaxed) & mask);
+            workers.map(move |place| 64 * word + place)
         })
     }
 }
