@@ -163,7 +163,7 @@ impl<T> Worker<T> {
     }
 
     /// Returns where the next `count` items will be, if the deque need not grow for them, for a caller that prefetches these
-    /// places: an address in each of their cache lines.
+    /// places: about one address for each of their cache lines.
     #[doc(hidden)]
     pub fn next_places(&self, count: usize) -> impl Iterator<Item = *const u8> {
         let (view, next) = (self.view.get(), self.bottom.next());

@@ -15,14 +15,15 @@ impl Control {
         self.start_if_needed(queue, || true);
     }
 
-    /// Starts a worker task if there are batches for it (B5).
+    /// Starts a worker task if there are batches for it (B5, H2).
     ///
-    /// A worker calls this when it has something to do after it has waited for its turn at the source. Batches that were
-    /// pushed meanwhile were not announced.
+    /// A worker calls this when it has got something to do, or cannot do what it was started for. There may be batches that
+    /// were not announced because a worker waited for its turn at the source.
     pub(crate) fn start_another(&self, has_batches: impl FnOnce() -> bool) {
         self.start_if_needed(None, has_batches);
     }
 
+    /// Starts a worker task if there is an inactive worker, none that waits for its turn, and a batch (B2 to B4).
     fn start_if_needed(&self, queue: Option<usize>, has_batches: impl FnOnce() -> bool) {
         // B2. Pairs with `REST` in `try_deactivate`.
         full_fence(order::GIVE);

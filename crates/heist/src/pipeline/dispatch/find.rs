@@ -171,7 +171,7 @@ where
     }
 
     /// Returns whether the source has ended and no queue has a batch any more (W6). It is a hint.
-    pub(crate) fn has_run_dry(&self) -> bool {
+    pub(crate) fn has_nothing_left(&self) -> bool {
         let has_batches = |worker: usize| !self.queues[worker].0.is_empty();
         self.control.source_has_ended()
             && self.shared_queue.0.is_empty()

@@ -257,7 +257,7 @@ where
         for look in 0..LOOKS_BEFORE_END {
             if look % LOOK_INTERVAL == 0 {
                 // Twice, with a fence between: others may have relied on this worker while it waited for its turn (B3).
-                if self.has_run_dry() && self.control.looks_again(|| self.has_run_dry()) {
+                if self.has_nothing_left() && self.control.looks_again(|| self.has_nothing_left()) {
                     return EndOfRun::Reached;
                 }
                 if self.has_batches_for(worker) {
