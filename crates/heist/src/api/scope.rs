@@ -103,6 +103,8 @@ pub struct Scope<'scope> {
     pool: usize,
     /// The root of the scope's parts: see [`job::root`].
     root: usize,
+    /// The place of the thread that has opened the scope.
+    place: usize,
     /// Invariant: what is spawned may borrow for exactly this lifetime.
     lifetime: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -117,9 +119,9 @@ impl<'scope> Scope<'scope> {
         let (latch, end) = CountLatch::new(purse::ADVANCE);
         let (reminder, latch) = (latch.reminder(), Padded(latch));
         let any_pool = with_worker(|worker| worker.any_pool()).expect("on a thread of a pool");
-        let (pool, root) = (current_pool(), job::root());
+        let (pool, root, place) = (current_pool(), job::root(), job::worker());
         let panic = Mutex::new(None);
-        (Self { latch, reminder, panic, any_pool, pool, root, lifetime: PhantomData }, end)
+        (Self { latch, reminder, panic, any_pool, pool, root, place, lifetime: PhantomData }, end)
     }
 
     /// Spawns a closure on the pool of the scope. It has ended before the scope returns. It may borrow whatever
@@ -149,7 +151,14 @@ impl<'scope> Scope<'scope> {
         let job = unsafe { Task::detached_borrowing(part) };
         if is_inside {
             let mut job = Some(job);
-            with_worker(|worker| worker.push_job(job.take().expect("once")));
+            with_worker(|worker| {
+                let job = job.take().expect("once");
+                if job::worker() == self.place {
+                    worker.push_part(job)
+                } else {
+                    worker.push_job(job)
+                }
+            });
             debug_assert!(
                 job.is_none(),
                 "a thread of the pool that runs something is a worker thread"

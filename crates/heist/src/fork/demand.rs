@@ -6,7 +6,8 @@
 //! to sleep raises those of all others, *after* it has announced that it sleeps. The owner lowers its word by one *before* it publishes
 //! a job and looks for sleepers. So a demand that was lowered has been answered: `idle/README.md` has the argument.
 
-use crate::fork::raid::Chain;
+use crate::fork::private::PrivateTasks;
+use crate::fork::raid::{Chain, Guard};
 use crate::idle::Idle;
 use crate::order;
 use crate::sync::{AtomicUsize, Ordering, full_fence, heavy_fence};
@@ -30,6 +31,16 @@ const WANTED_BY_SLEEPER: usize = 1;
 /// The owner must look again while it holds the lock of the chain.
 const RAID: usize = 1 << (usize::BITS - 1);
 
+/// The bit of the word by which the owner says that it has looked and has kept its few private tasks to itself. It will look
+/// again soon, as a rule, so that there is no need for a raid. A thief clears the bit, and raids if it is not set again.
+const SEEN: usize = 1 << (usize::BITS - 2);
+
+/// The bit of the word that a worker sets before it sleeps. It is cleared with the last of what is wanted.
+const SLEEPER: usize = 1 << (usize::BITS - 3);
+
+/// The bits of the word that are no number.
+const FLAGS: usize = RAID | SEEN | SLEEPER;
+
 /// The demand for the private jobs of one thread.
 pub(crate) struct Demand {
     /// How many more jobs are wanted, and the bit [`RAID`]. Any thread raises it; only the owner lowers it.
@@ -41,19 +52,43 @@ pub(crate) struct Demand {
     pub(crate) worker: usize,
     /// The private jobs of the thread, if they can be raided.
     pub(crate) chain: Option<Chain>,
+    /// The private tasks of the thread, if it keeps any. They can be raided. In a box, because their owner writes there for
+    /// every task, and others look here.
+    pub(crate) tasks: Option<Box<PrivateTasks>>,
 }
 
 impl Demand {
     /// Returns a demand that is raised, so that the first fork can be stolen at once; but not if there is no other
     /// worker that could steal it.
     pub(crate) fn new(worker: usize, workers: usize) -> Self {
-        let wanted = if workers == 1 { 0 } else { WANTED_BY_SLEEPER };
-        Self { wanted: AtomicUsize::new(wanted), worker, chain: None }
+        let wanted = if workers == 1 { 0 } else { WANTED_BY_SLEEPER | SLEEPER };
+        Self { wanted: AtomicUsize::new(wanted), worker, chain: None, tasks: None }
     }
 
     /// Lets thieves raid the thread's private jobs.
     pub(crate) fn with_raids(self) -> Self {
         Self { chain: Some(Chain::default()), ..self }
+    }
+
+    /// Lets the thread keep tasks private. Only with raids.
+    pub(crate) fn with_private_tasks(self) -> Self {
+        debug_assert!(self.chain.is_some(), "what is private must be reached by raids");
+        Self { tasks: Some(Box::new(PrivateTasks::new())), ..self }
+    }
+
+    /// For the owner: locks the chain, if it can be raided.
+    pub(crate) fn guard(&self) -> Option<Guard<'_>> {
+        self.chain.as_ref().map(Chain::guard)
+    }
+
+    /// For the owner: locks the chain, if it can be raided, when a raid that is under way has ended; and removes its
+    /// announcement.
+    pub(crate) fn guard_after_raid(&self) -> Option<Guard<'_>> {
+        let guard = self.guard();
+        if guard.is_some() {
+            self.forget_raid();
+        }
+        guard
     }
 
     /// For the owner: returns whether jobs are wanted, or there was a raid.
@@ -62,9 +97,23 @@ impl Demand {
         self.wanted.load(Ordering::Relaxed) != 0
     }
 
+    /// For the owner: returns whether there was a raid.
+    pub(crate) fn is_raided(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) & RAID != 0
+    }
+
     /// Returns how many jobs are wanted.
     pub(crate) fn count(&self) -> usize {
-        self.wanted.load(Ordering::Relaxed) & !RAID
+        self.wanted.load(Ordering::Relaxed) & !FLAGS
+    }
+
+    /// For a thief: returns whether the owner has looked since this was last called, and has kept its only private task.
+    pub(crate) fn take_seen(&self) -> bool {
+        let seen = self.wanted.load(Ordering::Relaxed) & SEEN != 0;
+        if seen {
+            self.wanted.fetch_and(!SEEN, Ordering::Relaxed);
+        }
+        seen
     }
 
     /// For other threads: requests jobs. Writes only if needed, because the owner reads the word at every join.
@@ -76,17 +125,41 @@ impl Demand {
 
     /// For a worker that has announced that it sleeps: requests jobs.
     pub(crate) fn raise_for_sleeper(&self) {
-        if self.count() < WANTED_BY_SLEEPER {
-            self.wanted.fetch_or(WANTED_BY_SLEEPER, Ordering::Relaxed);
+        let now = self.wanted.load(Ordering::Relaxed);
+        if now & !FLAGS < WANTED_BY_SLEEPER || now & SLEEPER == 0 {
+            self.wanted.fetch_or(WANTED_BY_SLEEPER | SLEEPER, Ordering::Relaxed);
         }
     }
 
     /// For the owner, after it took back a job that it had published and no other worker had taken: restores a demand
     /// of at least one job, because one is still wanted.
     pub(crate) fn restore(&self) {
-        if self.count() == 0 {
-            self.wanted.fetch_or(1, Ordering::Relaxed);
+        let now = self.wanted.load(Ordering::Relaxed);
+        if now & !FLAGS == 0 || now & SLEEPER == 0 {
+            self.wanted.fetch_or(1 | SLEEPER, Ordering::Relaxed);
         }
+    }
+
+    /// For the owner, which has a few private tasks: returns whether it may keep them although they are wanted. It may not
+    /// if there was a raid, or if a worker sleeps. Workers that are awake ask again, and can raid.
+    pub(crate) fn may_keep(&self, idle: &Idle) -> bool {
+        let now = self.wanted.load(Ordering::Relaxed);
+        if now & RAID != 0 {
+            return false;
+        }
+        if now & SLEEPER != 0 {
+            self.wanted.fetch_and(!SLEEPER, Ordering::Relaxed);
+            // A worker that fell asleep before this, and set the bit that was just cleared, is seen below.
+            full_fence(order::SUBMIT);
+            if idle.has_sleeper() {
+                self.wanted.fetch_or(1 | SLEEPER, Ordering::Relaxed);
+                return false;
+            }
+        }
+        if now & SEEN == 0 {
+            self.wanted.fetch_or(SEEN, Ordering::Relaxed);
+        }
+        true
     }
 
     /// For the owner, after it took back a job that it had published, in a pool whose idle workers repeat their
@@ -122,7 +195,7 @@ impl Demand {
     /// For the owner: takes the whole demand, before it looks whether a job is published and publishes more. Either it
     /// sees there that a thief has stolen the job, or it does not take away what that thief requests (step D7).
     pub(crate) fn take(&self) -> usize {
-        let wanted = self.wanted.fetch_and(RAID, Ordering::Relaxed) & !RAID;
+        let wanted = self.wanted.fetch_and(RAID, Ordering::Relaxed) & !FLAGS;
         full_fence(order::OFFER);
         wanted
     }
@@ -135,8 +208,8 @@ impl Demand {
     /// For the owner: lowers the demand by one, before it publishes a job. It may take away a demand that is raised at
     /// the same time; the look for sleepers after the publication makes up for that.
     pub(crate) fn lower(&self) {
-        if self.count() != 0 {
-            self.wanted.fetch_sub(1, Ordering::Relaxed);
+        if self.count() != 0 && self.wanted.fetch_sub(1, Ordering::Relaxed) & !FLAGS == 1 {
+            self.wanted.fetch_and(RAID, Ordering::Relaxed);
         }
     }
 

@@ -14,8 +14,9 @@ use std::ptr;
 
 use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
+use crate::fork::private::PrivateTasks;
 use crate::fork::purse;
-use crate::fork::raid::{Chain, Guard};
+use crate::fork::raid::Guard;
 use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
@@ -127,18 +128,12 @@ impl Jobs {
 
     /// Locks the chain, if it can be raided.
     fn guard(&self) -> Option<Guard<'_>> {
-        self.demand().and_then(|demand| demand.chain.as_ref()).map(Chain::guard)
+        self.demand().and_then(Demand::guard)
     }
 
     /// Locks the chain, if it can be raided, when a raid that is under way has ended; and removes its announcement.
     fn guard_after_raid(&self) -> Option<Guard<'_>> {
-        let guard = self.guard();
-        if guard.is_some() {
-            if let Some(demand) = self.demand() {
-                demand.forget_raid();
-            }
-        }
-        guard
+        self.demand().and_then(Demand::guard_after_raid)
     }
 
     /// Returns the root of a job that is being published.
@@ -226,6 +221,10 @@ pub(crate) unsafe fn use_demand_of(demand: &Demand) {
 
 /// Withdraws this thread's jobs from raids.
 fn stop_being_raided(jobs: &Jobs) {
+    debug_assert!(
+        jobs.demand().and_then(|demand| demand.tasks.as_deref()).is_none_or(|tasks| !tasks.any()),
+        "a thread that nobody can raid has no private tasks"
+    );
     if let Some(chain) = jobs.demand().and_then(|demand| demand.chain.as_ref()) {
         chain.remove();
     }
@@ -254,6 +253,15 @@ pub(crate) fn is_demanded() -> bool {
     let demand = JOBS.with(|jobs| jobs.demand.get());
     // SAFETY: valid, as in `Jobs::demand`, and not null: only a thread that is part of a pool calls this.
     unsafe { &*demand }.is_raised()
+}
+
+/// Calls `f` with the private tasks of this thread and its demand, if it is a thread of a pool that keeps tasks private.
+#[inline(always)]
+pub(crate) fn with_tasks<R>(f: impl FnOnce(&PrivateTasks, &Demand) -> Option<R>) -> Option<R> {
+    JOBS.with(|jobs| {
+        let demand = jobs.demand()?;
+        f(demand.tasks.as_deref()?, demand)
+    })
 }
 
 /// Returns the number of the worker that this thread is, or [`NO_PLACE`].

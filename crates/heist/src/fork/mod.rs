@@ -4,5 +4,6 @@
 pub(crate) mod demand;
 pub(crate) mod job;
 pub(crate) mod latch;
+pub(crate) mod private;
 pub(crate) mod purse;
 pub(crate) mod raid;

@@ -9,10 +9,13 @@
 //! between that the owner passes as well, wherever it is ([`heavy_fence`](crate::sync::heavy_fence)). So either
 //! the owner sees the thief and waits for the lock, or the thief sees the chain as the owner has left it.
 
+use std::cell::Cell;
+use std::iter;
 use std::ptr::NonNull;
 
 use crate::fork::demand::Demand;
 use crate::fork::job::Jobs;
+use crate::fork::private::{PrivateTasks, Stack};
 use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
 use crate::task::Task;
 
@@ -64,22 +67,54 @@ impl Guard<'_> {
     }
 }
 
-/// Takes a private job of that thread, if it has one, and publishes it for the caller.
-pub(crate) fn raid(demand: &Demand) -> Option<Task> {
+/// What a thief has taken.
+pub(crate) enum Raided {
+    /// A second half of a join, which is a task from now on.
+    Job(Task),
+    /// A private task, which was one before, and the next ones. All are parts of scopes, or none is.
+    Tasks(Task, Vec<Task>),
+}
+
+/// The largest number of tasks that a thief takes beyond the one that it runs.
+const MOST_MORE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 15 };
+
+/// Takes a private job of that thread, or a private task, if it has one.
+pub(crate) fn raid(demand: &Demand, seen: &Cell<bool>) -> Option<Raided> {
     // If the lock is taken, another thief or the owner is moving the border.
     let guard = demand.chain.as_ref()?.try_guard()?;
     let jobs = guard.jobs()?;
+    let tasks = demand.tasks.as_deref();
     if !jobs.seem_private() {
-        return None;
+        if demand.take_seen() {
+            seen.set(true);
+            return None;
+        }
+        if !tasks.is_some_and(PrivateTasks::any) {
+            return None;
+        }
     }
     demand.announce_raid();
     // SAFETY: this thread holds the lock, the raid was announced, and a thread puts its jobs only into the chain of
     // the worker that it is, whose number is in the same demand.
-    unsafe { jobs.publish_of_another(demand.worker) }
+    if let Some(job) = unsafe { jobs.publish_of_another(demand.worker) } {
+        return Some(Raided::Job(job));
+    }
+    let PrivateTasks { parts, tasks } = tasks?;
+    let take = |stack: &Stack| {
+        // SAFETY: this thread holds the lock of that demand, and has announced the raid since.
+        let mut oldest = iter::from_fn(|| unsafe { stack.take_oldest(&guard) });
+        let first = oldest.next()?;
+        // Half of them, as in a steal.
+        let more = (stack.len() / 2).min(MOST_MORE);
+        Some(Raided::Tasks(first, oldest.take(more).collect()))
+    };
+    take(parts).or_else(|| take(tasks))
 }
 
-/// Returns whether that thread may have private jobs. The caller has passed a heavy fence.
+/// Returns whether that thread may have private jobs or tasks. The caller has passed a heavy fence.
 pub(crate) fn may_raid(demand: &Demand) -> bool {
     let Some(chain) = &demand.chain else { return false };
-    chain.try_guard().is_none_or(|guard| guard.jobs().is_some_and(Jobs::seem_private))
+    let Some(guard) = chain.try_guard() else { return true };
+    guard.jobs().is_some_and(Jobs::seem_private)
+        || demand.tasks.as_deref().is_some_and(PrivateTasks::any)
 }

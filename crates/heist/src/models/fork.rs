@@ -87,6 +87,10 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         unreachable!("there is no scope")
     }
 
+    fn push_part(&self, _: Task) {
+        unreachable!("there is no scope")
+    }
+
     fn push_pieces(&self, _: &mut dyn Iterator<Item = Task>, _: usize) {
         unreachable!("there is no batch")
     }

@@ -25,6 +25,10 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
+        fn push_part(&self, _: Task) {
+            unreachable!("no forks")
+        }
+
         fn any_pool(&self) -> std::ptr::NonNull<dyn crate::worker::current::AnyPool> {
             unreachable!("no forks")
         }
@@ -76,6 +80,7 @@ mod helping;
 mod idle;
 mod injectors;
 mod pipeline;
+mod private;
 mod raid;
 mod stats;
 mod task;

@@ -1,5 +1,7 @@
 //! Models of raids: a thief takes a private job unasked, and no worker sleeps while another has one.
 
+use std::cell::Cell;
+
 use loom::thread;
 
 use super::explore::{Model, models};
@@ -7,7 +9,7 @@ use super::fork::{Once, Scene};
 use crate::api::join::join;
 use crate::cluster::Clusters;
 use crate::fork::demand::Demand;
-use crate::fork::raid;
+use crate::fork::raid::{self, Raided};
 use crate::idle::{Idle, IdleWorker, LastLook, WakeReason};
 use crate::order;
 use crate::queues::{Found, Queues};
@@ -20,8 +22,8 @@ fn raided(f: impl FnOnce()) {
     let thief = thread::spawn({
         let scene = Arc::clone(&scene);
         move || {
-            if let Some(task) = raid::raid(&scene.demand) {
-                scene.run(task);
+            if let Some(Raided::Job(job)) = raid::raid(&scene.demand, &Cell::new(false)) {
+                scene.run(job);
             }
         }
     });
@@ -68,18 +70,22 @@ fn against_sleep() {
     worker.join().unwrap();
 }
 
-/// Runs a worker until it has the only job that there is.
-fn sleep_or_raid(scene: &Scene) {
+/// Runs a worker until it has the only job or task that there is.
+pub(super) fn sleep_or_raid(scene: &Scene) {
     let me = Arc::new(Listener::thread());
     let mut searching = false;
     let job = loop {
-        if let Found::Task(job, _) =
-            scene.queues.steal_job(&scene.owner, scene.ledger.of_non_workers())
-        {
+        let tally = scene.ledger.of_non_workers();
+        if let Found::Task(job, _) = scene.queues.steal_job(&scene.owner, tally) {
             break job;
         }
-        if let Some(job) = raid::raid(&scene.demand) {
-            break job;
+        if let Found::Task(task, _) = scene.queues.steal_one(&scene.owner, tally) {
+            break task;
+        }
+        if let Some(Raided::Job(task) | Raided::Tasks(task, _)) =
+            raid::raid(&scene.demand, &Cell::new(false))
+        {
+            break task;
         }
         // Another thief may hold the lock.
         thread::yield_now();

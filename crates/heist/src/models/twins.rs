@@ -2,8 +2,8 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, handoff, helping, idle, injectors, pipeline, raid, stats, task, trace,
-    waiting,
+    cancel, credit, fork, handoff, helping, idle, injectors, pipeline, private, raid, stats, task,
+    trace, waiting,
 };
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
@@ -21,7 +21,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
-    pool.chain(injectors::MODELS)
+    pool.chain(injectors::MODELS).chain(private::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -89,7 +89,7 @@ fn every_weakened_ordering_is_noticed() {
         ("turn_take", old_grant),
         ("turn_wait", "a worker that pulls seems to wait"),
     ];
-    let of_each: [(&[Model], &[Site]); 9] = [
+    let of_each: [(&[Model], &[Site]); 10] = [
         (task::MODELS, &of_task),
         (waiting::MODELS, &[("listener_read", RACE), ("listener_publish", RACE)]),
         (stats::MODELS, &of_stats),
@@ -98,6 +98,7 @@ fn every_weakened_ordering_is_noticed() {
         (cancel::MODELS, &[("cancel_publish", RACE), ("cancel_read", RACE)]),
         (trace::MODELS, &of_trace),
         (raid::MODELS, &[("newest_publish", RACE), ("newest_read", RACE)]),
+        (private::MODELS, &[("newest_publish", RACE), ("newest_read", RACE)]),
         (pipeline::MODELS, &of_turns),
     ];
     parts(&of_each, ORDERINGS);
@@ -109,14 +110,20 @@ fn every_weakened_ordering_is_noticed() {
 #[test]
 fn every_missing_fence_is_noticed() {
     let (unserved, unseen) = ("nobody can have the other one", "no worker will see the batch");
+    let twice = "a task was taken twice";
     let of_idle =
         [(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK), (FOUND, DEADLOCK), (END, "a task was left behind")];
     let of_pipeline = [(GIVE, unseen), (REST, unseen), (PUT, DEADLOCK), (ASLEEP, DEADLOCK)];
-    let of_each: [(&[Model], &[Site]); 5] = [
+    let of_each: [(&[Model], &[Site]); 7] = [
         (waiting::MODELS, &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK)]),
         (idle::MODELS, &of_idle),
         (fork::MODELS, &[(OFFER, unserved), (STOLEN, unserved)]),
         (&[model(raid::MODELS, "raid_against_sleep")], &[(CHAIN, DEADLOCK), (RAID, DEADLOCK)]),
+        (&[model(private::MODELS, "private_pop_against_thief")], &[(CHAIN, twice), (RAID, twice)]),
+        (
+            &[model(private::MODELS, "private_against_sleep")],
+            &[(CHAIN, DEADLOCK), (RAID, DEADLOCK)],
+        ),
         (pipeline::MODELS, &of_pipeline),
     ];
     parts(&of_each, FENCES);

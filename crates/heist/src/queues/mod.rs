@@ -94,6 +94,9 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// what comes after the looks.
     const LOOKS: u32 = if cfg!(shuttle) { 2 } else { 32 };
 
+    /// Does a worker keep the tasks that it spawns private until another one wants them (`fork::private`)?
+    const PRIVATE: bool = false;
+
     /// Returns the shared queues of a pool with that many workers, which are divided into these clusters.
     fn new(workers: usize, clusters: Clusters) -> Self;
 
@@ -116,6 +119,12 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
 
     /// Pushes a new task of a thread to its own deque.
     fn push_local(&self, own: &Self::Own, task: Task, tally: Tally<'_>);
+
+    /// Pushes tasks of a thread that it has spawned, the oldest first, to where every worker can take them: too many of them
+    /// are private.
+    fn push_many_local(&self, _: &Self::Own, _: &mut dyn Iterator<Item = Task>, _: Tally<'_>) {
+        unreachable!("only where tasks are private")
+    }
 
     /// Pushes a task to the injector of that cluster, from outside.
     fn push_remote(&self, cluster: usize, task: Task, tally: Tally<'_>);

@@ -79,6 +79,7 @@ impl Queues for Stealing {
     type Reach = Reach;
 
     const PATIENT: bool = true;
+    const PRIVATE: bool = true;
 
     fn new(_: usize, clusters: Clusters) -> Self {
         let injected = || Injected { injector: Injector::new(), swept: Swept::new() };
@@ -119,6 +120,13 @@ impl Queues for Stealing {
         if let Err(Full(task)) = own.deque.push(task) {
             self.overflow(own, task, tally);
         }
+    }
+
+    fn push_many_local(&self, own: &Own, tasks: &mut dyn Iterator<Item = Task>, tally: Tally<'_>) {
+        tally.one(|block| &block.overflows);
+        // What is in the deque is older.
+        self.leave(own, tally);
+        self.near(own).push_batch(tasks.filter(|task| !task.is_stale()));
     }
 
     #[inline]

@@ -20,6 +20,9 @@ pub(crate) trait AnyWorker {
     /// Pushes a published job.
     fn push_job(&self, job: Task);
 
+    /// Pushes a part of a scope that this thread has opened.
+    fn push_part(&self, part: Task);
+
     /// Pushes parts of a batch that has started, whose group that is, to where whoever waits for the batch can reach
     /// them.
     fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize);

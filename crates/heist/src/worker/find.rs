@@ -7,13 +7,16 @@
 //! it looks in another order (`turn`).
 
 use crate::cluster::NO_PLACE;
-use crate::fork::{purse, raid};
+use crate::fork::private::PrivateTasks;
+use crate::fork::purse;
+use crate::fork::raid::{self, Raided};
 use crate::queues::Found;
 use crate::sync::lock;
 use crate::task::{Started, Task};
 use crate::trace::{EventKind, record};
 use crate::worker::core::{Core, victims};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
+use crate::worker::private::Kind;
 use crate::worker::thread::WorkerThread;
 
 /// How often one search tries every victim, if another thread was in the way the first time.
@@ -33,8 +36,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
         }
         let (queues, own) = (&self.shared.queues, &self.place.own);
-        let task = queues.pop_job(own).or_else(|| queues.pop(own, tally));
-        let task = task.or_else(|| {
+        let task = self.pop_private(Kind::Part).or_else(|| queues.pop_job(own));
+        let task = task.or_else(|| self.pop_private(Kind::Task));
+        let task = task.or_else(|| self.pop_published(tally)).or_else(|| {
             self.has_spawned.set(false);
             self.next_broadcast(core)
         })?;
@@ -261,7 +265,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         let from_outside =
             || std::iter::from_fn(|| queues.take_job_remote(group, waits)).find_map(Task::start);
-        take(me).or_else(of_others).or_else(from_outside)
+        let private = || self.pop_part_of(group).and_then(Task::start);
+        private().or_else(|| take(me)).or_else(of_others).or_else(from_outside)
     }
 
     /// Takes a private job from a thread that has not looked at its demand for a while, if the policy allows raids.
@@ -270,18 +275,58 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return None;
         }
         let table = &self.shared.table;
-        let raid = |victim: usize| Some((raid::raid(&table.reach(victim)?.demand)?, victim));
+        let raid =
+            |victim: usize| Some((raid::raid(&table.reach(victim)?.demand, &self.seen)?, victim));
         let turn = self.raids.get();
         self.raids.set(turn.wrapping_add(1));
         let seen = self.seen_private.replace(NO_PLACE);
         let seen = (seen != NO_PLACE).then_some(seen);
-        let (task, victim) = seen.into_iter().chain(self.near_and_far(turn)).find_map(raid)?;
+        let (raided, victim) = seen.into_iter().chain(self.near_and_far(turn)).find_map(raid)?;
+        Some(self.count_raid(core, victim, raided))
+    }
+
+    /// Requests what the thread in that place keeps private. If that was requested before, and the thread has not looked
+    /// since, takes it.
+    pub(crate) fn ask_or_raid(&self, core: &Core, victim: usize) -> Option<Task> {
+        let demand = &self.shared.table.reach(victim)?.demand;
+        if !demand.tasks.as_deref().is_some_and(PrivateTasks::any) {
+            return None;
+        }
+        if demand.count() == 0 {
+            demand.restore();
+            return None;
+        }
+        let raided = raid::raid(demand, &self.seen)?;
+        Some(self.count_raid(core, victim, raided))
+    }
+
+    /// Counts a raid, and returns the task.
+    fn count_raid(&self, core: &Core, victim: usize, raided: Raided) -> Task {
         let tally = core.tally();
-        tally.add(|block| &block.tasks_submitted, u64::from(task.counts()));
-        tally.one(|block| &block.publications);
         tally.one(|block| &block.steal_attempts);
-        self.count_steal(core, victim, 0);
-        Some(task)
+        match raided {
+            Raided::Tasks(task, more) => {
+                tally.add(|block| &block.publications, 1 + more.len() as u64);
+                self.count_steal(core, victim, more.len());
+                self.keep_raided(more);
+                task
+            }
+            Raided::Job(job) => {
+                tally.add(|block| &block.tasks_submitted, u64::from(job.counts()));
+                tally.one(|block| &block.publications);
+                self.count_steal(core, victim, 0);
+                job
+            }
+        }
+    }
+
+    /// Notes from which threads nothing has been heard when the next raid comes.
+    pub(crate) fn forget_seen(&self) {
+        if Q::PRIVATE {
+            let near = self.near_and_far(self.raids.get());
+            let near = near.filter_map(|place| self.shared.table.reach(place));
+            near.for_each(|thread| _ = thread.demand.take_seen());
+        }
     }
 
     /// Takes tasks from any injector.

@@ -11,6 +11,7 @@ use crate::fork::{job, purse};
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, yield_now};
 use crate::task::{Awaited, Task};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
+use crate::worker::private::Wanted;
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{LOOKS, YIELDS, rest};
 
@@ -94,17 +95,28 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 purse::flush();
                 return true;
             }
+            let group = group.filter(|_| self.is_shallow());
+            if let Some(part) = group.and_then(|group| self.pop_part_of(group)) {
+                if let Some(started) = part.start() {
+                    self.run_among_others(started);
+                }
+                if !self.has_part() {
+                    // As a rule there is no other part, so what is awaited may be done now.
+                    purse::flush();
+                }
+                looks = 0;
+                continue;
+            }
             if job::is_demanded() {
                 self.answer_demand();
             }
             // Ordering: relaxed. It is a hint.
             let thief = thief.map_or(NO_PLACE, |thief| thief.load(Ordering::Relaxed));
-            let group = group.filter(|_| self.is_shallow());
             if let Some(job) = group.and_then(|group| self.find_part(group, thief, false)) {
                 // This thread may have published it itself.
                 self.restore_demand();
                 self.run_among_others(job);
-                if !self.shared.queues.has_job(&self.shared.table.entry(self.place.index).queues) {
+                if !self.has_part() {
                     // As a rule there is no other part, so what is awaited may be done now.
                     purse::flush();
                 }
@@ -153,5 +165,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
         // The demand is lowered before others can see the job, and only for jobs that they will see.
         self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
+        self.publish_tasks(Wanted::AsDemanded);
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod near;
 pub(crate) mod policy;
+pub(crate) mod private;
 pub(crate) mod shared;
 pub(crate) mod table;
 pub(crate) mod thread;

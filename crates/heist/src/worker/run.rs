@@ -12,6 +12,7 @@ use crate::worker::core::Core;
 use crate::worker::current::enter;
 use crate::worker::handoff::{Grant, HandedCore};
 use crate::worker::policy::PoolQueues;
+use crate::worker::private::Wanted;
 use crate::worker::shared::{Shared, count_wake_ups};
 use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
@@ -173,6 +174,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         purse::flush();
         match &next {
             Next::CoreWanted => {
+                self.publish_tasks(Wanted::All);
                 let core = self.release_core().expect("a worker gives its own core");
                 if let Err(core) = self.give_back(core) {
                     return Some(HandedCore { core, first: None });
@@ -227,6 +229,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn idle(&self, core: &Core) -> Next {
         let shared = &*self.shared;
         let tally = core.tally();
+        self.shrink_private();
         let mut searching = shared.idle.start_search(self.place.index);
         let mut called = false;
         loop {
@@ -279,9 +282,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere.
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
-        for round in 0..rounds {
+        let mut round = 0;
+        while round < rounds {
             if let Some(task) = self.search_injector_first(core, round % LOOK_EVERYWHERE == 0) {
                 return Some(task);
+            }
+            if round % RAID_INTERVAL == RAID_INTERVAL / 2 - 1 {
+                self.forget_seen();
             }
             if round % RAID_INTERVAL == RAID_INTERVAL - 1 {
                 if let Some(task) = self.raid_others(core) {
@@ -293,6 +300,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 yield_now();
             } else {
                 (0..PAUSES_PER_LOOK).for_each(|_| pause());
+            }
+            round += 1;
+            if round == rounds && rounds > 1 && self.seen.take() {
+                // A worker that spawns one task at a time will spawn another one soon.
+                round = 0;
             }
         }
         // A worker that has made one look only has made no raid.

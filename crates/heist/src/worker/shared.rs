@@ -158,7 +158,13 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn enter(&self) -> Option<Place<Q>> {
         self.table.enter(|place| {
             let demand = Demand::new(place, self.config.workers);
-            if self.raids { demand.with_raids() } else { demand }
+            if !self.raids {
+                demand
+            } else if Q::PRIVATE && self.clusters.count() == 1 {
+                demand.with_raids().with_private_tasks()
+            } else {
+                demand.with_raids()
+            }
         })
     }
 

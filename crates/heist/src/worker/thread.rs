@@ -13,6 +13,7 @@ use crate::trace::{self, EventKind, Recorder, record};
 use crate::worker::core::Core;
 use crate::worker::handoff::Mailbox;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
+use crate::worker::private::{Kind, Wanted};
 use crate::worker::shared::{Shared, count_end};
 use crate::worker::table::Place;
 
@@ -44,6 +45,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) raids: Cell<usize>,
     /// The place of a thread that has private jobs, where the next raid looks first, or [`NO_PLACE`].
     pub(crate) seen_private: Cell<usize>,
+    /// Has a raid found that a thread keeps its only private task, and looks at its demand?
+    pub(crate) seen: Cell<bool>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
@@ -78,6 +81,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             turn: Cell::new(0),
             raids: Cell::new(0),
             seen_private: Cell::new(NO_PLACE),
+            seen: Cell::new(false),
             listener,
             stack,
             claims: Cell::new(0),
@@ -108,6 +112,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let tally = core.tally();
         tally.add(|block| &block.tasks_submitted, count);
         self.has_spawned.set(true);
+        let Err(task) = self.push_private(Kind::Task, task) else { return };
         shared.queues.push_local(&self.place.own, task, tally);
         // A single worker will find the task by itself.
         if shared.config.workers > 1 {
@@ -169,9 +174,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.run(job);
     }
 
-    /// Publishes private jobs, because this thread is about to sleep.
+    /// Publishes private jobs and all private tasks, because this thread is about to sleep.
     pub(crate) fn publish_before_sleep(&self) {
         self.push_jobs(iter::from_fn(job::publish_oldest).take(PUBLISHED_BEFORE_SLEEP));
+        self.publish_tasks(Wanted::All);
     }
 
     /// Runs a task from a queue while no other task is on this thread's stack. Afterwards there may be credit in the purse

@@ -7,7 +7,8 @@
 //! 1. the injector; if there are several, each time it begins with the next one, and looks into all of them,
 //! 2. its own deque,
 //! 3. its own lane,
-//! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long.
+//! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long. If there is nothing,
+//!    it asks that thread to publish what it keeps private. If that has not been heard when its turn comes again, it raids.
 //!
 //! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
 //! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
@@ -20,6 +21,7 @@ use crate::task::Task;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::policy::PoolQueues;
+use crate::worker::private::Kind;
 use crate::worker::thread::WorkerThread;
 
 /// The largest number of tasks from one turn to the next. A prime, so that it does not fall into step with other
@@ -64,12 +66,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 Some(taken)
             }
             1 => {
-                let oldest = task(queues.steal_one(me, tally))?;
+                let oldest = task(queues.steal_one(me, tally))
+                    .or_else(|| self.take_oldest_private(Kind::Task))?;
                 tally.one(|block| &block.local_pops);
                 Some(oldest)
             }
             2 => {
-                let oldest = task(queues.steal_job(me, tally))?;
+                let oldest = task(queues.steal_job(me, tally))
+                    .or_else(|| self.take_oldest_private(Kind::Part))?;
                 tally.one(|block| &block.local_pops);
                 Some(oldest)
             }
@@ -78,10 +82,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 if victim == self.place.index {
                     return None;
                 }
-                let from = &table.reach(victim)?.queues;
+                let thread = table.reach(victim)?;
+                let from = &thread.queues;
                 let oldest = task(queues.steal_job(from, tally))
                     .or_else(|| task(queues.steal_one(from, tally)))
-                    .or_else(|| task(queues.steal_job_remote(tally)))?;
+                    .or_else(|| task(queues.steal_job_remote(tally)));
+                let Some(oldest) = oldest else { return self.ask_or_raid(core, victim) };
                 tally.one(|block| &block.steal_attempts);
                 self.count_steal(core, victim, 0);
                 Some(oldest)

@@ -27,6 +27,7 @@ use crate::worker::handoff::{Grant, Need};
 use crate::worker::keep::Waited;
 use crate::worker::outside::wait_outside;
 use crate::worker::policy::{HandOffCore, PoolQueues, WaitPolicy};
+use crate::worker::private::Wanted;
 use crate::worker::shared::count_wake_ups;
 use crate::worker::thread::WorkerThread;
 
@@ -79,6 +80,10 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     fn push_job(&self, job: Task) {
         Q::Waiting::before_push(self);
         self.push_jobs(iter::once(job));
+    }
+
+    fn push_part(&self, part: Task) {
+        Self::push_part(self, part);
     }
 
     fn any_pool(&self) -> NonNull<dyn AnyPool> {
@@ -200,6 +205,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let id = awaited.task_id();
         let is_it = |task: &Task| task.id() == id;
         let (queues, own) = (&self.shared.queues, &self.place.own);
+        if self.has_private_tasks() {
+            // The newest one is not in the deque. What is left may be wanted while this one runs.
+            if let Some(task) = self.pop_private_if(id) {
+                self.run(task);
+                return true;
+            }
+            if job::is_demanded() {
+                self.answer_demand();
+            }
+            return self.run_claimed(awaited);
+        }
         let newest = self.with_tally(|tally| queues.take_back(own, is_it, tally));
         if let Some(task) = newest {
             self.run(task);
@@ -246,6 +262,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         // A part that is pushed before this fence is found below; one that is pushed after it wakes this thread.
         full_fence(order::LISTEN);
         while !awaited.is_done() {
+            // What has run here meanwhile may have spawned.
+            self.publish_tasks(Wanted::All);
             self.pick_up_core_or_wait();
             if self.core.borrow().is_none() {
                 // The thread has counted as away since it gave away its core.

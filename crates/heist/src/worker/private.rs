@@ -1,0 +1,294 @@
+//! How a worker keeps what it spawns private, and publishes it when another one wants it: `idle/README.md`, section D.
+
+use std::iter;
+
+use crate::fork::job;
+use crate::fork::private::{PrivateTasks, Stack};
+use crate::stats::Tally;
+use crate::task::Task;
+use crate::trace::{EventKind, record};
+use crate::worker::current::AnyWorker;
+use crate::worker::policy::PoolQueues;
+use crate::worker::thread::WorkerThread;
+
+/// While a worker spawns, it answers a demand when it has at least this many private tasks. A guess.
+const MANY: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+
+/// At most this many private tasks go to the thread's deque at once. If there are more, they go to the injector.
+const FEW: usize = 128;
+
+/// What a worker keeps private.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Parts of a scope that the thread has opened.
+    Part,
+    /// Tasks that have not started.
+    Task,
+}
+
+impl Kind {
+    #[inline(always)]
+    fn of(self, private: &PrivateTasks) -> &Stack {
+        match self {
+            Self::Part => &private.parts,
+            Self::Task => &private.tasks,
+        }
+    }
+}
+
+/// How many private tasks are to be published.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// As many as other workers want (steps D2 and D3).
+    AsDemanded,
+    All,
+}
+
+impl<Q: PoolQueues> WorkerThread<Q> {
+    /// Keeps a new task private, and publishes some if other workers want them. Returns the task if the thread keeps none
+    /// private. Only for a thread with a core: another one may not come to run what it has spawned.
+    #[inline(always)]
+    pub(crate) fn push_private(&self, kind: Kind, task: Task) -> Result<(), Task> {
+        if !Q::PRIVATE {
+            return Err(task);
+        }
+        let mut task = Some(task);
+        let pushed = job::with_tasks(|private, _| {
+            // SAFETY: these are the private tasks of the calling thread.
+            task = unsafe { kind.of(private).push(task.take()?) }.err();
+            Some(())
+        });
+        match task {
+            Some(task) if pushed.is_none() => return Err(task),
+            Some(task) => Self::push_to_full(kind, task),
+            None => {}
+        }
+        if job::is_demanded() {
+            self.answer_if_many();
+        }
+        Ok(())
+    }
+
+    /// Pushes a part of a scope that this thread has opened. So the thread that waits for the scope, which is this one, finds
+    /// it where it is. (If another thread kept a part private, and then waited for it by other means than the pool's, the
+    /// thread that waits for the scope could not reach it.)
+    pub(crate) fn push_part(&self, part: Task) {
+        let part = match &*self.core.borrow() {
+            Some(core) if self.in_service.get() => match self.push_private(Kind::Part, part) {
+                Ok(()) => {
+                    self.has_spawned.set(true);
+                    return core.tally().one(|block| &block.tasks_submitted);
+                }
+                Err(part) => part,
+            },
+            _ => part,
+        };
+        AnyWorker::push_job(self, part);
+    }
+
+    /// Takes the newest private part of this thread, if it belongs to that group. If it does not, all of them are published.
+    pub(crate) fn pop_part_of(&self, group: usize) -> Option<Task> {
+        let part = self.pop_private(Kind::Part)?;
+        // SAFETY: it was in no queue, and has no handle.
+        let its_group = unsafe { part.group() };
+        if its_group == group {
+            return Some(part);
+        }
+        self.publish_tasks(Wanted::All);
+        self.shared.queues.push_job(&self.place.own, part, its_group);
+        self.announce_own();
+        None
+    }
+
+    /// Returns whether this thread has a part, private or published.
+    pub(crate) fn has_part(&self) -> bool {
+        let has_private = || job::with_tasks(|private, _| private.parts.any().then_some(()));
+        (Q::PRIVATE && has_private().is_some())
+            || self.shared.queues.has_job(&self.shared.table.entry(self.place.index).queues)
+    }
+
+    /// Publishes private jobs and tasks that other workers want, when a task was pushed. A few tasks stay private unless a
+    /// worker sleeps: as a rule this thread goes on to spawn more of them, or waits for them and runs them.
+    #[cold]
+    #[inline(never)]
+    fn answer_if_many(&self) {
+        let few = job::with_tasks(|private, demand| {
+            (private.len() < MANY && !job::any() && demand.may_keep(&self.shared.idle))
+                .then_some(())
+        });
+        if few.is_none() {
+            self.answer_demand();
+        }
+    }
+
+    /// Adds a private task, for which there may be no room.
+    #[cold]
+    #[inline(never)]
+    fn push_to_full(kind: Kind, task: Task) {
+        job::with_tasks(|private, demand| {
+            let guard = demand.guard().expect("private tasks can be raided");
+            let stack = kind.of(private);
+            // SAFETY: the owner, which holds the lock.
+            unsafe { stack.make_room(&guard) };
+            // SAFETY: the owner.
+            let pushed = unsafe { stack.push(task) };
+            debug_assert!(pushed.is_ok(), "there is room now");
+            Some(())
+        });
+    }
+
+    /// Gives back the memory of very many private tasks, when there are none.
+    pub(crate) fn shrink_private(&self) {
+        if !Q::PRIVATE {
+            return;
+        }
+        job::with_tasks(|private, demand| {
+            for stack in [&private.parts, &private.tasks] {
+                if stack.is_large() {
+                    let guard = demand.guard().expect("private tasks can be raided");
+                    // SAFETY: the owner, which holds the lock.
+                    unsafe { stack.shrink(&guard) };
+                }
+            }
+            Some(())
+        });
+    }
+
+    /// Takes the newest private task.
+    #[inline(always)]
+    pub(crate) fn pop_private(&self, kind: Kind) -> Option<Task> {
+        if !Q::PRIVATE {
+            return None;
+        }
+        // SAFETY: these are the private tasks of the calling thread, and its demand.
+        let task = job::with_tasks(|private, demand| unsafe { kind.of(private).pop(demand) })?;
+        if job::is_demanded() {
+            self.answer_with_rest();
+        }
+        Some(task)
+    }
+
+    /// Publishes the other private tasks, as many as are wanted.
+    #[cold]
+    #[inline(never)]
+    fn answer_with_rest(&self) {
+        if job::any() || job::with_tasks(|private, _| private.any().then_some(())).is_some() {
+            self.answer_demand();
+        }
+    }
+
+    /// Takes the newest published task of this thread.
+    #[inline(always)]
+    pub(crate) fn pop_published(&self, tally: Tally<'_>) -> Option<Task> {
+        let task = self.shared.queues.pop(&self.place.own, tally)?;
+        if Q::PRIVATE && self.shared.config.workers > 1 {
+            // It may have been published for a worker that sleeps, and has woken no one (step D4).
+            job::with_tasks(|_, demand| {
+                if self.shared.idle.has_sleeper() {
+                    demand.restore();
+                }
+                Some(())
+            });
+        }
+        Some(task)
+    }
+
+    /// Returns whether this thread has private tasks that have not started.
+    pub(crate) fn has_private_tasks(&self) -> bool {
+        Q::PRIVATE && job::with_tasks(|private, _| private.tasks.any().then_some(())).is_some()
+    }
+
+    /// Takes the newest private task, if it has that number.
+    pub(crate) fn pop_private_if(&self, id: usize) -> Option<Task> {
+        job::with_tasks(|private, _| (private.tasks.newest()? == id).then_some(()))?;
+        self.pop_private(Kind::Task)
+    }
+
+    /// Takes the oldest private task or part.
+    pub(crate) fn take_oldest_private(&self, kind: Kind) -> Option<Task> {
+        if !Q::PRIVATE {
+            return None;
+        }
+        job::with_tasks(|private, demand| {
+            let guard = demand.guard().expect("private tasks can be raided");
+            // SAFETY: the owner, which holds the lock.
+            unsafe { kind.of(private).take_oldest(&guard) }
+        })
+    }
+
+    /// Keeps what this thread has taken in a raid beyond the task that it runs, the oldest first.
+    pub(crate) fn keep_raided(&self, tasks: Vec<Task>) {
+        if tasks.is_empty() {
+            return;
+        }
+        let (queues, own) = (&self.shared.queues, &self.place.own);
+        for task in tasks {
+            if task.is_part() {
+                // SAFETY: it was in no queue, and has no handle.
+                let group = unsafe { task.group() };
+                queues.push_job(own, task, group);
+            } else {
+                self.with_tally(|tally| queues.push_local(own, task, tally));
+            }
+        }
+        self.announce_own();
+    }
+
+    /// Publishes private tasks, the oldest first.
+    pub(crate) fn publish_tasks(&self, wanted: Wanted) {
+        if !Q::PRIVATE {
+            return;
+        }
+        let (queues, own) = (&self.shared.queues, &self.place.own);
+        let mut count = 0;
+        job::with_tasks(|private, demand| {
+            if !private.any() {
+                return None;
+            }
+            let guard = demand.guard().expect("private tasks can be raided");
+            // SAFETY: the owner, which holds the lock.
+            let oldest = |stack: &Stack| unsafe { stack.take_oldest(&guard) };
+            // If there are very many, others get a good part of them at once.
+            let most = |stack: &Stack| match wanted {
+                Wanted::All => stack.len(),
+                Wanted::AsDemanded => demand.count().max(stack.len() / MANY).min(stack.len()),
+            };
+            for _ in 0..most(&private.parts) {
+                let Some(part) = oldest(&private.parts) else { break };
+                // Before others can see it, and only for one that they will see.
+                demand.lower();
+                // SAFETY: it was in no queue, and has no handle.
+                let group = unsafe { part.group() };
+                queues.push_job(own, part, group);
+                count += 1;
+            }
+            let next = || {
+                let task =
+                    iter::from_fn(|| oldest(&private.tasks)).find(|task| !task.is_stale())?;
+                demand.lower();
+                count += 1;
+                Some(task)
+            };
+            let most = most(&private.tasks);
+            let mut tasks = iter::from_fn(next).take(most);
+            self.with_tally(|tally| {
+                if most > FEW {
+                    queues.push_many_local(own, &mut tasks, tally);
+                } else {
+                    tasks.for_each(|task| queues.push_local(own, task, tally));
+                }
+            });
+            Some(())
+        });
+        if count > 0 {
+            self.with_tally(|tally| tally.add(|block| &block.publications, count));
+            record(EventKind::Publish { tasks: count as usize });
+            self.announce_own();
+        }
+    }
+
+    /// Announces what this thread has published.
+    fn announce_own(&self) {
+        self.with_tally(|tally| self.shared.announce(tally, self.place.index));
+    }
+}
