@@ -1,4 +1,4 @@
-//! Fork-join that shares nothing until another worker wants work: private jobs, the demand for them, and raids. And how the
+//! Work that is shared only when another worker wants it: private jobs and tasks, the demand for them, and raids. And how the
 //! parts of a scope are counted.
 
 pub(crate) mod demand;

@@ -73,6 +73,13 @@ pub(crate) struct Stack {
 /// The places of tasks.
 type Cells = Box<[UnsafeCell<MaybeUninit<Task>>]>;
 
+/// Returns the number of tasks from `oldest` to `next`. While the owner is about to pop a task that is gone, and has yet to get
+/// the lock, `next` is smaller by one.
+fn count(oldest: usize, next: usize) -> usize {
+    let count = next.wrapping_sub(oldest);
+    if count == usize::MAX { 0 } else { count }
+}
+
 /// Returns that many empty places.
 fn empty(count: usize) -> Cells {
     (0..count).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect()
@@ -118,10 +125,27 @@ impl Stack {
     /// nobody else reads it.
     #[inline(always)]
     unsafe fn read(&self, number: usize) -> Task {
-        // SAFETY: initialized, and not used again, by the caller's promise.
-        let read = |cell: *const MaybeUninit<Task>| unsafe { (*cell).assume_init_read() };
+        // SAFETY: a place of the array, which nobody writes to now.
+        let read = |cell: *const MaybeUninit<Task>| unsafe { cell.read() };
         // SAFETY: the caller's promise.
-        unsafe { self.with_cell(number, |cell| cell.with(read)) }
+        let task = unsafe { self.with_cell(number, |cell| cell.with(read)) };
+        // SAFETY: initialized, and not used again, by the caller's promise.
+        unsafe { task.assume_init() }
+    }
+
+    /// Calls `f` with the task with that number.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the owner, and has written the task. `f` uses no more of it than its address, unless the caller holds the
+    /// lock and the task is in the stack.
+    unsafe fn look<R>(&self, number: usize, f: impl FnOnce(&Task) -> R) -> R {
+        // SAFETY: a place of the array, which nobody writes to now.
+        let task = |cell: *const MaybeUninit<Task>| unsafe { &*cell };
+        // SAFETY: the owner.
+        let task = unsafe { self.with_cell(number, |cell| cell.with(task)) };
+        // SAFETY: initialized, by the caller's promise. The bytes stay there when another thread has taken the task.
+        f(unsafe { task.assume_init_ref() })
     }
 
     /// Returns whether there seems to be a task. For the owner, and for threads that hold the lock.
@@ -133,10 +157,7 @@ impl Stack {
 
     /// For the owner, and for threads that hold the lock: returns the number of tasks. For others it may be wrong by one.
     pub(crate) fn len(&self) -> usize {
-        let (oldest, next) =
-            (self.oldest.load(Ordering::Relaxed), self.next.load(Ordering::Relaxed));
-        // The owner may be about to pop a task that is gone.
-        usize::try_from(next.wrapping_sub(oldest).cast_signed()).unwrap_or(0)
+        count(self.oldest.load(Ordering::Relaxed), self.next.load(Ordering::Relaxed))
     }
 
     /// For the owner: adds a task as the newest, unless there may be no room. The owner then looks at its demand.
@@ -209,8 +230,7 @@ impl Stack {
     pub(crate) unsafe fn take_oldest(&self, _: &Guard<'_>) -> Option<Task> {
         let (oldest, next) =
             (self.oldest.load(Ordering::Relaxed), self.next.load(order::newest_read()));
-        // The owner may be about to pop a task that is gone, and has yet to get the lock. Then `next` is smaller by one.
-        if next.wrapping_sub(oldest).cast_signed() <= 0 {
+        if count(oldest, next) == 0 {
             return None;
         }
         // SAFETY: initialized, and this thread sees what was written before it was counted. If this is a thief, the owner
@@ -251,13 +271,8 @@ impl Stack {
     /// As for [`make_room`](Self::make_room).
     unsafe fn seems_stale(&self) -> bool {
         let (oldest, len) = (self.oldest.load(Ordering::Relaxed), self.len());
-        // SAFETY: initialized, and nobody takes it: the owner has the lock.
-        let is_stale =
-            |cell: *const MaybeUninit<Task>| unsafe { (*cell).assume_init_ref().is_stale() };
-        let look = |at: usize| {
-            // SAFETY: the owner.
-            unsafe { self.with_cell(oldest.wrapping_add(at), |cell| cell.with(is_stale)) }
-        };
+        // SAFETY: the owner, which has the lock, and the task is in the stack.
+        let look = |at: usize| unsafe { self.look(oldest.wrapping_add(at), Task::is_stale) };
         (0..len).step_by((len / SAMPLES).max(1)).any(look)
     }
 
@@ -329,10 +344,8 @@ impl Stack {
             return None;
         }
         let newest = self.next.load(Ordering::Relaxed).wrapping_sub(1);
-        // SAFETY: initialized, by this thread, even if a thief has taken it. Only its address is looked at.
-        let id = |cell: *const MaybeUninit<Task>| unsafe { (*cell).assume_init_ref().id() };
-        // SAFETY: the owner.
-        Some(unsafe { self.with_cell(newest, |cell| cell.with(id)) })
+        // SAFETY: the owner, which has written it and looks at its address only.
+        Some(unsafe { self.look(newest, Task::id) })
     }
 }
 

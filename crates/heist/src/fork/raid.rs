@@ -16,7 +16,7 @@ use std::ptr::NonNull;
 use crate::fork::demand::Demand;
 use crate::fork::job::Jobs;
 use crate::fork::private::{PrivateTasks, Stack};
-use crate::sync::{Mutex, MutexGuard, TryLockError, lock};
+use crate::sync::{HeavyFence, Mutex, MutexGuard, TryLockError, heavy_fence_state, lock};
 use crate::task::Task;
 
 /// A pointer to the private jobs of a thread, and the lock that a thief or the owner holds while it moves the
@@ -80,6 +80,9 @@ const MOST_MORE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 15 };
 
 /// Takes a private job of that thread, or a private task, if it has one.
 pub(crate) fn raid(demand: &Demand, seen: &Cell<bool>) -> Option<Raided> {
+    if heavy_fence_state() != HeavyFence::Ready {
+        return None;
+    }
     // If the lock is taken, another thief or the owner is moving the border.
     let guard = demand.chain.as_ref()?.try_guard()?;
     let jobs = guard.jobs()?;

@@ -91,8 +91,8 @@ counters! {
     /// Tasks that were taken from the injector (in `GlobalQueue`, from the queue); one take moves one or several.
     /// Tasks that were stolen again at once may be missing.
     injector_pops
-    /// Second halves of joins, and parts of scopes, that were published so that other workers can take them. Each is
-    /// counted as a task as well; a join whose second half stayed private is not. Parts of batches that a waiting thread
+    /// Second halves of joins, parts of scopes, and private tasks, that were published so that other workers can take them.
+    /// Each is counted as a task as well; a join whose second half stayed private is not. Parts of batches that a waiting thread
     /// has published are included, and are no tasks: each closure of a batch is one.
     publications
     /// Times that a thread's deque was full and half of it was moved to the injector.

@@ -54,6 +54,10 @@ pub(crate) fn has_heavy_fence() -> bool {
     true
 }
 
+pub(crate) fn heavy_fence_state() -> super::HeavyFence {
+    super::HeavyFence::Ready
+}
+
 /// Yields, because loom needs to know that another thread must run first.
 pub(crate) fn pause() {
     yield_now();

@@ -56,3 +56,14 @@ pub(crate) fn elapsed(since: Instant) -> u64 {
 pub(crate) fn panicking() -> bool {
     std::thread::panicking()
 }
+
+/// Can a thread pass a heavy fence?
+#[cfg_attr(any(loom, shuttle, sim), allow(dead_code))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum HeavyFence {
+    /// No.
+    None,
+    /// Not yet.
+    Pending,
+    Ready,
+}

@@ -86,6 +86,10 @@ pub(crate) fn has_heavy_fence() -> bool {
     true
 }
 
+pub(crate) fn heavy_fence_state() -> super::HeavyFence {
+    super::HeavyFence::Ready
+}
+
 pub(crate) fn pause() {
     yield_now();
 }

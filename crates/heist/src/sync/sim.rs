@@ -79,6 +79,10 @@ pub(crate) fn has_heavy_fence() -> bool {
     true
 }
 
+pub(crate) fn heavy_fence_state() -> super::HeavyFence {
+    super::HeavyFence::Ready
+}
+
 /// Puts a thread to sleep and wakes it.
 #[derive(Debug)]
 pub(crate) struct Parker(heist_sim::thread::Thread);

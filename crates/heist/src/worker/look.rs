@@ -4,7 +4,7 @@ use crate::fork::demand::Demand;
 use crate::fork::raid;
 use crate::idle::LastLook;
 use crate::order;
-use crate::sync::heavy_fence;
+use crate::sync::{HeavyFence, heavy_fence, heavy_fence_state};
 use crate::worker::core::victims;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -86,7 +86,8 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Returns the place of a thread that may have private jobs and has not seen that they are wanted (step D6). It is not
     /// the one in that place.
     pub(crate) fn find_private(&self, place: usize) -> Option<usize> {
-        if !self.has_raids() || !self.is_anybody_busy() {
+        let is_ready = heavy_fence_state() == HeavyFence::Ready;
+        if !self.has_raids() || !is_ready || !self.is_anybody_busy() {
             return None;
         }
         heavy_fence(order::RAID);

@@ -5,6 +5,7 @@ use std::iter;
 use crate::fork::job;
 use crate::fork::private::{PrivateTasks, Stack};
 use crate::stats::Tally;
+use crate::sync::{HeavyFence, heavy_fence_state};
 use crate::task::Task;
 use crate::trace::{EventKind, record};
 use crate::worker::current::AnyWorker;
@@ -49,7 +50,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// private. Only for a thread with a core: another one may not come to run what it has spawned.
     #[inline(always)]
     pub(crate) fn push_private(&self, kind: Kind, task: Task) -> Result<(), Task> {
-        if !Q::PRIVATE {
+        if !Q::PRIVATE || heavy_fence_state() != HeavyFence::Ready {
             return Err(task);
         }
         let mut task = Some(task);

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
-use crate::sync::{Arc, Mutex, ThreadBuilder, lock, pause, yield_now};
+use crate::sync::{
+    Arc, HeavyFence, Mutex, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
+};
 use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
@@ -270,7 +272,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         let place = self.place.index;
         let last_look = || shared.last_look(worker, place, &done);
-        let second_look = || self.sees_private();
+        // While there is no fence yet, the worker looks again and again.
+        let second_look = || heavy_fence_state() == HeavyFence::Pending || self.sees_private();
         let me = IdleWorker { listener: &self.listener, place, searching };
         let reason = shared.idle.sleep(me, last_look, second_look, &done, parking);
         if parked.get() {

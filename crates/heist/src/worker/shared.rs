@@ -10,8 +10,8 @@ use crate::panic::PanicHook;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
-    Arc, AtomicBool, AtomicUsize, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
-    has_heavy_fence, is_finished, lock,
+    Arc, AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
+    elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
@@ -89,7 +89,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
     /// lanes: otherwise it might look into the one lane too early, and into the other too late. Padded, because every
     /// worker reads what is beside it for each task.
     pub(crate) moving: Padded<Mutex<()>>,
-    /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well.
+    /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well. That
+    /// may be missing in the first moments of a program.
     raids: bool,
     /// The demand that a thread looks at before its first task and after its last: never raised.
     pub(crate) demand_when_idle: Demand,
@@ -158,7 +159,7 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn enter(&self) -> Option<Place<Q>> {
         self.table.enter(|place| {
             let demand = Demand::new(place, self.config.workers);
-            if !self.raids {
+            if !self.has_raids() {
                 demand
             } else if Q::PRIVATE && self.clusters.count() == 1 {
                 demand.with_raids().with_private_tasks()
@@ -244,12 +245,12 @@ impl<Q: PoolQueues> Shared<Q> {
     /// keep their cores and the system has no fence for raids, because no thief could take a private job there.
     #[inline(always)]
     pub(crate) fn keeps_one_published(&self) -> bool {
-        Q::Waiting::OFFERS && !self.raids
+        Q::Waiting::OFFERS && !self.has_raids()
     }
 
-    /// Returns whether thieves can raid private jobs.
+    /// Returns whether thieves can raid private jobs, now or in a moment.
     pub(crate) fn has_raids(&self) -> bool {
-        self.raids
+        self.raids && heavy_fence_state() != HeavyFence::None
     }
 
     /// Wakes a worker if needed, after the thread in that place has pushed a task to a queue.

@@ -29,7 +29,8 @@ use crate::cancel::Follower;
 use crate::fork::latch::CountLatch;
 use crate::panic::contain;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Instant, Mutex, Ordering, Padded, has_heavy_fence, lock,
+    Arc, AtomicU64, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, heavy_fence_state,
+    lock,
 };
 use crate::task::TaskHandle;
 use crate::worker::current::AnyPool;
@@ -90,7 +91,7 @@ impl Control {
             turns,
             rules,
             pool,
-            has_heavy_fence: has_heavy_fence(),
+            has_heavy_fence: heavy_fence_state() == HeavyFence::Ready,
             hints: Padded(Hints {
                 cutoff: AtomicU64::new(u64::MAX),
                 inactive: AtomicUsize::new(state.inactive.len()),
