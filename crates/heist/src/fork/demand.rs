@@ -35,7 +35,8 @@ const RAID: usize = 1 << (usize::BITS - 1);
 /// again soon, as a rule, so that there is no need for a raid. A thief clears the bit, and raids if it is not set again.
 const SEEN: usize = 1 << (usize::BITS - 2);
 
-/// The bit of the word that a worker sets before it sleeps. It is cleared with the last of what is wanted.
+/// The bit of the word that a worker sets before it sleeps. The owner clears it with the last of what is wanted, and when it
+/// finds that no worker sleeps.
 const SLEEPER: usize = 1 << (usize::BITS - 3);
 
 /// The bits of the word that are no number.
@@ -43,7 +44,8 @@ const FLAGS: usize = RAID | SEEN | SLEEPER;
 
 /// The demand for the private jobs of one thread.
 pub(crate) struct Demand {
-    /// How many more jobs are wanted, and the bit [`RAID`]. Any thread raises it; only the owner lowers it.
+    /// How many more jobs and tasks are wanted, and the [`FLAGS`]. Any thread raises it; only the owner lowers it. Thieves
+    /// clear [`SEEN`].
     ///
     /// Ordering: relaxed, everywhere. No data is passed with it; what must be ordered is ordered by the
     /// fences of the idle protocol and by the lock of the chain.
@@ -107,7 +109,7 @@ impl Demand {
         self.wanted.load(Ordering::Relaxed) & !FLAGS
     }
 
-    /// For a thief: returns whether the owner has looked since this was last called, and has kept its only private task.
+    /// For a thief: returns whether the owner has looked since this was last called, and has kept a few private tasks.
     pub(crate) fn take_seen(&self) -> bool {
         let seen = self.wanted.load(Ordering::Relaxed) & SEEN != 0;
         if seen {
@@ -120,6 +122,13 @@ impl Demand {
     pub(crate) fn raise(&self) {
         if self.count() == 0 {
             self.wanted.fetch_or(WANTED_BY_SEARCHER, Ordering::Relaxed);
+        }
+    }
+
+    /// For a thread that has something else to do: requests one job or task.
+    pub(crate) fn ask(&self) {
+        if self.count() == 0 {
+            self.wanted.fetch_or(1, Ordering::Relaxed);
         }
     }
 

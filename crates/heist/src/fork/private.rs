@@ -46,7 +46,7 @@ impl PrivateTasks {
         self.parts.len() + self.tasks.len()
     }
 
-    /// Returns whether there seems to be a task. For the owner, and for threads that hold the lock.
+    /// Returns whether there seems to be a task. For the owner and for threads that hold the lock; for others it is a hint.
     pub(crate) fn any(&self) -> bool {
         self.parts.any() || self.tasks.any()
     }
@@ -148,7 +148,7 @@ impl Stack {
         f(unsafe { task.assume_init_ref() })
     }
 
-    /// Returns whether there seems to be a task. For the owner, and for threads that hold the lock.
+    /// Returns whether there seems to be a task. For the owner and for threads that hold the lock; for others it is a hint.
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         // Ordering: relaxed. A hint, or read by the owner.

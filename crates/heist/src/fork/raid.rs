@@ -71,15 +71,16 @@ impl Guard<'_> {
 pub(crate) enum Raided {
     /// A second half of a join, which is a task from now on.
     Job(Task),
-    /// A private task, which was one before, and the next ones. All are parts of scopes, or none is.
+    /// A part of a scope, or a private task and the next ones.
     Tasks(Task, Vec<Task>),
 }
 
 /// The largest number of tasks that a thief takes beyond the one that it runs.
 const MOST_MORE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 15 };
 
-/// Takes a private job of that thread, or a private task, if it has one.
-pub(crate) fn raid(demand: &Demand, seen: &Cell<bool>) -> Option<Raided> {
+/// Takes a private job of that thread, or private tasks, if it has any. With `seen`, it leaves a few private tasks to a thread
+/// that goes on to look at its demand, and sets `seen`.
+pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided> {
     if heavy_fence_state() != HeavyFence::Ready {
         return None;
     }
@@ -88,7 +89,7 @@ pub(crate) fn raid(demand: &Demand, seen: &Cell<bool>) -> Option<Raided> {
     let jobs = guard.jobs()?;
     let tasks = demand.tasks.as_deref();
     if !jobs.seem_private() {
-        if demand.take_seen() {
+        if let Some(seen) = seen.filter(|_| demand.take_seen()) {
             seen.set(true);
             return None;
         }
@@ -103,15 +104,16 @@ pub(crate) fn raid(demand: &Demand, seen: &Cell<bool>) -> Option<Raided> {
         return Some(Raided::Job(job));
     }
     let PrivateTasks { parts, tasks } = tasks?;
-    let take = |stack: &Stack| {
-        // SAFETY: this thread holds the lock of that demand, and has announced the raid since.
-        let mut oldest = iter::from_fn(|| unsafe { stack.take_oldest(&guard) });
-        let first = oldest.next()?;
-        // Half of them, as in a steal.
-        let more = (stack.len() / 2).min(MOST_MORE);
-        Some(Raided::Tasks(first, oldest.take(more).collect()))
-    };
-    take(parts).or_else(|| take(tasks))
+    // SAFETY: this thread holds the lock of that demand, and has announced the raid since.
+    let oldest = |stack: &Stack| unsafe { stack.take_oldest(&guard) };
+    // One part only: a part that is on its way to the thief's lane would be out of reach of those who wait for it.
+    if let Some(part) = oldest(parts) {
+        return Some(Raided::Tasks(part, Vec::new()));
+    }
+    let first = oldest(tasks)?;
+    // Half of them, as in a steal.
+    let more = (tasks.len() / 2).min(MOST_MORE);
+    Some(Raided::Tasks(first, iter::from_fn(|| oldest(tasks)).take(more).collect()))
 }
 
 /// Returns whether that thread may have private jobs or tasks. The caller has passed a heavy fence.

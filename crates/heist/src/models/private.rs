@@ -1,8 +1,6 @@
 //! Models of private tasks: the owner pushes and pops them, a thief raids them, and no worker sleeps while another one has some
 //! and does not look.
 
-use std::cell::Cell;
-
 use loom::sync::Mutex;
 use loom::thread;
 
@@ -74,7 +72,7 @@ fn against_thief(steps: &[Step]) {
     let thief = thread::spawn({
         let (scene, taken) = (Arc::clone(&scene), Arc::clone(&taken));
         move || {
-            if let Some(Raided::Tasks(task, more)) = raid::raid(&scene.demand, &Cell::new(false)) {
+            if let Some(Raided::Tasks(task, more)) = raid::raid(&scene.demand, None) {
                 [task].into_iter().chain(more).for_each(|task| taken.keep(task));
             }
         }

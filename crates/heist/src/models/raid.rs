@@ -1,7 +1,5 @@
 //! Models of raids: a thief takes a private job unasked, and no worker sleeps while another has one.
 
-use std::cell::Cell;
-
 use loom::thread;
 
 use super::explore::{Model, models};
@@ -22,7 +20,7 @@ fn raided(f: impl FnOnce()) {
     let thief = thread::spawn({
         let scene = Arc::clone(&scene);
         move || {
-            if let Some(Raided::Job(job)) = raid::raid(&scene.demand, &Cell::new(false)) {
+            if let Some(Raided::Job(job)) = raid::raid(&scene.demand, None) {
                 scene.run(job);
             }
         }
@@ -82,9 +80,7 @@ pub(super) fn sleep_or_raid(scene: &Scene) {
         if let Found::Task(task, _) = scene.queues.steal_one(&scene.owner, tally) {
             break task;
         }
-        if let Some(Raided::Job(task) | Raided::Tasks(task, _)) =
-            raid::raid(&scene.demand, &Cell::new(false))
-        {
+        if let Some(Raided::Job(task) | Raided::Tasks(task, _)) = raid::raid(&scene.demand, None) {
             break task;
         }
         // Another thief may hold the lock.

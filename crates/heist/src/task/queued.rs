@@ -97,12 +97,6 @@ impl Task {
         unsafe { Slot::kind(self.0) }.counts
     }
 
-    /// Returns whether it is a part of a fork.
-    pub(crate) fn is_part(&self) -> bool {
-        // SAFETY: the queue's side keeps the slot alive.
-        unsafe { Slot::kind(self.0) }.is_job
-    }
-
     /// Returns whether it is a stale entry: the handle's side has claimed the task.
     pub(crate) fn is_stale(&self) -> bool {
         // SAFETY: the queue's side keeps the slot alive.

@@ -25,6 +25,13 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
+/// Does a thief heed that the owner of a few private tasks goes on to look at its demand, and leave them to it for now?
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heed {
+    Looks,
+    Nothing,
+}
+
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Returns a task that this worker can take without disturbing another thread.
     #[inline]
@@ -269,19 +276,21 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         private().or_else(|| take(me)).or_else(of_others).or_else(from_outside)
     }
 
-    /// Takes a private job from a thread that has not looked at its demand for a while, if the policy allows raids.
-    pub(crate) fn raid_others(&self, core: &Core) -> Option<Task> {
+    /// Takes a private job or task from a thread that has not looked at its demand for a while, if the policy allows raids.
+    pub(crate) fn raid_others(&self, core: &Core, heed: Heed) -> Option<Task> {
         if !Q::Waiting::RAIDS {
             return None;
         }
         let table = &self.shared.table;
-        let raid =
-            |victim: usize| Some((raid::raid(&table.reach(victim)?.demand, &self.seen)?, victim));
         let turn = self.raids.get();
         self.raids.set(turn.wrapping_add(1));
-        let seen = self.seen_private.replace(NO_PLACE);
-        let seen = (seen != NO_PLACE).then_some(seen);
-        let (raided, victim) = seen.into_iter().chain(self.near_and_far(turn)).find_map(raid)?;
+        let raid =
+            |victim: usize, seen| Some((raid::raid(&table.reach(victim)?.demand, seen)?, victim));
+        let seen = (heed == Heed::Looks).then_some(&self.seen);
+        let private = self.seen_private.replace(NO_PLACE);
+        let private = if private == NO_PLACE { None } else { raid(private, None) };
+        let others = || self.near_and_far(turn).find_map(|victim| raid(victim, seen));
+        let (raided, victim) = private.or_else(others)?;
         Some(self.count_raid(core, victim, raided))
     }
 
@@ -293,10 +302,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return None;
         }
         if demand.count() == 0 {
-            demand.restore();
+            demand.ask();
             return None;
         }
-        let raided = raid::raid(demand, &self.seen)?;
+        let raided = raid::raid(demand, Some(&self.seen))?;
         Some(self.count_raid(core, victim, raided))
     }
 

@@ -166,5 +166,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         // The demand is lowered before others can see the job, and only for jobs that they will see.
         self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
         self.publish_tasks(Wanted::AsDemanded);
+        if demand.tasks.is_some() && self.shared.idle.has_sleeper() {
+            // What was published may be gone before that worker comes, and nothing else tells it of private tasks (D10).
+            demand.restore();
+        }
     }
 }

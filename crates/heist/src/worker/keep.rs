@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::idle::WakeReason;
 use crate::sync::{pause, yield_now};
 use crate::task::{Awaited, Started, Task};
+use crate::worker::find::Heed;
 use crate::worker::handoff::{Grant, Need};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -168,7 +169,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let core = self.core.borrow();
         let core = core.as_ref().expect("it is handed on later");
         let task = self.next_own(core).or_else(|| self.search_others(core));
-        task.or_else(|| self.raid_others(core))
+        task.or_else(|| self.raid_others(core, Heed::Nothing))
     }
 
     /// Gives the core to a thread that goes on with its task after a wait. Returns whether there was one.
@@ -205,6 +206,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let core = self.core.borrow();
         let core = core.as_ref().expect("it is kept");
         let task = self.next_own(core).or_else(|| self.search_others(core));
-        task.or_else(|| self.raid_others(core)).map(Waited::NobodyElse)
+        task.or_else(|| self.raid_others(core, Heed::Nothing)).map(Waited::NobodyElse)
     }
 }

@@ -12,6 +12,7 @@ use crate::sync::{Arc, AtomicUsize, pause, per_thread, yield_now};
 use crate::task::{Awaited, End, Ended, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
+use crate::worker::find::Heed;
 use crate::worker::policy::{PoolQueues, RunNested, WaitPolicy};
 use crate::worker::thread::WorkerThread;
 use crate::worker::wait::{PAUSES, YIELDS};
@@ -95,7 +96,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn look_for_private(&self, core: &Core) {
         let shared = &*self.shared;
         self.raise_demand(core);
-        let Some(job) = self.raid_others(core) else { return };
+        let Some(job) = self.raid_others(core, Heed::Nothing) else { return };
         shared.queues.push_local(&self.place.own, job, core.tally());
         shared.announce(core.tally(), self.place.index);
     }
@@ -219,7 +220,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a private job of another thread.
     pub(crate) fn raid(&self) -> Option<Task> {
-        self.raid_others(self.core.borrow().as_ref()?)
+        self.raid_others(self.core.borrow().as_ref()?, Heed::Nothing)
     }
 
     /// Publishes all private jobs. Called before a task is pushed, so that private jobs are always newer than what is

@@ -74,17 +74,28 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// it where it is. (If another thread kept a part private, and then waited for it by other means than the pool's, the
     /// thread that waits for the scope could not reach it.)
     pub(crate) fn push_part(&self, part: Task) {
-        let part = match &*self.core.borrow() {
-            Some(core) if self.in_service.get() => match self.push_private(Kind::Part, part) {
-                Ok(()) => {
-                    self.has_spawned.set(true);
-                    return core.tally().one(|block| &block.tasks_submitted);
-                }
-                Err(part) => part,
-            },
-            _ => part,
-        };
-        AnyWorker::push_job(self, part);
+        let core = self.core.borrow();
+        match &*core {
+            Some(core) if Self::keeps_private() => {
+                // Before another worker can count its end.
+                core.tally().one(|block| &block.tasks_submitted);
+                self.has_spawned.set(true);
+                let pushed = self.push_private(Kind::Part, part);
+                debug_assert!(pushed.is_ok(), "the thread keeps tasks private");
+            }
+            _ => {
+                drop(core);
+                AnyWorker::push_job(self, part);
+            }
+        }
+    }
+
+    /// Returns whether this thread, if it has a core, keeps tasks private.
+    #[inline(always)]
+    fn keeps_private() -> bool {
+        Q::PRIVATE
+            && heavy_fence_state() == HeavyFence::Ready
+            && job::with_tasks(|_, _| Some(())).is_some()
     }
 
     /// Takes the newest private part of this thread, if it belongs to that group. If it does not, all of them are published.
@@ -97,6 +108,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         self.publish_tasks(Wanted::All);
         self.shared.queues.push_job(&self.place.own, part, its_group);
+        self.with_tally(|tally| tally.one(|block| &block.publications));
+        record(EventKind::Publish { tasks: 1 });
         self.announce_own();
         None
     }
@@ -224,13 +237,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         let (queues, own) = (&self.shared.queues, &self.place.own);
         for task in tasks {
-            if task.is_part() {
-                // SAFETY: it was in no queue, and has no handle.
-                let group = unsafe { task.group() };
-                queues.push_job(own, task, group);
-            } else {
-                self.with_tally(|tally| queues.push_local(own, task, tally));
-            }
+            self.with_tally(|tally| queues.push_local(own, task, tally));
         }
         self.announce_own();
     }
@@ -291,5 +298,126 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Announces what this thread has published.
     fn announce_own(&self) {
         self.with_tally(|tally| self.shared.announce(tally, self.place.index));
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use crate::idle::{IdleWorker, LastLook, WakeReason};
+    use crate::queues::{Queues, Stealing};
+    use crate::sync::{Arc, HeavyFence, heavy_fence_state};
+    use crate::task::Task;
+    use crate::task::listener::Listener;
+    use crate::worker::core::Core;
+    use crate::worker::current::enter;
+    use crate::worker::shared::{Config, Shared};
+    use crate::worker::thread::WorkerThread;
+
+    fn task() -> Task {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }.0
+    }
+
+    /// Calls `f` on the thread of the first worker of a pool of that many workers, which has no other threads. Does nothing on
+    /// a system on which nothing is private.
+    fn as_worker(workers: usize, f: impl FnOnce(&WorkerThread<Stealing>)) {
+        let shared = Arc::new(Shared::new(Config::plain(workers, workers)));
+        while heavy_fence_state() == HeavyFence::Pending {
+            thread::yield_now();
+        }
+        if !shared.has_raids() {
+            return;
+        }
+        let place = shared.enter().expect("there is a place");
+        let thread = Box::new(WorkerThread::new(Arc::clone(&shared), place));
+        thread.acquire_core(Box::new(Core::new(0, shared.ledger.of_worker(0))));
+        let work = || {
+            thread.be_raided();
+            f(&thread);
+        };
+        // SAFETY: a worker thread of the pool with that id, and one of that pool's demands.
+        unsafe { enter(shared.id(), &*thread, &shared.demand_when_idle, work) };
+    }
+
+    /// Takes all tasks of the worker, private and published.
+    fn drain(thread: &WorkerThread<Stealing>) -> usize {
+        let core = thread.core.borrow();
+        let core = core.as_ref().expect("it has a core");
+        std::iter::from_fn(|| thread.next_own(core)).count()
+    }
+
+    #[test]
+    fn a_worker_that_sleeps_is_not_forgotten() {
+        as_worker(3, |thread| {
+            let shared = &thread.shared;
+            let awake = Arc::new(AtomicBool::new(false));
+            let (of_sleeper, is_awake) = (Arc::clone(shared), Arc::clone(&awake));
+            let (send, receive) = std::sync::mpsc::channel();
+            let sleeper = thread::spawn(move || {
+                let listener = Arc::new(Listener::thread());
+                send.send(Arc::clone(&listener)).expect("the test waits for it");
+                let done = || is_awake.load(Ordering::SeqCst);
+                let me = IdleWorker { listener: &listener, place: 2, searching: false };
+                of_sleeper.idle.sleep(me, || LastLook::Nothing, || false, done, || ())
+            });
+            let listener = receive.recv().expect("the thread sends it");
+            while !shared.idle.has_sleeper() {
+                thread::yield_now();
+            }
+            // Another worker searches, so that nobody is woken, and takes each task before that one comes.
+            assert!(shared.idle.start_search(1));
+            let entry = shared.table.entry(thread.place.index);
+            // All but one of what it wanted was answered.
+            entry.demand.take();
+            entry.demand.restore();
+            for n in 0..1_000 {
+                thread.push_local(task(), 1);
+                assert!(shared.queues.has_any(&entry.queues), "task {n} is out of reach");
+                let tally = shared.ledger.of_non_workers();
+                drop(shared.queues.steal_one(&entry.queues, tally));
+            }
+            awake.store(true, Ordering::SeqCst);
+            listener.notify();
+            assert_eq!(sleeper.join().expect("it does not panic"), WakeReason::Done);
+        });
+    }
+
+    #[test]
+    fn what_nobody_wants_stays_private() {
+        as_worker(1, |thread| {
+            let entry = thread.shared.table.entry(thread.place.index);
+            for count in [1, 10, 100_000] {
+                (0..count).for_each(|_| thread.push_local(task(), 1));
+                assert!(!thread.shared.queues.has_any(&entry.queues));
+                assert!(!thread.shared.queues.has_remote());
+                assert_eq!(drain(thread), count);
+            }
+            let private = entry.demand.tasks.as_deref().expect("in a pool of one cluster");
+            assert!(private.tasks.is_large());
+            thread.shrink_private();
+            assert!(!private.tasks.is_large(), "the memory is given back");
+        });
+    }
+
+    #[test]
+    fn stale_entries_do_not_pile_up() {
+        as_worker(1, |thread| {
+            let hook = Arc::default();
+            for _ in 0..100_000 {
+                // SAFETY: it borrows nothing.
+                let (task, handle) = unsafe { Task::new(|| ()) };
+                thread.push_local(task, 1);
+                let claimed = crate::task::Awaited::claim(&handle).expect("it has not started");
+                let _ = claimed.execute(&hook);
+                claimed.done();
+            }
+            let entry = thread.shared.table.entry(thread.place.index);
+            let private = entry.demand.tasks.as_deref().expect("in a pool of one cluster");
+            assert!(!private.tasks.is_large(), "{} are left", private.tasks.len());
+            drain(thread);
+        });
     }
 }

@@ -12,6 +12,7 @@ use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
 use crate::worker::current::enter;
+use crate::worker::find::Heed;
 use crate::worker::handoff::{Grant, HandedCore};
 use crate::worker::policy::PoolQueues;
 use crate::worker::private::Wanted;
@@ -285,6 +286,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere.
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
+        self.seen.set(false);
         let mut round = 0;
         while round < rounds {
             if let Some(task) = self.search_injector_first(core, round % LOOK_EVERYWHERE == 0) {
@@ -294,7 +296,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 self.forget_seen();
             }
             if round % RAID_INTERVAL == RAID_INTERVAL - 1 {
-                if let Some(task) = self.raid_others(core) {
+                if let Some(task) = self.raid_others(core, Heed::Looks) {
                     return Some(task);
                 }
             }
@@ -311,7 +313,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
         }
         // A worker that has made one look only has made no raid.
-        if rounds > 1 { None } else { self.raid_others(core) }
+        if rounds > 1 { None } else { self.raid_others(core, Heed::Looks) }
     }
 
     /// Hands the core, and perhaps a task to run first, to the thread that was granted. If the system refuses to start a

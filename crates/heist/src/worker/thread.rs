@@ -45,7 +45,7 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) raids: Cell<usize>,
     /// The place of a thread that has private jobs, where the next raid looks first, or [`NO_PLACE`].
     pub(crate) seen_private: Cell<usize>,
-    /// Has a raid found that a thread keeps its only private task, and looks at its demand?
+    /// Has a raid found a thread that keeps a few private tasks, and goes on to look at its demand?
     pub(crate) seen: Cell<bool>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,

@@ -8,7 +8,8 @@
 //! 2. its own deque,
 //! 3. its own lane,
 //! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long. If there is nothing,
-//!    it asks that thread to publish what it keeps private. If that has not been heard when its turn comes again, it raids.
+//!    it asks that thread to publish what it keeps private. If that has not been heard when its turn comes again, it raids,
+//!    at the latest when its turn comes for the third time.
 //!
 //! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
 //! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other

@@ -25,6 +25,9 @@ scenarios! {
     recursive_batches
     closures_of_a_batch_that_wait_for_each_other
     closures_of_a_batch_on_all_workers
+    spawned_task_that_two_wait_for
+    part_that_two_wait_for
+    part_that_a_raided_part_waits_for
 }
 
 fn scope_of_two(_: &Pool) -> usize {
@@ -405,6 +408,65 @@ fn closures_of_a_batch_on_all_workers(strategy: Strategy) {
         inner.spawn_batch(closures).join().unwrap().len()
     });
     assert_eq!(outer.join().unwrap(), WORKERS);
+    pool.stop();
+    exact(&pool);
+}
+
+/// A task spawns two others, and it and the first of them wait for the second one by means of their own. The third worker may
+/// have slept before. Another round of that comes first, so that what the workers want has changed by then.
+fn spawned_task_that_two_wait_for(strategy: Strategy) {
+    let pool = pool(strategy, 3);
+    let here = Arc::clone(&pool);
+    let task = pool.spawn(move || {
+        for _ in 0..2 {
+            let done = Event::new();
+            let (waits, happens) = (done.clone(), done.clone());
+            here.spawn(move || waits.wait());
+            here.spawn(move || happens.happen());
+            done.wait();
+        }
+    });
+    task.join().unwrap();
+    pool.stop();
+    exact(&pool);
+}
+
+/// The same with the parts of a scope.
+fn part_that_two_wait_for(strategy: Strategy) {
+    let pool = pool(strategy, 3);
+    let task = pool.spawn(|| {
+        for _ in 0..2 {
+            let done = Event::new();
+            heist::scope(|scope| {
+                scope.spawn(|_| done.wait());
+                scope.spawn(|_| done.happen());
+                done.wait();
+            });
+        }
+    });
+    task.join().unwrap();
+    pool.stop();
+    exact(&pool);
+}
+
+/// One part of a scope waits for another one, by means of its own. A third task keeps the core of the thread that waits for
+/// the scope until the scope has ended.
+fn part_that_a_raided_part_waits_for(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let ended = Event::new();
+    let end = ended.clone();
+    let task = pool.spawn(move || {
+        let second = Event::new();
+        heist::scope(|scope| {
+            scope.spawn(|_| second.wait());
+            scope.spawn(|_| second.happen());
+            scope.spawn(|_| ());
+        });
+        end.happen();
+    });
+    let keeper = pool.spawn(move || ended.wait());
+    task.join().unwrap();
+    keeper.join().unwrap();
     pool.stop();
     exact(&pool);
 }
