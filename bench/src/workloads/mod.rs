@@ -7,6 +7,7 @@ mod ignition;
 pub(crate) mod latency;
 mod pipeline;
 mod range;
+mod scope;
 mod server;
 mod sort;
 mod spawn;
@@ -20,6 +21,7 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = heist_bench_queues::rows();
     for workload in [
         spawn::rows,
+        scope::rows,
         latency::rows,
         server::rows,
         idle::rows,

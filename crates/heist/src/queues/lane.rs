@@ -69,10 +69,13 @@ impl Lane {
     }
 
     /// Removes the newest part.
+    #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Task> {
-        if !self.any() {
-            return None;
-        }
+        if self.any() { self.pop_locked() } else { None }
+    }
+
+    #[inline(never)]
+    fn pop_locked(&self) -> Option<Task> {
         self.change(lock(&self.parts), Parts::pop)
     }
 
