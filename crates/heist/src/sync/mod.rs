@@ -58,7 +58,7 @@ pub(crate) fn panicking() -> bool {
 }
 
 /// Can a thread pass a heavy fence?
-#[cfg_attr(any(loom, shuttle, sim), allow(dead_code))]
+#[cfg_attr(any(loom, shuttle, sim), allow(dead_code, reason = "it is always ready there"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum HeavyFence {
     /// No.

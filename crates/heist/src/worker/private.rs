@@ -303,12 +303,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use crate::idle::{IdleWorker, LastLook, WakeReason};
     use crate::queues::{Queues, Stealing};
-    use crate::sync::{Arc, HeavyFence, heavy_fence_state};
+    use crate::sync::{Arc, AtomicBool, HeavyFence, Ordering, heavy_fence_state};
     use crate::task::Task;
     use crate::task::listener::Listener;
     use crate::worker::core::Core;
