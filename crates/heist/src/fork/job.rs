@@ -81,6 +81,13 @@ per_thread! {
     static JOBS: Jobs = Jobs::new();
 }
 
+/// Calls `f` with the jobs of this thread. (`LocalKey::with` is not inlined where a program is built without any link-time
+/// optimization, unlike `try_with`.)
+#[inline(always)]
+fn with_jobs<R>(f: impl FnOnce(&Jobs) -> R) -> R {
+    JOBS.try_with(f).unwrap_or_else(|_| unreachable!("it has no destructor"))
+}
+
 impl Jobs {
     const_fn! {
         fn new() -> Self {
@@ -196,7 +203,7 @@ unsafe fn base_is_no_job(_: *const Job, _: &Jobs, _: usize) -> Option<Task> {
 ///
 /// The demand is valid until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         jobs.newest.store(jobs.base().cast_mut(), Ordering::Relaxed);
         jobs.set_border(jobs.base());
     });
@@ -210,7 +217,7 @@ pub(crate) unsafe fn open(demand: &Demand) {
 ///
 /// The demand is valid until [`close`], or until another takes its place.
 pub(crate) unsafe fn use_demand_of(demand: &Demand) {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         stop_being_raided(jobs);
         jobs.demand.set(demand);
         if let Some(chain) = &demand.chain {
@@ -233,7 +240,7 @@ fn stop_being_raided(jobs: &Jobs) {
 /// Ends the calling thread's part in its pool.
 pub(crate) fn close() {
     purse::flush();
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
         stop_being_raided(jobs);
         jobs.newest.store(ptr::null_mut(), Ordering::Relaxed);
@@ -244,13 +251,13 @@ pub(crate) fn close() {
 /// Returns whether this thread is part of a pool.
 #[inline(always)]
 pub(crate) fn is_open() -> bool {
-    JOBS.with(|jobs| !jobs.newest().is_null())
+    with_jobs(|jobs| !jobs.newest().is_null())
 }
 
 /// Returns whether jobs of this thread are wanted. Only for a thread of a pool.
 #[inline(always)]
 pub(crate) fn is_demanded() -> bool {
-    let demand = JOBS.with(|jobs| jobs.demand.get());
+    let demand = with_jobs(|jobs| jobs.demand.get());
     // SAFETY: valid, as in `Jobs::demand`, and not null: only a thread that is part of a pool calls this.
     unsafe { &*demand }.is_raised()
 }
@@ -258,7 +265,7 @@ pub(crate) fn is_demanded() -> bool {
 /// Calls `f` with the private tasks of this thread and its demand, if it is a thread of a pool that keeps tasks private.
 #[inline(always)]
 pub(crate) fn with_tasks<R>(f: impl FnOnce(&PrivateTasks, &Demand) -> Option<R>) -> Option<R> {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         let demand = jobs.demand()?;
         f(demand.tasks.as_deref()?, demand)
     })
@@ -266,7 +273,7 @@ pub(crate) fn with_tasks<R>(f: impl FnOnce(&PrivateTasks, &Demand) -> Option<R>)
 
 /// Returns the number of the worker that this thread is, or [`NO_PLACE`].
 pub(crate) fn worker() -> usize {
-    JOBS.with(|jobs| jobs.demand().map_or(NO_PLACE, |demand| demand.worker))
+    with_jobs(|jobs| jobs.demand().map_or(NO_PLACE, |demand| demand.worker))
 }
 
 /// Adds a job to the chain as the newest, and returns `true`; the caller then checks [`is_demanded`]. On a thread of
@@ -277,7 +284,7 @@ pub(crate) fn worker() -> usize {
 /// The job is not moved until it is popped, and jobs are popped in the opposite order of these calls.
 #[inline(always)]
 pub(crate) unsafe fn push(job: *const Job) -> bool {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         let older = jobs.newest();
         if older.is_null() {
             return false;
@@ -303,10 +310,10 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
     // SAFETY: the caller's promise.
     let older = unsafe { older(job) };
     // It is the newest job. Reading the pointer again saves a register for its address.
-    let newest = JOBS.with(Jobs::newest);
+    let newest = with_jobs(Jobs::newest);
     debug_assert!(ptr::eq(newest, job), "joins nest");
-    let published = JOBS.with(|jobs| ptr::eq(newest, jobs.border()));
-    JOBS.with(|jobs| jobs.newest.store(older.cast_mut(), Ordering::Relaxed));
+    let published = with_jobs(|jobs| ptr::eq(newest, jobs.border()));
+    with_jobs(|jobs| jobs.newest.store(older.cast_mut(), Ordering::Relaxed));
     light_fence(order::CHAIN);
     if published {
         return false;
@@ -319,7 +326,7 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
 #[cold]
 #[inline(never)]
 fn is_private(job: *const Job, answer: fn()) -> bool {
-    let private = JOBS.with(|jobs| {
+    let private = with_jobs(|jobs| {
         let _guard = jobs.guard_after_raid();
         !ptr::eq(job, jobs.border())
     });
@@ -337,7 +344,7 @@ fn is_private(job: *const Job, answer: fn()) -> bool {
 pub(crate) unsafe fn move_border_back(job: *const Job) {
     // SAFETY: the caller's job, which was pushed.
     let older = unsafe { older(job) };
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         let _guard = jobs.guard();
         jobs.set_border(older);
     });
@@ -345,17 +352,17 @@ pub(crate) unsafe fn move_border_back(job: *const Job) {
 
 /// Waits until a raid on this thread, if there is one, has ended, and removes its announcement.
 pub(crate) fn forget_raid() {
-    JOBS.with(|jobs| drop(jobs.guard_after_raid()));
+    with_jobs(|jobs| drop(jobs.guard_after_raid()));
 }
 
 /// Returns whether this thread has private jobs.
 pub(crate) fn any() -> bool {
-    JOBS.with(|jobs| !ptr::eq(jobs.newest(), jobs.border()))
+    with_jobs(|jobs| !ptr::eq(jobs.newest(), jobs.border()))
 }
 
 /// Makes a task of this thread's oldest private job.
 pub(crate) fn publish_oldest() -> Option<Task> {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         let _guard = jobs.guard();
         while !ptr::eq(jobs.newest(), jobs.border()) {
             // SAFETY: there is a private job, and no other thread moves the border: only under the lock, if at all.
@@ -374,13 +381,13 @@ pub(crate) fn publish_oldest() -> Option<Task> {
 /// Returns the root of what this thread runs: the address of a task that is running, or of an isolated part of one.
 /// While a join waits, its thread runs jobs of the same root and nothing else.
 pub(crate) fn root() -> usize {
-    JOBS.with(|jobs| jobs.root.get())
+    with_jobs(|jobs| jobs.root.get())
 }
 
 /// Sets the root of what is forked from now on. Nothing runs on this thread yet.
 #[inline(always)]
 pub(crate) fn begin(root: usize) {
-    JOBS.with(|jobs| {
+    with_jobs(|jobs| {
         jobs.root.set(root);
         jobs.border_root.store(root, Ordering::Relaxed);
     });
@@ -389,13 +396,13 @@ pub(crate) fn begin(root: usize) {
 /// Calls `f`, with this root for what it forks. The root outlives `f` and what `f` forks. `f` does not panic.
 #[inline(always)]
 pub(crate) fn in_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
-    let is_first = JOBS.with(|jobs| ptr::eq(jobs.newest(), jobs.base()));
+    let is_first = with_jobs(|jobs| ptr::eq(jobs.newest(), jobs.base()));
     if is_first {
         // A task may be running on this thread although it has no job: one that has not forked.
-        let outer = JOBS.with(|jobs| (jobs.root.replace(root), jobs.root_of_oldest()));
-        JOBS.with(|jobs| jobs.border_root.store(root, Ordering::Relaxed));
+        let outer = with_jobs(|jobs| (jobs.root.replace(root), jobs.root_of_oldest()));
+        with_jobs(|jobs| jobs.border_root.store(root, Ordering::Relaxed));
         let result = f();
-        JOBS.with(|jobs| {
+        with_jobs(|jobs| {
             jobs.root.set(outer.0);
             jobs.border_root.store(outer.1, Ordering::Relaxed);
         });
@@ -415,7 +422,7 @@ fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     let open = unsafe { push((&raw const mark).cast()) };
     debug_assert!(open, "only a thread of a pool has jobs");
     // If jobs are wanted now, the next fork will see it.
-    JOBS.with(|jobs| jobs.root.set(root));
+    with_jobs(|jobs| jobs.root.set(root));
     let _pop = PopMarkOnDrop(&mark);
     f()
 }
@@ -451,11 +458,11 @@ impl Drop for PopMarkOnDrop<'_> {
     fn drop(&mut self) {
         // SAFETY: pushed before this guard was made, and the joins since then have ended.
         let private = unsafe { pop((&raw const *self.0).cast(), || ()) };
-        JOBS.with(|jobs| jobs.root.set(self.0.outer));
+        with_jobs(|jobs| jobs.root.set(self.0.outer));
         if !private {
             // SAFETY: `pop` has returned `false`.
             unsafe { move_border_back((&raw const *self.0).cast()) };
-            JOBS.with(|jobs| jobs.border_root.store(self.0.outer, Ordering::Relaxed));
+            with_jobs(|jobs| jobs.border_root.store(self.0.outer, Ordering::Relaxed));
         }
     }
 }
