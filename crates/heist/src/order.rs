@@ -73,9 +73,9 @@ orderings! {
     /// A worker that has been granted a pull sees what it has been granted (`turn_grant`).
     turn_take = Acquire;
 
-    /// The owner of private jobs adds one: a thief that raids them sees it (`newest_read`).
+    /// The owner of private jobs or tasks adds one: a thief that raids them sees it (`newest_read`).
     newest_publish = Release;
-    /// A thief looks at another thread's private jobs (`newest_publish`).
+    /// A thief looks at another thread's private jobs or tasks (`newest_publish`).
     newest_read = Acquire;
 }
 
@@ -96,9 +96,9 @@ pub(crate) const END: &str = "end_fence";
 pub(crate) const OFFER: &str = "offer_fence";
 /// Between the steal of a published job and the demand for another (`OFFER`).
 pub(crate) const STOLEN: &str = "stolen_fence";
-/// Light: between a change of the chain of private jobs and the owner's look at its demand (`RAID`).
+/// Light: between a change of the private jobs or tasks and the owner's look at its demand (`RAID`).
 pub(crate) const CHAIN: &str = "chain_fence";
-/// Heavy: between a demand, or the announcement of a raid, and a look at another thread's chain (`CHAIN`).
+/// Heavy: between a demand, or the announcement of a raid, and a look at what another thread keeps private (`CHAIN`).
 pub(crate) const RAID: &str = "raid_fence";
 /// Between the registration of a listener and the look for parts to run (`SUBMIT`); see `worker/README.md`.
 pub(crate) const LISTEN: &str = "listen_fence";

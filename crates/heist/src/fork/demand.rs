@@ -42,7 +42,7 @@ const SLEEPER: usize = 1 << (usize::BITS - 3);
 /// The bits of the word that are no number.
 const FLAGS: usize = RAID | SEEN | SLEEPER;
 
-/// The demand for the private jobs of one thread.
+/// The demand for the private jobs and tasks of one thread.
 pub(crate) struct Demand {
     /// How many more jobs and tasks are wanted, and the [`FLAGS`]. Any thread raises it; only the owner lowers it. Thieves
     /// clear [`SEEN`].
