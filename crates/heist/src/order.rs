@@ -81,8 +81,10 @@ orderings! {
 
 /// Fences, by name: see `idle/README.md`.
 #[cfg(all(test, loom))]
-pub(crate) const FENCES: &[&str] =
-    &[SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, LISTEN, GIVE, REST, PUT, ASLEEP];
+pub(crate) const FENCES: &[&str] = &[
+    SUBMIT, SLEEP, FOUND, END, OFFER, STOLEN, CHAIN, RAID, LISTEN, VISIT, RETURN, GIVE, REST, PUT,
+    ASLEEP,
+];
 
 /// Between a push and the look for sleepers (`SLEEP`, `END`).
 pub(crate) const SUBMIT: &str = "submit_fence";
@@ -102,6 +104,11 @@ pub(crate) const CHAIN: &str = "chain_fence";
 pub(crate) const RAID: &str = "raid_fence";
 /// Between the registration of a listener and the look for parts to run (`SUBMIT`); see `worker/README.md`.
 pub(crate) const LISTEN: &str = "listen_fence";
+/// Between the announcement of a guest and its first look at its demand (`SLEEP`).
+pub(crate) const VISIT: &str = "visit_fence";
+/// Between the announcement that a worker may be woken again, after a guest has left, and the guest's last look for it
+/// (`SUBMIT`).
+pub(crate) const RETURN: &str = "return_fence";
 /// Between a batch in a worker's queue and the look which workers are inactive (`REST`); see `pipeline/README.md`.
 pub(crate) const GIVE: &str = "give_fence";
 /// Between a worker's announcement that it is inactive and its last look at the queues (`GIVE`).

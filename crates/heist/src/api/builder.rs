@@ -24,6 +24,10 @@ const STACK_SIZE: usize = 2 << 20;
 /// No pool has more threads than this beyond its workers: the table of threads has a place for each.
 const MOST_MORE_THREADS: usize = 1 << 16;
 
+/// The number of threads of no pool that can take part in the global pool at a time. A guess: few, because thieves look at
+/// each of them.
+const GUESTS: usize = if cfg!(shuttle) { 2 } else { 32 };
+
 /// By default, a pool has at most this many threads more than workers.
 const MORE_THREADS: usize = 512;
 
@@ -52,6 +56,7 @@ pub struct Builder {
     on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     on_panic: PanicHook,
     trace: Option<usize>,
+    guests: usize,
 }
 
 impl Builder {
@@ -66,7 +71,14 @@ impl Builder {
             on_thread_stop: Box::new(|_| ()),
             on_panic: PanicHook::default(),
             trace: None,
+            guests: 0,
         }
+    }
+
+    /// Lets threads of no pool take part in what they have the pool do (`worker::guest`).
+    pub(crate) fn with_guests(mut self) -> Self {
+        self.guests = GUESTS;
+        self
     }
 
     /// Sets the number of workers. The default is the value of the environment variable `HEIST_WORKERS`, or else the
@@ -268,6 +280,7 @@ impl Builder {
             workers,
             attached: 0,
             max_threads: max_threads.min(workers + MOST_MORE_THREADS),
+            guests: self.guests,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
             on_thread_start: self.on_thread_start,

@@ -6,13 +6,14 @@ use std::sync::LazyLock;
 use crate::api::call::WithoutMigrated;
 use crate::api::handle::JoinHandle;
 use crate::api::join::fork;
-use crate::api::pool::Pool;
+use crate::api::pool::{Inner, Pool, with_shared};
 use crate::api::scope::{Scope, open};
 use crate::task::Task;
 use crate::worker::current::{current_pool, with_worker};
+use crate::worker::guest::{Offers, visit};
 
 /// Started by its first use, and never stopped.
-static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().build() {
+static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().with_guests().build() {
     Ok(pool) => pool,
     Err(error) => panic!("heist: the global pool cannot be started: {error}"),
 });
@@ -33,6 +34,13 @@ impl Pool {
     }
 }
 
+/// Calls a closure that forks, for a thread that belongs to no pool: on that thread, as a guest of the global pool, or else
+/// on that pool.
+pub(crate) fn outside<R: Send>(offers: Offers, f: impl FnOnce() -> R + Send) -> R {
+    let pool = Pool::global();
+    with_shared!(pool, shared => visit(shared, offers, f)).unwrap_or_else(|f| pool.install(f))
+}
+
 /// Runs [`join`](crate::join) for a thread that belongs to no pool.
 #[cold]
 #[inline(never)]
@@ -43,7 +51,7 @@ where
     RA: Send,
     RB: Send,
 {
-    Pool::global().install(|| fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b)))
+    outside(Offers::Later, || fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b)))
 }
 
 /// Runs [`scope`](crate::scope) for a thread that belongs to no pool.
@@ -54,7 +62,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    Pool::global().install(|| open(f))
+    outside(Offers::Later, || open(f))
 }
 
 /// Spawns a task on the pool that this thread belongs to, or else on the [global](Pool::global) one.

@@ -7,6 +7,7 @@
 //! a job and looks for sleepers. So a demand that was lowered has been answered: `idle/README.md` has the argument.
 
 use crate::fork::private::PrivateTasks;
+use crate::fork::quiet::Quiet;
 use crate::fork::raid::{Chain, Guard};
 use crate::idle::Idle;
 use crate::order;
@@ -50,6 +51,8 @@ pub(crate) struct Demand {
     /// Ordering: relaxed, everywhere. No data is passed with it; what must be ordered is ordered by the
     /// fences of the idle protocol and by the lock of the chain.
     wanted: AtomicUsize,
+    /// Whether workers that search leave the thread alone for now, if it is a guest.
+    quiet: Option<Box<Quiet>>,
     /// The thread's place in the table, or [`NO_PLACE`]. A join learns from it which thread has stolen its job.
     pub(crate) worker: usize,
     /// The private jobs of the thread, if they can be raided.
@@ -64,12 +67,25 @@ impl Demand {
     /// worker that could steal it.
     pub(crate) fn new(worker: usize, workers: usize) -> Self {
         let wanted = if workers == 1 { 0 } else { WANTED_BY_SLEEPER | SLEEPER };
-        Self { wanted: AtomicUsize::new(wanted), worker, chain: None, tasks: None }
+        let wanted = AtomicUsize::new(wanted);
+        Self { wanted, quiet: None, worker, chain: None, tasks: None }
     }
 
     /// Lets thieves raid the thread's private jobs.
     pub(crate) fn with_raids(self) -> Self {
         Self { chain: Some(Chain::default()), ..self }
+    }
+
+    /// Lets the thread be a guest, which is spared requests while its visit may be short. Only with raids.
+    pub(crate) fn of_guest(self) -> Self {
+        Self { quiet: self.chain.is_some().then(Box::default), ..self }
+    }
+
+    /// For the owner, which is a guest: begins a visit. If that `may_be_short`, workers that search ask later.
+    pub(crate) fn begin_visit(&self, may_be_short: bool) {
+        if let Some(quiet) = &self.quiet {
+            quiet.begin(may_be_short);
+        }
     }
 
     /// Lets the thread keep tasks private. Only with raids.
@@ -120,9 +136,14 @@ impl Demand {
 
     /// For other threads: requests jobs. Writes only if needed, because the owner reads the word at every join.
     pub(crate) fn raise(&self) {
-        if self.count() == 0 {
+        if self.count() == 0 && self.quiet.as_ref().is_none_or(|quiet| quiet.may_ask()) {
             self.wanted.fetch_or(WANTED_BY_SEARCHER, Ordering::Relaxed);
         }
+    }
+
+    /// For a thief: returns whether it may raid the owner now. If not, it may when it comes back after a while.
+    pub(crate) fn may_be_raided(&self) -> bool {
+        self.quiet.as_ref().is_none_or(|quiet| quiet.may_raid())
     }
 
     /// For a thread that has something else to do: requests one job or task.

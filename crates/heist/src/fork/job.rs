@@ -69,6 +69,8 @@ pub(crate) struct Jobs {
     border: AtomicPtr<Job>,
     /// The demand of the worker that this thread is. Null on a thread that belongs to no pool.
     demand: Cell<*const Demand>,
+    /// The demand of the place that this thread has as a guest, whether it visits or not; else null.
+    place: Cell<*const Demand>,
     /// The root of the newest job: the task that this thread runs, or the innermost `isolate` call.
     root: Cell<usize>,
     /// The root of the oldest private job. Ordering: relaxed; it moves together with the border.
@@ -95,6 +97,7 @@ impl Jobs {
                 newest: AtomicPtr::new(ptr::null_mut()),
                 border: AtomicPtr::new(ptr::null_mut()),
                 demand: Cell::new(ptr::null()),
+                place: Cell::new(ptr::null()),
                 root: Cell::new(0),
                 border_root: AtomicUsize::new(0),
                 base: Job {
@@ -203,6 +206,8 @@ unsafe fn base_is_no_job(_: *const Job, _: &Jobs, _: usize) -> Option<Task> {
 ///
 /// The demand is valid until [`close`], or until another takes its place.
 pub(crate) unsafe fn open(demand: &Demand) {
+    // It may have been a guest of another pool.
+    leave_place();
     with_jobs(|jobs| {
         jobs.newest.store(jobs.base().cast_mut(), Ordering::Relaxed);
         jobs.set_border(jobs.base());
@@ -235,6 +240,50 @@ fn stop_being_raided(jobs: &Jobs) {
     if let Some(chain) = jobs.demand().and_then(|demand| demand.chain.as_ref()) {
         chain.remove();
     }
+}
+
+/// Makes the calling thread part of a pool as a guest, with that demand, until [`end_visit`]. Thieves go on to look at its jobs
+/// between its visits, and find none: that costs less than to put them there for each visit.
+///
+/// # Safety
+///
+/// The demand is valid until [`leave_place`], which is called before the thread ends.
+pub(crate) unsafe fn begin_visit(demand: &Demand) {
+    with_jobs(|jobs| {
+        debug_assert!(jobs.newest().is_null(), "it is part of no pool");
+        if !ptr::eq(jobs.place.get(), demand) {
+            leave_place();
+            jobs.set_border(jobs.base());
+            jobs.place.set(demand);
+            if let Some(chain) = &demand.chain {
+                chain.put(jobs);
+            }
+        }
+        jobs.newest.store(jobs.base().cast_mut(), Ordering::Relaxed);
+        jobs.demand.set(demand);
+    });
+}
+
+/// Ends a visit of the calling thread.
+pub(crate) fn end_visit() {
+    purse::flush();
+    with_jobs(|jobs| {
+        debug_assert!(ptr::eq(jobs.newest(), jobs.base()), "a join has not ended");
+        // A thief takes this for an empty chain, as in `seem_private`: what is older than the base is null as well.
+        jobs.newest.store(ptr::null_mut(), Ordering::Relaxed);
+        jobs.demand.set(ptr::null());
+    });
+}
+
+/// Withdraws the jobs of the calling thread from the place that it has as a guest, if it has one.
+pub(crate) fn leave_place() {
+    with_jobs(|jobs| {
+        // SAFETY: valid until this call, by the promise made to `begin_visit`; or null.
+        let demand = unsafe { jobs.place.replace(ptr::null()).as_ref() };
+        if let Some(chain) = demand.and_then(|demand| demand.chain.as_ref()) {
+            chain.remove();
+        }
+    });
 }
 
 /// Ends the calling thread's part in its pool.

@@ -6,4 +6,5 @@ pub(crate) mod job;
 pub(crate) mod latch;
 pub(crate) mod private;
 pub(crate) mod purse;
+mod quiet;
 pub(crate) mod raid;

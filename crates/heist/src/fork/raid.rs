@@ -97,6 +97,9 @@ pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided>
             return None;
         }
     }
+    if !demand.may_be_raided() {
+        return None;
+    }
     demand.announce_raid();
     // SAFETY: this thread holds the lock, the raid was announced, and a thread puts its jobs only into the chain of
     // the worker that it is, whose number is in the same demand.

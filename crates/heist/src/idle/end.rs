@@ -1,9 +1,8 @@
 //! Who is away, and when the pool stops and ends (steps E).
 
-use super::{AWAY, ENDED, Idle, SLEEPER, STOPPING, Word, notify_all};
+use super::{AWAY, Asleep, ENDED, Idle, SLEEPER, STOPPING, Word, notify_all};
 use crate::order;
-use crate::sync::{Arc, MutexGuard, Ordering, full_fence, lock};
-use crate::task::listener::Listener;
+use crate::sync::{MutexGuard, Ordering, full_fence, lock};
 
 impl Idle {
     /// Returns whether shutdown has begun.
@@ -62,7 +61,7 @@ impl Idle {
     }
 
     /// Locks the lists of all clusters, in the order of their numbers.
-    fn lock_all(&self) -> Vec<MutexGuard<'_, Vec<Arc<Listener>>>> {
+    fn lock_all(&self) -> Vec<MutexGuard<'_, Asleep>> {
         self.clusters.iter().map(|cluster| lock(&cluster.asleep)).collect()
     }
 
@@ -70,7 +69,7 @@ impl Idle {
     /// caller holds the locks of all lists. Returns whether the pool has ended by this call.
     fn try_end(
         &self,
-        mut lists: Vec<MutexGuard<'_, Vec<Arc<Listener>>>>,
+        mut lists: Vec<MutexGuard<'_, Asleep>>,
         has_work: impl FnOnce() -> bool,
     ) -> bool {
         let summary = self.summary();
@@ -80,12 +79,12 @@ impl Idle {
         let words = || self.clusters.iter().map(|cluster| cluster.word());
         let sleepers: u64 = words().map(Word::sleepers).sum();
         let is_away = words().any(|word| word.away() != 0);
-        if sleepers != self.workers || is_away || has_work() {
+        if sleepers != self.workers || is_away || self.has_guest() || has_work() {
             return false;
         }
         self.summary.fetch_or(ENDED, Ordering::Relaxed);
         full_fence(order::END);
-        lists.iter_mut().for_each(|asleep| notify_all(asleep));
+        lists.iter_mut().for_each(|asleep| notify_all(&mut asleep.list));
         true
     }
 }

@@ -5,11 +5,14 @@
 //! (E).
 
 mod end;
+mod guest;
 mod sleep;
 
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
-use crate::sync::{Arc, AtomicU64, Mutex, MutexGuard, Ordering, Padded, full_fence, lock};
+use crate::sync::{
+    Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded, full_fence, lock,
+};
 use crate::task::listener::Listener;
 pub(crate) use sleep::{IdleWorker, LastLook, WakeReason};
 
@@ -56,8 +59,15 @@ struct Cluster {
     ///
     /// Ordering: relaxed, everywhere. The fences and the locks order what must be ordered.
     word: Padded<AtomicU64>,
+    asleep: Mutex<Asleep>,
+}
+
+/// The sleepers of a cluster, and who uses their processors meanwhile.
+struct Asleep {
     /// The sleepers. The one that fell asleep last is at the end and is woken first, because its cache is the warmest.
-    asleep: Mutex<Vec<Arc<Listener>>>,
+    list: Vec<Arc<Listener>>,
+    /// The number of guests that are at work. As many sleepers are not woken, but for the last worker of the pool.
+    guests: usize,
 }
 
 impl Cluster {
@@ -72,24 +82,32 @@ enum Attempt {
     Woken,
     /// A worker of the cluster searches, and finds the task.
     Searched,
-    /// No worker of the cluster sleeps.
+    /// No worker of the cluster sleeps, or guests do the work of those that do.
     NobodySleeps,
 }
 
 /// The idle state of a pool: which workers sleep, how many search, and whether the pool is stopping or has ended.
 pub(crate) struct Idle {
     /// A bit for each cluster that has sleepers, and the flags. A cluster's bit changes under the lock of its list, and
-    /// says whether the list has an entry. So nothing is written here while all workers are busy, or while a cluster has
+    /// says whether the list has an entry that may be woken. So nothing is written here while all workers are busy, or while a cluster has
     /// sleepers.
     ///
     /// Ordering: relaxed, everywhere. The fences and the locks order what must be ordered.
     summary: Padded<AtomicU64>,
     clusters: Box<[Padded<Cluster>]>,
     layout: Clusters,
+    /// The number of guests: threads of no pool that run a join, a scope or a loop of this one. It is raised and lowered
+    /// under the lock of a cluster.
+    ///
+    /// Ordering: relaxed. The lock orders it with the end of the pool (E3), and the fences with a worker's last look (D6).
+    guests: Padded<AtomicUsize>,
     /// The number of workers that must sleep before the pool ends: all but attached threads.
     workers: u64,
     /// The largest number of workers of a cluster that may start to search: half of them and at least one, or no limit.
     max_searchers: u64,
+    /// The largest number of sleepers that are not woken because guests use their processors: all but one. None in a pool of
+    /// several clusters, where one thread more makes little difference, and where a last look takes long.
+    most_lent: usize,
     /// Does a push rely on a searcher that finds the task? If not, every push wakes a sleeper, and workers do not
     /// search.
     relies_on_searchers: bool,
@@ -113,15 +131,18 @@ impl Idle {
     pub(crate) fn new(layout: Clusters, workers: usize, relies_on_searchers: bool) -> Self {
         let size = layout.size().min(layout.workers());
         let cluster = |_| {
-            let asleep = Mutex::new(Vec::with_capacity(size));
+            let list = Vec::with_capacity(size);
+            let asleep = Mutex::new(Asleep { list, guests: 0 });
             Padded(Cluster { word: Padded(AtomicU64::new(0)), asleep })
         };
         Self {
             summary: Padded(AtomicU64::new(0)),
             clusters: (0..layout.count()).map(cluster).collect(),
             layout,
+            guests: Padded(AtomicUsize::new(0)),
             workers: workers as u64,
             max_searchers: (size as u64 / 2).max(1),
+            most_lent: if layout.count() == 1 { size - 1 } else { 0 },
             relies_on_searchers,
         }
     }
@@ -164,25 +185,45 @@ impl Idle {
         self.clusters.iter().any(|cluster| cluster.word().searchers() > 0)
     }
 
-    /// Returns whether a worker sleeps.
+    /// Returns whether a worker sleeps that may be woken.
     pub(crate) fn has_sleeper(&self) -> bool {
         self.summary() & CLUSTERS != 0
     }
 
-    /// Returns whether at least one of that many workers neither sleeps nor searches. A worker that stops searching
-    /// after this call sees what the caller has written before it (step D6).
+    /// Returns whether there is a guest, or at least one of that many workers neither sleeps nor searches. A worker that
+    /// stops searching after this call, and a guest that comes later, see what the caller has written before it (step D6).
     pub(crate) fn is_anybody_busy(&self, workers: usize) -> bool {
         full_fence(order::SLEEP);
         let idle = |cluster: &Padded<Cluster>| {
             let now = cluster.word();
             now.sleepers() + now.searchers()
         };
-        self.clusters.iter().map(idle).sum::<u64>() < workers as u64
+        self.clusters.iter().map(idle).sum::<u64>() < workers as u64 || self.has_guest()
     }
 
     /// Returns whether no worker sleeps or searches.
     pub(crate) fn all_busy(&self) -> bool {
         !self.has_sleeper() && !self.has_searcher()
+    }
+
+    /// Returns whether the list has a sleeper that may be woken: one whose processor no guest uses (step V3).
+    fn has_wakeable(&self, asleep: &Asleep) -> bool {
+        asleep.list.len() > asleep.guests.min(self.most_lent)
+    }
+
+    /// Sets or clears the cluster's bit in the summary, after a change of its list or of its guests. The caller holds the lock.
+    fn note_sleepers(&self, cluster: usize, asleep: &Asleep) {
+        let bit = 1 << cluster;
+        let is_noted = self.summary() & bit != 0;
+        match self.has_wakeable(asleep) {
+            true if !is_noted => {
+                self.summary.fetch_or(bit, Ordering::Relaxed);
+            }
+            false if is_noted => {
+                self.summary.fetch_and(!bit, Ordering::Relaxed);
+            }
+            _ => {}
+        }
     }
 
     /// Wakes one sleeper, unless there is none or a worker searches, after a task was pushed by a thread that turns to that
@@ -216,14 +257,14 @@ impl Idle {
     }
 
     /// Wakes the sleeper of a cluster that fell asleep last, and counts it as a searcher.
-    fn wake_last(&self, cluster: usize, mut asleep: MutexGuard<'_, Vec<Arc<Listener>>>) -> Attempt {
-        let bit = 1 << cluster;
-        let cluster = &*self.clusters[cluster];
-        let Some(listener) = asleep.pop() else { return Attempt::NobodySleeps };
-        cluster.word.fetch_add(SEARCHER.wrapping_sub(SLEEPER), Ordering::Relaxed);
-        if asleep.is_empty() {
-            self.summary.fetch_and(!bit, Ordering::Relaxed);
+    fn wake_last(&self, cluster: usize, mut asleep: MutexGuard<'_, Asleep>) -> Attempt {
+        if !self.has_wakeable(&asleep) {
+            return Attempt::NobodySleeps;
         }
+        let Some(listener) = asleep.list.pop() else { return Attempt::NobodySleeps };
+        let change = SEARCHER.wrapping_sub(SLEEPER);
+        self.clusters[cluster].word.fetch_add(change, Ordering::Relaxed);
+        self.note_sleepers(cluster, &asleep);
         listener.sleeper().mark_called();
         drop(asleep);
         listener.notify();
@@ -234,21 +275,18 @@ impl Idle {
     /// has woken.
     pub(crate) fn broadcast_added(&self) -> u64 {
         full_fence(order::SUBMIT);
-        let summary = self.summary();
-        let has_sleepers = |cluster: &usize| summary & 1 << cluster != 0;
+        let has_sleepers = |&cluster: &usize| self.clusters[cluster].word().sleepers() > 0;
         (0..self.clusters.len()).filter(has_sleepers).map(|cluster| self.wake_all_in(cluster)).sum()
     }
 
     /// Wakes all sleepers of a cluster, counts them as searchers, and returns how many they were.
     fn wake_all_in(&self, cluster: usize) -> u64 {
-        let bit = 1 << cluster;
-        let cluster = &*self.clusters[cluster];
-        let mut asleep = lock(&cluster.asleep);
-        let count = asleep.len() as u64;
+        let mut asleep = lock(&self.clusters[cluster].asleep);
+        let count = asleep.list.len() as u64;
         let change = SEARCHER.wrapping_sub(SLEEPER).wrapping_mul(count);
-        cluster.word.fetch_add(change, Ordering::Relaxed);
-        self.summary.fetch_and(!bit, Ordering::Relaxed);
-        notify_all(&mut asleep);
+        self.clusters[cluster].word.fetch_add(change, Ordering::Relaxed);
+        notify_all(&mut asleep.list);
+        self.note_sleepers(cluster, &asleep);
         count
     }
 

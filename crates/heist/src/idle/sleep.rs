@@ -54,14 +54,15 @@ pub(crate) enum WakeReason {
 
 impl Idle {
     /// Sleeps until the worker is called, the pool ends, or `done` returns `true` (steps S1 to S6). Does not sleep
-    /// if `last_look` finds work. If that look is unsure, `second_look` is called after a while. A searcher is none while
+    /// if `last_look` finds work. If that look is unsure, or another thread is in doubt (step V4), `second_look` is called after
+    /// a while. A searcher is none while
     /// it sleeps. The thread that makes `done` true notifies the worker's listener. `parking` is called before the thread
     /// parks for the first time.
     pub(crate) fn sleep(
         &self,
         worker: IdleWorker<'_>,
         last_look: impl Fn() -> LastLook,
-        second_look: impl FnOnce() -> bool,
+        second_look: impl Fn() -> bool,
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
     ) -> WakeReason {
@@ -74,10 +75,8 @@ impl Idle {
                 return WakeReason::Ended;
             }
             sleeper.prepare_sleep();
-            if asleep.is_empty() {
-                self.summary.fetch_or(1 << self.layout.of(place), Ordering::Relaxed);
-            }
-            asleep.push(Arc::clone(me));
+            asleep.list.push(Arc::clone(me));
+            self.note_sleepers(self.layout.of(place), &asleep);
             let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
             cluster.word.fetch_add(change, Ordering::Relaxed);
         }
@@ -98,20 +97,22 @@ impl Idle {
             return WakeReason::EndedHere;
         }
         parking();
-        if look == LastLook::Unsure {
-            sleeper.park_for(SECOND_LOOK);
-            if !sleeper.is_called() && done() {
-                return self.leave_sleep(me, place, WakeReason::Done);
-            }
-            if !sleeper.is_called() && second_look() {
-                return self.leave_sleep(me, place, WakeReason::Early);
-            }
-        }
+        let mut is_unsure = look == LastLook::Unsure;
         while !sleeper.is_called() {
             if done() {
                 return self.leave_sleep(me, place, WakeReason::Done);
             }
-            sleeper.park();
+            if !is_unsure && !sleeper.is_in_doubt() {
+                sleeper.park();
+                continue;
+            }
+            sleeper.park_for(SECOND_LOOK);
+            // A doubt that comes later needs another look.
+            sleeper.clear_doubt();
+            is_unsure = false;
+            if !sleeper.is_called() && !done() && second_look() {
+                return self.leave_sleep(me, place, WakeReason::Early);
+            }
         }
         self.leave_sleep(me, place, WakeReason::Called)
     }
@@ -121,12 +122,10 @@ impl Idle {
     fn leave_sleep(&self, me: &Arc<Listener>, place: usize, reason: WakeReason) -> WakeReason {
         let cluster = self.cluster_of(place);
         let mut asleep = lock(&cluster.asleep);
-        match asleep.iter().rposition(|other| Arc::ptr_eq(other, me)) {
+        match asleep.list.iter().rposition(|other| Arc::ptr_eq(other, me)) {
             Some(index) => {
-                asleep.remove(index);
-                if asleep.is_empty() {
-                    self.summary.fetch_and(!(1 << self.layout.of(place)), Ordering::Relaxed);
-                }
+                asleep.list.remove(index);
+                self.note_sleepers(self.layout.of(place), &asleep);
                 let searches = if reason == WakeReason::Done { 0 } else { SEARCHER };
                 cluster.word.fetch_add(searches.wrapping_sub(SLEEPER), Ordering::Relaxed);
                 reason

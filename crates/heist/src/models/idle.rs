@@ -11,8 +11,8 @@ use crate::idle::{Announced, Idle, IdleWorker, LastLook, WakeReason};
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 
-struct Scene {
-    idle: Idle,
+pub(super) struct Scene {
+    pub(super) idle: Idle,
     queue: AtomicUsize,
     /// Counts what a model wants to have counted.
     noted: AtomicUsize,
@@ -20,7 +20,7 @@ struct Scene {
 
 impl Scene {
     /// Returns a pool whose workers are one cluster.
-    fn new(workers: usize) -> Arc<Self> {
+    pub(super) fn new(workers: usize) -> Arc<Self> {
         Self::in_clusters(workers, workers)
     }
 
@@ -33,7 +33,7 @@ impl Scene {
         if self.any() { LastLook::Work } else { LastLook::Nothing }
     }
 
-    fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.queue.load(Relaxed) > 0
     }
 
@@ -44,7 +44,7 @@ impl Scene {
     }
 
     /// Pushes a task from outside, unless it is refused: steps P1 to P4. The thread turns to the first cluster.
-    fn submit(&self) {
+    pub(super) fn submit(&self) {
         if !self.idle.is_stopping() {
             self.queue.fetch_add(1, Relaxed);
             if self.idle.work_added(0) == Announced::Ended {
@@ -58,7 +58,7 @@ impl Scene {
     }
 
     /// Runs the worker in that place until it has a task (`true`), or until shutdown (`false`).
-    fn work(&self, place: usize) -> bool {
+    pub(super) fn work(&self, place: usize) -> bool {
         let me = Arc::new(Listener::thread());
         let mut searching = false;
         loop {
@@ -338,8 +338,8 @@ fn end_of_clusters() {
 models! {
     idle_submit_against_park: submit_against_park, None, 200;
     idle_searcher_against_submit: searcher_against_submit, None, 250;
-    idle_last_searcher_against_submit: || last_searcher_against_submit(2), Some(4), 15_000;
-    idle_last_searcher_of_cluster: || last_searcher_against_submit(1), Some(4), 12_000;
+    idle_last_searcher_against_submit: || last_searcher_against_submit(2), Some(4), 13_000;
+    idle_last_searcher_of_cluster: || last_searcher_against_submit(1), Some(4), 10_000;
     idle_wake_chain: || wake_chain(2), Some(3), 100_000;
     idle_wake_chain_of_clusters: || wake_chain(1), Some(2), 15_000;
     idle_broadcast_against_park: || broadcast_against_park(2), Some(3), 5_000;

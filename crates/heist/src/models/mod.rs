@@ -75,6 +75,7 @@ use no_forks;
 mod cancel;
 mod credit;
 mod fork;
+mod guest;
 mod handoff;
 mod helping;
 mod idle;

@@ -2,12 +2,12 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, handoff, helping, idle, injectors, pipeline, private, raid, stats, task,
-    trace, waiting,
+    cancel, credit, fork, guest, handoff, helping, idle, injectors, pipeline, private, raid, stats,
+    task, trace, waiting,
 };
 use crate::order::{
-    ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, SLEEP,
-    STOLEN, SUBMIT,
+    ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, RETURN,
+    SLEEP, STOLEN, SUBMIT, VISIT,
 };
 
 /// Orderings of `heist-deque`: what a push publishes and a steal sees.
@@ -21,7 +21,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
-    pool.chain(injectors::MODELS).chain(private::MODELS)
+    pool.chain(injectors::MODELS).chain(private::MODELS).chain(guest::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -38,7 +38,8 @@ fn child() {
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
         .chain(credit::WRONG)
-        .chain(injectors::WRONG);
+        .chain(injectors::WRONG)
+        .chain(guest::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -114,7 +115,9 @@ fn every_missing_fence_is_noticed() {
     let of_idle =
         [(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK), (FOUND, DEADLOCK), (END, "a task was left behind")];
     let of_pipeline = [(GIVE, unseen), (REST, unseen), (PUT, DEADLOCK), (ASLEEP, DEADLOCK)];
-    let of_each: [(&[Model], &[Site]); 7] = [
+    let of_guest = [(VISIT, "nobody can have the second half"), (RETURN, DEADLOCK)];
+    let of_each: [(&[Model], &[Site]); 8] = [
+        (guest::MODELS, &of_guest),
         (waiting::MODELS, &[(LISTEN, DEADLOCK), (SUBMIT, DEADLOCK)]),
         (idle::MODELS, &of_idle),
         (fork::MODELS, &[(OFFER, unserved), (STOLEN, unserved)]),
@@ -175,6 +178,18 @@ fn forgotten_searches_are_noticed() {
     for model in idle::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
+}
+
+/// A guest that leaves takes the last look for a worker that was not woken because of it, and looks for the end of the pool.
+#[test]
+fn guests_that_leave_without_a_look_are_noticed() {
+    for (model, message) in guest::WRONG.iter().zip([DEADLOCK, "the pool ends once"]) {
+        assert!(explore::fails(CHILD, model, "", message), "{} holds", model.name);
+    }
+    let model = model(guest::MODELS, "guest_leaves_against_submit");
+    each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK)]);
+    let model = self::model(guest::MODELS, "guest_against_sleep");
+    each_is_noticed(&[&model], &[(SLEEP, "nobody can have the second half")]);
 }
 
 /// A result is in the outbox before the consumer is notified.

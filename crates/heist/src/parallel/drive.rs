@@ -8,11 +8,13 @@
 
 use super::Pieces;
 use super::pace::Pace;
+use crate::api::global;
 use crate::api::join::join;
 use crate::fork::job;
-use crate::parallel::external::{self, Offer, Visit};
-use crate::sync::{Instant, Mutex, lock};
+use crate::parallel::external::{self, Alone};
+use crate::sync::{Mutex, Ticks, lock};
 use crate::worker::current::with_worker;
+use crate::worker::guest::Offers;
 
 /// The first items, which are timed, are one part in this many of each worker's share. That much is lost if all
 /// of them are long and no worker helps meanwhile.
@@ -32,8 +34,6 @@ const CERTAIN: f64 = 1_000.0;
 const SHARE: f64 = 2_000.0;
 /// Less work than this is not shared with a worker that sleeps: to wake it takes half of this.
 const WAKE: f64 = 20_000.0;
-/// An external thread moves a loop that will take longer than this to the pool, and sleeps.
-const LEAVE: f64 = 100_000.0;
 
 /// What a loop does with its items.
 pub(super) trait Work: Sync {
@@ -60,7 +60,8 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
     if pieces.len() <= min {
         return work.each(pieces);
     }
-    Rest { work, min, left: pieces, done: None, pace: Pace::UNKNOWN, looked: None }.run()
+    let (pace, wake) = (Pace::UNKNOWN, WAKE);
+    Rest { work, min, left: pieces, done: None, pace, wake, looked: None }.run()
 }
 
 /// What is left of a loop, and the result so far.
@@ -71,13 +72,15 @@ struct Rest<'w, W: Work> {
     /// The result of the items before those that are left.
     done: Option<W::Output>,
     pace: Pace,
+    /// Less work than this is not shared with a worker that sleeps.
+    wake: f64,
     /// When the last block ended.
-    looked: Option<Instant>,
+    looked: Option<Ticks>,
 }
 
 impl<W: Work> Rest<'_, W> {
     fn run(self) -> W::Output {
-        if job::is_open() { self.inside() } else { self.outside(None) }
+        if job::is_open() { self.inside() } else { self.outside() }
     }
 
     /// Runs the loop on a thread of a pool.
@@ -86,13 +89,13 @@ impl<W: Work> Rest<'_, W> {
         if workers == 1 {
             return self.finish();
         }
-        self = self.probe(Instant::now, workers);
+        self = self.probe(Ticks::now, workers);
         loop {
             if self.left.len() <= self.min {
                 return self.finish();
             }
             let time = self.pace.of(self.left.len());
-            if time >= SHARE && job::is_demanded() && (time >= WAKE || is_somebody_up()) {
+            if time >= SHARE && job::is_demanded() && (time >= self.wake || is_somebody_up()) {
                 let (work, first) = (self.work, FirstHalf::new());
                 let (left, right) = self.halve();
                 let ((), right) = join(|| first.end(left.run()), || right.after(&first).run());
@@ -102,19 +105,18 @@ impl<W: Work> Rest<'_, W> {
             if items == self.left.len() {
                 return self.finish();
             }
-            self = self.block(Instant::now, items);
+            self = self.block(Ticks::now, items);
         }
     }
 
-    /// Runs the loop on an external thread: it takes part in a short loop, and moves a long one to the pool. It
-    /// offers nothing while its last offer has not been taken.
-    fn outside(mut self, offer: Option<&Offer<'_>>) -> W::Output {
+    /// Runs the loop on an external thread: alone if it is short, else as a guest of the global pool.
+    fn outside(mut self) -> W::Output {
         let workers = external::workers();
         if workers == 1 {
             return self.finish();
         }
-        let visit = Visit::begin();
-        self = self.probe(|| visit.start, workers);
+        let alone = Alone::begin();
+        self = self.probe(|| alone.start, workers);
         // Whether the loop is long enough to count together with those after it.
         let mut counts = false;
         loop {
@@ -124,27 +126,20 @@ impl<W: Work> Rest<'_, W> {
             if self.left.len() <= self.min || items == self.left.len() {
                 let output = self.finish();
                 if counts {
-                    visit.end_alone();
+                    alone.end();
                 }
                 return output;
             }
-            if time > LEAVE {
-                self.looked = None;
-                return external::install(|| self.inside());
+            if time >= SHARE && alone.is_worth_a_visit(time, WAKE) {
+                self.wake = WAKE - alone.before;
+                return global::outside(Offers::AtOnce, || self.inside());
             }
-            if time >= SHARE && offer.is_none_or(Offer::is_taken) && visit.is_worth(time, WAKE) {
-                let (work, first) = (self.work, FirstHalf::new());
-                let (left, right) = self.halve();
-                let left = |offer: &Offer<'_>| first.end(left.outside(Some(offer)));
-                let ((), right) = external::join(left, || right.after(&first).run());
-                return first.combine(work, right);
-            }
-            self = self.block(Instant::now, items);
+            self = self.block(Ticks::now, items);
         }
     }
 
     /// Times the first items, if that was not done before and there are enough of them.
-    fn probe(self, start: impl FnOnce() -> Instant, workers: usize) -> Self {
+    fn probe(self, start: impl FnOnce() -> Ticks, workers: usize) -> Self {
         let items = self.left.len() / (PROBE * workers);
         if self.pace.is_known() || items == 0 {
             return self;
@@ -155,19 +150,18 @@ impl<W: Work> Rest<'_, W> {
         // Nobody helps with the first items. If a few of them take long, their time is known well enough.
         let rest = self.block(start, FEW_FIRST);
         let is_certain = rest.pace.of(FEW_FIRST) >= CERTAIN;
-        if is_certain { rest } else { rest.block(Instant::now, items - FEW_FIRST) }
+        if is_certain { rest } else { rest.block(Ticks::now, items - FEW_FIRST) }
     }
 
     /// Processes the first `items`, and times them: since the last block, or else since `start`.
-    fn block(self, start: impl FnOnce() -> Instant, items: usize) -> Self {
-        let Self { work, min, left, done, looked, .. } = self;
+    fn block(self, start: impl FnOnce() -> Ticks, items: usize) -> Self {
+        let Self { work, min, left, done, wake, looked, .. } = self;
         let start = looked.unwrap_or_else(start);
         let (now, left) = left.split_at(items);
         let done = go_on(work, done, now);
-        let end = Instant::now();
-        let time = external::nanoseconds(end.saturating_duration_since(start));
-        let pace = Pace::measured(time, items);
-        Self { work, min, left, done: Some(done), pace, looked: Some(end) }
+        let end = Ticks::now();
+        let pace = Pace::measured(end.since(start), items);
+        Self { work, min, left, done: Some(done), pace, wake, looked: Some(end) }
     }
 
     fn finish(self) -> W::Output {
@@ -182,7 +176,7 @@ impl<W: Work> Rest<'_, W> {
         let Self { work, min, left, done, pace, .. } = self;
         let middle = left.len() / 2;
         let (left, right) = left.split_at(middle);
-        let rest = |left, done| Self { work, min, left, done, pace, looked: None };
+        let rest = |left, done| Self { work, min, left, done, pace, wake: WAKE, looked: None };
         (rest(left, done), rest(right, None))
     }
 

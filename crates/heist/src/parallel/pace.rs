@@ -8,7 +8,7 @@
 
 /// The time that passes between two looks at the clock even if no items are processed. A guess: the clock takes most
 /// of it.
-const LOOK: f64 = 32.0;
+const LOOK: f64 = 16.0;
 /// The time of a block, between two looks at the demand. A guess: a hundred times as long as a look, and a
 /// fraction of what is shared.
 const BLOCK: f64 = 3_000.0;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     /// The time that the clock adds to each block.
-    const CLOCK: f64 = 25.0;
+    const CLOCK: f64 = 12.0;
 
     /// What happened in a loop whose items take these times, after a sixty-fourth was timed.
     struct Course {

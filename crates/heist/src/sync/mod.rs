@@ -9,9 +9,13 @@ pub(crate) use heist_deque::facade::{Padded, UnsafeCell, site};
 #[cfg(not(any(loom, shuttle, sim)))]
 mod barrier;
 #[cfg(not(any(loom, shuttle, sim)))]
+mod clock;
+#[cfg(not(any(loom, shuttle, sim)))]
 mod native;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use barrier::*;
+#[cfg(not(any(loom, shuttle, sim)))]
+pub(crate) use clock::Ticks;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use native::*;
 
@@ -45,6 +49,23 @@ pub(crate) use self::loom::*;
 mod shuttle;
 #[cfg(shuttle)]
 pub(crate) use self::shuttle::*;
+
+/// A reading of the clock, for short times: see `clock`.
+#[cfg(any(loom, shuttle, sim))]
+#[derive(Clone, Copy)]
+pub(crate) struct Ticks(Instant);
+
+#[cfg(any(loom, shuttle, sim))]
+impl Ticks {
+    pub(crate) fn now() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Returns the nanoseconds since an earlier reading.
+    pub(crate) fn since(self, earlier: Self) -> f64 {
+        self.0.saturating_duration_since(earlier.0).as_nanos() as f64
+    }
+}
 
 /// Returns the nanoseconds since `start`.
 #[cfg(not(shuttle))]

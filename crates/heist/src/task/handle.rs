@@ -38,11 +38,6 @@ impl<T> TaskHandle<T> {
         unsafe { Slot::state(self.slot) }
     }
 
-    /// Returns whether the task was started.
-    pub(crate) fn is_started(&self) -> bool {
-        self.state().is_started()
-    }
-
     /// Takes the outcome of the task.
     ///
     /// Panics if the task is not done.

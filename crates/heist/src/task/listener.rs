@@ -29,7 +29,8 @@ pub(crate) enum Polled {
 impl Listener {
     /// Returns a listener for the calling thread.
     pub(crate) fn thread() -> Self {
-        Self::Thread(Sleeper { parker: Parker::new(), called: AtomicBool::new(false) })
+        let (called, in_doubt) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self::Thread(Sleeper { parker: Parker::new(), called, in_doubt })
     }
 
     pub(crate) fn future(waker: &Waker) -> Self {
@@ -97,6 +98,11 @@ pub(crate) struct Sleeper {
     /// Has the pool called the thread to look for work? The thread clears it when it prepares to sleep. The
     /// thread that takes it off the list of sleepers sets it. Both hold the lock of that list.
     called: AtomicBool,
+    /// Is the thread to take a second look at the private jobs of others? Another thread sets it before it wakes this one, which
+    /// clears it.
+    ///
+    /// Ordering: relaxed. It is read after the wake-up.
+    in_doubt: AtomicBool,
 }
 
 impl Sleeper {
@@ -118,6 +124,22 @@ impl Sleeper {
 
     pub(crate) fn mark_called(&self) {
         self.called.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a thread that sleeps take a second look, and returns whether it must be woken for that.
+    pub(crate) fn mark_in_doubt(&self) -> bool {
+        !self.in_doubt.swap(true, Ordering::Relaxed)
+    }
+
+    /// For the thread itself: returns whether it is to take a second look.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.in_doubt.load(Ordering::Relaxed)
+    }
+
+    /// For the thread itself, before it takes a second look. An exchange, so that it comes after the doubt that it clears, and
+    /// what made another thread doubt is seen by that look.
+    pub(crate) fn clear_doubt(&self) {
+        self.in_doubt.swap(false, Ordering::Relaxed);
     }
 
     pub(crate) fn is_called(&self) -> bool {

@@ -186,6 +186,26 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
     f();
 }
 
+/// Makes the calling thread that worker thread, as a guest of the pool, until [`end_visit`].
+///
+/// # Safety
+///
+/// As for [`enter`]; both references stay valid until then, and the demand until `job::leave_place`, which is called before
+/// the thread ends.
+pub(crate) unsafe fn begin_visit(pool: usize, worker: &dyn AnyWorker, demand: &Demand) {
+    // SAFETY: the caller's promise.
+    unsafe { job::begin_visit(demand) };
+    // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
+    let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };
+    CURRENT.with(|current| current.set(Current { pool, worker: Some(NonNull::from(worker)) }));
+}
+
+/// Ends a visit of the calling thread.
+pub(crate) fn end_visit() {
+    job::end_visit();
+    clear_current();
+}
+
 /// Makes the calling thread that worker thread from now on.
 ///
 /// # Safety

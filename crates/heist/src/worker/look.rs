@@ -1,5 +1,6 @@
 //! Looks at the queues and demands of all threads: is there work, and who is asked for some.
 
+use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
 use crate::fork::raid;
 use crate::idle::LastLook;
@@ -75,6 +76,17 @@ impl<Q: PoolQueues> Shared<Q> {
             LastLook::Unsure
         } else {
             LastLook::Nothing
+        }
+    }
+
+    /// Takes the last look for a worker that sleeps and was not woken because of a guest, in that place, which is about to sleep
+    /// or to leave (step V4). Wakes a worker if there is work.
+    #[cold]
+    pub(crate) fn look_for_sleeper(&self, place: usize) {
+        match self.last_look(NO_PLACE, place, || false) {
+            LastLook::Work => self.announce(self.ledger.of_non_workers(), place),
+            LastLook::Unsure => self.idle.doubt(place),
+            LastLook::Nothing | LastLook::Interrupted => {}
         }
     }
 

@@ -20,6 +20,7 @@ pub(crate) mod look;
 pub(crate) mod turn;
 pub(crate) mod run;
 
+pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod help;
 pub(crate) mod keep;

@@ -47,7 +47,7 @@ pub(crate) enum Wanted {
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Keeps a new task private, and publishes some if other workers want them. Returns the task if the thread keeps none
-    /// private. Only for a thread with a core: another one may not come to run what it has spawned.
+    /// private. A thread without a core keeps only parts private: it may not come to run a task that it has spawned.
     #[inline(always)]
     pub(crate) fn push_private(&self, kind: Kind, task: Task) -> Result<(), Task> {
         if !Q::PRIVATE || heavy_fence_state() != HeavyFence::Ready {
@@ -74,23 +74,18 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// it where it is. (If another thread kept a part private, and then waited for it by other means than the pool's, the
     /// thread that waits for the scope could not reach it.)
     pub(crate) fn push_part(&self, part: Task) {
-        let core = self.core.borrow();
-        match &*core {
-            Some(core) if Self::keeps_private() => {
-                // Before another worker can count its end.
-                core.tally().one(|block| &block.tasks_submitted);
-                self.has_spawned.set(true);
-                let pushed = self.push_private(Kind::Part, part);
-                debug_assert!(pushed.is_ok(), "the thread keeps tasks private");
-            }
-            _ => {
-                drop(core);
-                AnyWorker::push_job(self, part);
-            }
+        if !Self::keeps_private() {
+            return AnyWorker::push_job(self, part);
         }
+        self.pick_up_core();
+        // Before another worker can count its end.
+        self.with_tally(|tally| tally.one(|block| &block.tasks_submitted));
+        self.has_spawned.set(true);
+        let pushed = self.push_private(Kind::Part, part);
+        debug_assert!(pushed.is_ok(), "the thread keeps tasks private");
     }
 
-    /// Returns whether this thread, if it has a core, keeps tasks private.
+    /// Returns whether this thread keeps tasks private, if it has a core, and parts in any case.
     #[inline(always)]
     fn keeps_private() -> bool {
         Q::PRIVATE

@@ -354,7 +354,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Notes that this thread goes on with its task after a wait, and wants a core if it has none.
     pub(crate) fn want_core(&self) {
         // A hook at the start or the end of the thread waits without a core, and must not get one.
-        let may_want = self.in_service.get() && self.core.borrow().is_none();
+        let may_want = self.in_service.get() && !self.is_guest && self.core.borrow().is_none();
         if may_want && self.resumed.get().is_none() {
             self.resumed.set(Some(self.shared.now()));
             self.shared.handoff.want(&self.mailbox);

@@ -29,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) attached: usize,
     /// The largest number of threads.
     pub(crate) max_threads: usize,
+    /// The largest number of guests (`guest`), which do not count as threads of the pool.
+    pub(crate) guests: usize,
     pub(crate) stack_size: usize,
     pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -45,6 +47,7 @@ impl Config {
             workers,
             attached: 0,
             max_threads,
+            guests: 0,
             stack_size: 1 << 20,
             thread_name: Box::new(|_| String::new()),
             on_thread_start: Box::new(|_| ()),
@@ -98,6 +101,10 @@ pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) handoff: HandOff,
     /// When the pool was started.
     start: Instant,
+    /// The number of places that guests have.
+    ///
+    /// Ordering: relaxed. It only limits how many there are.
+    guests: AtomicUsize,
     /// The number of threads, and the largest number so far.
     ///
     /// Ordering: relaxed. They are only shown.
@@ -133,13 +140,14 @@ impl<Q: PoolQueues> Shared<Q> {
             queues: Q::new(workers, clusters),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers, clusters.count()),
-            table: Table::new(max_threads),
+            table: Table::new(max_threads + config.guests),
             moving: Padded(Mutex::new(())),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
             demand_when_idle: Demand::new(NO_PLACE, 1),
             config,
             handoff: HandOff::new(workers, max_threads),
             start: Instant::now(),
+            guests: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
             cancelling: AtomicBool::new(false),
@@ -157,15 +165,25 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Returns a place for one more thread, unless there are as many threads as the pool may have.
     pub(crate) fn enter(&self) -> Option<Place<Q>> {
+        self.enter_among(self.config.workers, |demand| demand)
+    }
+
+    /// Returns a place for one more thread, which is one of so many that may want each other's jobs. `change` changes its
+    /// demand.
+    fn enter_among(
+        &self,
+        workers: usize,
+        change: impl FnOnce(Demand) -> Demand,
+    ) -> Option<Place<Q>> {
         self.table.enter(|place| {
-            let demand = Demand::new(place, self.config.workers);
-            if !self.has_raids() {
+            let demand = Demand::new(place, workers);
+            change(if !self.has_raids() {
                 demand
             } else if Q::PRIVATE && self.clusters.count() == 1 {
                 demand.with_raids().with_private_tasks()
             } else {
                 demand.with_raids()
-            }
+            })
         })
     }
 
@@ -178,6 +196,22 @@ impl<Q: PoolQueues> Shared<Q> {
             self.announce(tally, place.index);
         }
         self.table.leave(place);
+    }
+
+    /// Returns a place for one more guest, unless there are as many as there may be.
+    pub(crate) fn enter_as_guest(&self) -> Option<Place<Q>> {
+        if self.guests.fetch_add(1, Ordering::Relaxed) < self.config.guests {
+            // Even if there is only one worker, there is one that may want its jobs.
+            return self.enter_among(self.config.workers.max(2), Demand::of_guest);
+        }
+        self.guests.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Frees the place of a guest whose thread ends.
+    pub(crate) fn leave_as_guest(&self, place: Place<Q>) {
+        self.leave(place);
+        self.guests.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Counts a core that has gone from a thread that waits to another one.

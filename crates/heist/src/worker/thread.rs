@@ -11,6 +11,7 @@ use crate::task::listener::Listener;
 use crate::task::{End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, Recorder, record};
 use crate::worker::core::Core;
+use crate::worker::guest::Offers;
 use crate::worker::handoff::Mailbox;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::private::{Kind, Wanted};
@@ -51,8 +52,10 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) resumed: Cell<Option<u64>>,
     /// Where this thread sleeps, and how it is woken.
     pub(crate) listener: Arc<Listener>,
-    /// An address near the beginning of the thread's stack.
-    stack: usize,
+    /// An address near the beginning of the thread's stack, or of the current visit of a guest.
+    stack: Cell<usize>,
+    /// Is this a guest, which never has a core (`guest`)?
+    pub(crate) is_guest: bool,
     /// The number of tasks claimed since stale entries were last dropped.
     pub(crate) claims: Cell<usize>,
     /// Is the thread between its start hook and its stop hook, where it can run tasks and wait for them?
@@ -67,8 +70,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Returns the state of the calling thread, which has no core yet.
     pub(crate) fn new(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
         let listener = Arc::new(Listener::thread());
-        let here = 0_u8;
-        let stack = (&raw const here).addr();
         Self {
             _recorder: shared.config.trace.as_ref().map(Recorder::new),
             shared,
@@ -83,11 +84,24 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             seen_private: Cell::new(NO_PLACE),
             seen: Cell::new(false),
             listener,
-            stack,
+            stack: Cell::new(address_of_frame()),
+            is_guest: false,
             claims: Cell::new(0),
             in_service: Cell::new(false),
             on_top: Cell::new(false),
         }
+    }
+
+    /// Returns the state of the calling thread, which is a guest.
+    pub(crate) fn guest(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
+        Self { is_guest: true, in_service: Cell::new(true), ..Self::new(shared, place) }
+    }
+
+    /// Begins a visit of a guest.
+    pub(crate) fn begin_visit(&self, offers: Offers) {
+        self.stack.set(address_of_frame());
+        let demand = &self.shared.table.entry(self.place.index).demand;
+        demand.begin_visit(offers == Offers::Later);
     }
 
     /// Calls `f` with the counters that this thread writes at the moment.
@@ -124,6 +138,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn push_without_core(&self, task: Task, count: u64) {
         self.pick_up_core();
+        if self.is_guest {
+            // It soon leaves the pool, and would not come to run it.
+            let cluster = self.shared.clusters.of(self.place.index);
+            return self.shared.push_remote(cluster, task, count);
+        }
         self.has_spawned.set(true);
         self.with_tally(|tally| {
             tally.add(|block| &block.tasks_submitted, count);
@@ -246,7 +265,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns how many bytes of its stack the thread has used.
     pub(crate) fn stack_used(&self) -> usize {
-        let here = 0_u8;
-        (&raw const here).addr().abs_diff(self.stack)
+        address_of_frame().abs_diff(self.stack.get())
     }
+}
+
+/// Returns an address near the end of the stack in use.
+#[inline(never)]
+fn address_of_frame() -> usize {
+    let here = 0_u8;
+    (&raw const here).addr()
 }

@@ -55,6 +55,25 @@ pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     }
 }
 
+/// A guest that sleeps, or looks for a part before it does.
+struct PausedVisit<'g, Q: PoolQueues>(&'g WorkerThread<Q>);
+
+impl<'g, Q: PoolQueues> PausedVisit<'g, Q> {
+    fn new(guest: &'g WorkerThread<Q>) -> Self {
+        let shared = &*guest.shared;
+        if shared.idle.pause_guest(guest.place.index) {
+            shared.look_for_sleeper(guest.place.index);
+        }
+        Self(guest)
+    }
+}
+
+impl<Q: PoolQueues> Drop for PausedVisit<'_, Q> {
+    fn drop(&mut self) {
+        self.0.shared.idle.resume_guest(self.0.place.index);
+    }
+}
+
 /// Looks for a moment whether the task is done, and returns the answer.
 pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
     for look in 0..LOOKS {
@@ -292,10 +311,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Sleeps without a core until the task is done. Returns earlier if it has run a part of the group.
     fn wait_without_core(&self, awaited: &dyn Awaited, group: Option<usize>) {
         record(EventKind::Park);
+        let paused = self.is_guest.then(|| PausedVisit::new(self));
         while !awaited.is_done() {
             let group = group.filter(|_| self.has_room());
             if let Some(job) = group.and_then(|group| self.find_part_before_sleep(group)) {
                 record(EventKind::Unpark);
+                drop(paused);
                 self.want_core();
                 return self.run_started(job);
             }

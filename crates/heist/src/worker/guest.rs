@@ -1,0 +1,113 @@
+//! Guests: threads of no pool, which take part in the global pool while they run a join, a scope or a loop.
+//!
+//! To move a join to the pool and back takes ten microseconds and more, which is longer than many joins take. So a
+//! thread of no pool runs it itself, and is a thread of the pool meanwhile: it has a place in the table, where the
+//! workers find what it publishes and raid what it keeps private, and it waits as a thread without a core does
+//! (`README.md`, W3 to W7). It never gets a core, and runs only parts of what it has come for.
+//!
+//! A thread keeps its place until it ends, because making one takes longer than a short visit. There are only so many
+//! places for guests ([`Config::guests`](super::shared::Config::guests)), because thieves look into all of them. A thread
+//! that gets none has the pool run its join.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+
+use crate::fork::job;
+use crate::sync::{Arc, thread_local};
+use crate::worker::current::{begin_visit, end_visit};
+use crate::worker::policy::PoolQueues;
+use crate::worker::shared::Shared;
+use crate::worker::thread::WorkerThread;
+
+thread_local! {
+    /// The seat of this thread, which is a guest now and then. Empty during a visit.
+    static SEAT: Cell<Option<Box<dyn Any>>> = Cell::new(None);
+}
+
+/// What a guest keeps from one visit to the next.
+struct Seat<Q: PoolQueues>(ManuallyDrop<Box<WorkerThread<Q>>>);
+
+impl<Q: PoolQueues> Seat<Q> {
+    /// Returns a seat for the calling thread, unless there is no place for one more guest.
+    fn new(shared: &Arc<Shared<Q>>) -> Option<Box<Self>> {
+        let place = shared.enter_as_guest()?;
+        let thread = Box::new(WorkerThread::guest(Arc::clone(shared), place));
+        Some(Box::new(Self(ManuallyDrop::new(thread))))
+    }
+
+    fn is_of(&self, shared: &Arc<Shared<Q>>) -> bool {
+        Arc::ptr_eq(&self.0.shared, shared)
+    }
+}
+
+impl<Q: PoolQueues> Drop for Seat<Q> {
+    fn drop(&mut self) {
+        job::leave_place();
+        // SAFETY: this is the only place that takes it, and the seat is not used any more.
+        let thread = unsafe { ManuallyDrop::take(&mut self.0) };
+        let WorkerThread { shared, place, .. } = *thread;
+        shared.leave_as_guest(place);
+    }
+}
+
+/// When a guest publishes jobs for workers that search. For a worker that sleeps it does so at once.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offers {
+    AtOnce,
+    /// When the visit has turned out not to be short.
+    Later,
+}
+
+/// Calls a closure on this thread, which belongs to no pool, as a guest of that pool. Returns the closure if the thread
+/// cannot be a guest: because there are too many, or because the pool is stopping.
+pub(crate) fn visit<Q, F, R>(shared: &Arc<Shared<Q>>, offers: Offers, f: F) -> Result<R, F>
+where
+    Q: PoolQueues,
+    F: FnOnce() -> R,
+{
+    // A thread whose thread-locals are being destroyed has no seat any more, and gets none.
+    let Ok(seat) = SEAT.try_with(Cell::take) else { return Err(f) };
+    let seat = seat.and_then(|seat| seat.downcast::<Seat<Q>>().ok());
+    let seat = seat.filter(|seat| seat.is_of(shared)).or_else(|| Seat::new(shared));
+    let Some(seat) = seat else { return Err(f) };
+    if !shared.idle.enter_guest(seat.0.place.index) {
+        return Err(f);
+    }
+    Ok(Visit(Some(seat)).run(offers, f))
+}
+
+/// A visit that is under way.
+struct Visit<Q: PoolQueues>(Option<Box<Seat<Q>>>);
+
+impl<Q: PoolQueues> Visit<Q> {
+    fn run<F: FnOnce() -> R, R>(self, offers: Offers, f: F) -> R {
+        let thread = &**self.0.as_ref().expect("there until the visit ends").0;
+        let demand = &thread.shared.table.entry(thread.place.index).demand;
+        thread.begin_visit(offers);
+        // SAFETY: `thread` is a worker thread of the pool with that id, and the demand is that of its place. Both are kept by
+        // the seat, which this visit holds until its end, on return and on unwinding, and which then waits in a
+        // thread-local until it is dropped. That leaves the place.
+        unsafe { begin_visit(thread.shared.id(), thread, demand) };
+        // The root of what is forked is this call.
+        job::begin((&raw const self).addr());
+        f()
+    }
+}
+
+impl<Q: PoolQueues> Drop for Visit<Q> {
+    /// Ends the visit, after its closure has returned or panicked.
+    fn drop(&mut self) {
+        end_visit();
+        let Some(seat) = self.0.take() else { return };
+        let (shared, place) = (&seat.0.shared, seat.0.place.index);
+        if shared.idle.leave_guest(place) {
+            shared.look_for_sleeper(place);
+        }
+        if shared.idle.end_after_guest(|| shared.any()) {
+            shared.finish_shutdown();
+        }
+        // If the thread-locals are being destroyed, the seat is dropped.
+        let _ = SEAT.try_with(|own| own.set(Some(seat as Box<dyn Any>)));
+    }
+}
