@@ -51,6 +51,12 @@ pub(super) trait Work: Sync {
     fn more(&self, done: Self::Output, pieces: Self::Pieces) -> Self::Output {
         self.combine(done, self.each(pieces))
     }
+
+    /// Returns whether the loop has ended early, so that nothing is to be done with the items that are left.
+    #[inline]
+    fn is_over(&self, _left: &Self::Pieces) -> bool {
+        false
+    }
 }
 
 /// Runs a loop and returns the results of all items, combined in their order. Fewer than `min` items are never
@@ -91,7 +97,7 @@ impl<W: Work> Rest<'_, W> {
         }
         self = self.probe(Ticks::now, workers);
         loop {
-            if self.left.len() <= self.min {
+            if self.left.len() <= self.min || self.work.is_over(&self.left) {
                 return self.finish();
             }
             let time = self.pace.of(self.left.len());
@@ -123,7 +129,8 @@ impl<W: Work> Rest<'_, W> {
             let time = self.pace.of(self.left.len());
             counts |= time >= SHARE;
             let items = self.pace.block(self.left.len());
-            if self.left.len() <= self.min || items == self.left.len() {
+            let is_last = self.left.len() <= self.min || items == self.left.len();
+            if is_last || self.work.is_over(&self.left) {
                 let output = self.finish();
                 if counts {
                     alone.end();

@@ -1,117 +1,134 @@
-//! `map`: results in the order of the items, each dropped exactly once whatever happens.
+//! `map`: the results of a closure in the order of the items.
 
+use std::convert::Infallible;
 use std::marker::PhantomData;
-use std::mem;
-use std::ptr;
 
-use super::Pieces;
 use super::drive::{self, Work};
+use super::places::{Made, Places, collect};
+use super::{IntoPieces, Pieces, WithMinLen, with_min_len};
 
-/// Calls `f` for each item and returns the results in the order of the items.
-pub(super) fn map<P, F, R>(pieces: P, f: &F, min: usize) -> Vec<R>
+/// Calls a closure for each item and returns the results in the order of the items.
+///
+/// ```
+/// let lengths = heist::parallel::map(&["one", "three"], |word| word.len());
+/// assert_eq!(lengths, [3, 5]);
+/// ```
+pub fn map<I, F, R>(items: I, f: F) -> Vec<R>
 where
-    P: Pieces,
-    F: Fn(P::Item) -> R + Sync,
+    I: IntoPieces,
+    F: Fn(<I::Pieces as Pieces>::Item) -> R + Sync,
     R: Send,
 {
-    let size = pieces.len();
-    let mut results = Vec::with_capacity(size);
-    let first = results.spare_capacity_mut().as_mut_ptr().cast();
-    let places = Places { pieces, first, size, results: PhantomData };
-    let made = drive::run(&Map(f, PhantomData), places, min);
-    assert_eq!(made.count, size, "each item has brought a result");
-    mem::forget(made);
-    // SAFETY: the results fill the places of the vector from the first on, without a gap.
-    unsafe { results.set_len(size) };
-    results
+    with_min_len(1).map(items, f)
 }
 
-/// Items, and the places where their results go.
-struct Places<'r, P, R> {
-    pieces: P,
-    /// The first of consecutive places, with access to the memory of the whole vector.
-    first: *mut R,
-    /// The number of places, which belong to this value alone. It is the number of items, if the user's `Pieces` can
-    /// be trusted with that.
-    size: usize,
-    results: PhantomData<&'r mut [R]>,
+/// Like [`map`](fn@map), but each call of the closure is also given a state that earlier calls have used, for example a buffer.
+///
+/// `init` makes a state for the first item, and one more for each part of the loop that is begun before the part before it has
+/// ended: as a rule, one that another thread has taken over. If there are no items, it is not called. A state is used by one
+/// thread at a time, but may move to another thread.
+///
+/// Which items share a state depends on the schedule. The results should not depend on what earlier calls left there.
+///
+/// ```
+/// use std::fmt::Write;
+///
+/// let lengths = heist::parallel::map_init(0..1000_u32, String::new, |text, n| {
+///     text.clear();
+///     write!(text, "{n}").unwrap();
+///     text.len()
+/// });
+/// assert_eq!(lengths[8..12], [1, 1, 2, 2]);
+/// ```
+pub fn map_init<I, S, N, F, R>(items: I, init: N, f: F) -> Vec<R>
+where
+    I: IntoPieces,
+    S: Send,
+    N: Fn() -> S + Sync,
+    F: Fn(&mut S, <I::Pieces as Pieces>::Item) -> R + Sync,
+    R: Send,
+{
+    with_min_len(1).map_init(items, init, f)
 }
 
-// SAFETY: the places belong to this value alone, and the thread that has it may write `R: Send` to them.
-unsafe impl<P: Send, R: Send> Send for Places<'_, P, R> {}
-
-impl<P: Pieces, R: Send> Pieces for Places<'_, P, R> {
-    type Item = P::Item;
-    type IntoIter = P::IntoIter;
-
-    fn len(&self) -> usize {
-        self.size
+impl WithMinLen {
+    /// Like [`map`](fn@map), with this minimum length.
+    ///
+    /// ```
+    /// assert_eq!(heist::parallel::with_min_len(2).map(&[1, 2, 3], |n| n * 2), [2, 4, 6]);
+    /// ```
+    pub fn map<I, F, R>(self, items: I, f: F) -> Vec<R>
+    where
+        I: IntoPieces,
+        F: Fn(<I::Pieces as Pieces>::Item) -> R + Sync,
+        R: Send,
+    {
+        self.map_init(items, || (), |(), item| f(item))
     }
 
-    fn split_at(self, middle: usize) -> (Self, Self) {
-        assert!(middle <= self.size, "cut beyond its end");
-        let (left, right) = self.pieces.split_at(middle);
-        // SAFETY: in bounds, by the assertion.
-        let there = unsafe { self.first.add(middle) };
-        let places = |pieces, first, size| Self { pieces, first, size, results: PhantomData };
-        (places(left, self.first, middle), places(right, there, self.size - middle))
-    }
-
-    fn into_iter(self) -> P::IntoIter {
-        self.pieces.into_iter()
+    /// Like [`map_init`], with this minimum length.
+    ///
+    /// ```
+    /// let sums = heist::parallel::with_min_len(3).map_init(1..=3, || 0, |sum, n| {
+    ///     *sum += n;
+    ///     *sum
+    /// });
+    /// assert_eq!(sums, [1, 3, 6]); // three items are not shared, so there is one state
+    /// ```
+    pub fn map_init<I, S, N, F, R>(self, items: I, init: N, f: F) -> Vec<R>
+    where
+        I: IntoPieces,
+        S: Send,
+        N: Fn() -> S + Sync,
+        F: Fn(&mut S, <I::Pieces as Pieces>::Item) -> R + Sync,
+        R: Send,
+    {
+        let pieces = items.into_pieces();
+        if pieces.is_empty() {
+            return Vec::new();
+        }
+        let work = Map { init, f, pieces: PhantomData };
+        let made = collect(pieces, |places| {
+            let (_state, made) = drive::run(&work, places, self.0);
+            Ok::<_, Infallible>(made)
+        });
+        match made {
+            Ok(results) => results,
+            Err(never) => match never {},
+        }
     }
 }
 
-/// Consecutive results, which are dropped together with this value unless they are kept.
-struct Made<'r, R> {
-    first: *mut R,
-    count: usize,
-    /// The number of results, which belong to this value alone.
-    results: PhantomData<&'r mut [R]>,
+/// A loop that makes a result of each item, with a state for several items.
+struct Map<P, R, N, F> {
+    init: N,
+    f: F,
+    pieces: PhantomData<fn(P) -> R>,
 }
 
-// SAFETY: it owns results that are `Send`.
-unsafe impl<R: Send> Send for Made<'_, R> {}
-
-impl<R> Drop for Made<'_, R> {
-    fn drop(&mut self) {
-        let results = ptr::slice_from_raw_parts_mut(self.first, self.count);
-        // SAFETY: that many results were written, one after the other, and nothing else owns them.
-        unsafe { ptr::drop_in_place(results) };
-    }
-}
-
-struct Map<'f, P, R, F>(&'f F, PhantomData<fn(P) -> R>);
-
-impl<'r, P, R, F> Work for Map<'r, P, R, F>
+impl<P, S, R, N, F> Work for Map<P, R, N, F>
 where
     P: Pieces,
-    F: Fn(P::Item) -> R + Sync,
-    R: Send + 'r,
+    S: Send,
+    R: Send,
+    N: Fn() -> S + Sync,
+    F: Fn(&mut S, P::Item) -> R + Sync,
 {
-    type Pieces = Places<'r, P, R>;
-    type Output = Made<'r, R>;
+    type Pieces = Places<P, R>;
+    type Output = (S, Made<R>);
 
-    fn each(&self, places: Places<'r, P, R>) -> Made<'r, R> {
-        let mut made = Made { first: places.first, count: 0, results: PhantomData };
-        for item in places.pieces.into_iter().take(places.size) {
-            let result = (self.0)(item);
-            // SAFETY: below the number of places.
-            let place = unsafe { made.first.add(made.count) };
-            // SAFETY: the place belongs to this value, and nothing was written to it.
-            unsafe { place.write(result) };
-            made.count += 1;
-        }
-        made
+    fn each(&self, places: Places<P, R>) -> (S, Made<R>) {
+        let mut state = (self.init)();
+        let made = places.fill(|item| Some((self.f)(&mut state, item)));
+        (state, made)
     }
 
-    fn combine(&self, left: Made<'r, R>, right: Made<'r, R>) -> Made<'r, R> {
-        if left.first.wrapping_add(left.count) != right.first {
-            // There were fewer items than announced: the results after the gap are dropped.
-            return left;
-        }
-        let (first, count) = (left.first, left.count + right.count);
-        mem::forget((left, right));
-        Made { first, count, results: PhantomData }
+    fn combine(&self, (state, left): (S, Made<R>), (_, right): (S, Made<R>)) -> (S, Made<R>) {
+        (state, left.and(right))
+    }
+
+    fn more(&self, (mut state, made): (S, Made<R>), places: Places<P, R>) -> (S, Made<R>) {
+        let more = places.fill(|item| Some((self.f)(&mut state, item)));
+        (state, made.and(more))
     }
 }
