@@ -64,6 +64,16 @@ fn values() {
     is_debug::<Stats>();
 }
 
+#[test]
+fn pieces() {
+    use heist::parallel::{Chunks, ChunksMut, Enumerate, VecPieces, Zip};
+    is_send::<VecPieces<Sendable>>();
+    is_send::<ChunksMut<'_, Sendable>>();
+    is_send_and_sync::<Chunks<'_, u8>>();
+    is_send_and_sync::<Zip<Enumerate<&[u8]>, std::ops::Range<u8>>>();
+    is_debug::<(VecPieces<u8>, Chunks<'_, u8>, ChunksMut<'_, u8>, Zip<Enumerate<&[u8]>, &[u8]>)>();
+}
+
 /// The signatures that programs rely on.
 #[test]
 fn objects() {

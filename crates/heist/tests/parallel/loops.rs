@@ -9,9 +9,7 @@ use std::thread;
 use heist::parallel::{self, with_min_len};
 
 use crate::common::{Kind, Ledger, for_every_strategy, panic_message};
-
-/// Sizes around those at which loops are divided differently.
-const SIZES: [usize; 11] = [0, 1, 2, 3, 7, 63, 64, 65, 128, 1_000, 8_000];
+use crate::{SIZES, work};
 
 for_every_strategy! {
     each_item_once,
@@ -28,11 +26,6 @@ for_every_strategy! {
     panics,
     dropped_once,
     on_one_worker,
-}
-
-/// Work that is sometimes worth dividing.
-fn work(n: usize) -> usize {
-    (0..n % 97 * 10).fold(n, |sum, x| std::hint::black_box(sum ^ x))
 }
 
 fn each_item_once<S: Kind>() {

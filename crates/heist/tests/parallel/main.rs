@@ -5,6 +5,28 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod early;
+mod init;
 mod loops;
+mod owned;
+mod pieces;
 mod sort;
 mod sort_comparisons;
+
+use common::{Kind, WORKERS};
+
+/// Sizes around those at which loops are divided differently.
+const SIZES: [usize; 11] = [0, 1, 2, 3, 7, 63, 64, 65, 128, 1_000, 8_000];
+
+/// Work that is sometimes worth dividing.
+fn work(n: usize) -> usize {
+    (0..n % 97 * 10).fold(n, |sum, x| std::hint::black_box(sum ^ x))
+}
+
+/// Runs a test outside of any pool, and in pools of several sizes.
+fn everywhere<S: Kind>(test: impl Fn() + Sync) {
+    test();
+    for workers in WORKERS {
+        S::pool(workers).install(&test);
+    }
+}
