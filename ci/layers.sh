@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # From the lowest to the highest. Modules in one line are one layer, and may use each other.
 layers=(
-    "sync order error panic cancel cluster"
+    "sync order error panic cancel cluster topology"
     "stats"
     "trace"
     "task"
@@ -17,7 +17,7 @@ layers=(
     "fork"
     "worker"
     "api"
-    "parallel pipeline topology engine"
+    "parallel pipeline engine"
 )
 
 # Not checked: the root names all modules, and the models look into all of them.

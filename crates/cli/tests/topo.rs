@@ -7,7 +7,7 @@ use common::{expect, heist, text};
 #[test]
 fn it_prints_all_parts() {
     let (out, err) = expect(&["topo"], 0);
-    for part in ["machine", "available", "scheduler", "not used yet"] {
+    for part in ["machine", "available", "scheduler", "memory is not placed"] {
         assert!(out.contains(part), "{part} is not in\n{out}");
     }
     assert_eq!(err, "");

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::panic::Panic;
+use crate::topology::CpuSet;
 
 /// The reason why a task has no result.
 ///
@@ -71,6 +72,20 @@ pub enum BuildError {
         /// The value of the variable.
         value: String,
     },
+    /// [`Pin::Processors`](crate::Pin::Processors) has an empty list.
+    NoProcessors,
+    /// A worker was to be pinned to a processor that the thread which builds the pool may not use.
+    ProcessorNotAllowed {
+        /// The processor that was requested.
+        processor: usize,
+        /// The processors that may be used: the affinity mask of the calling thread.
+        allowed: CpuSet,
+    },
+    /// The system does not pin threads, or refused to.
+    Pinning {
+        /// The error of the system.
+        source: std::io::Error,
+    },
     /// The system refused a thread. The threads that had started have ended again.
     Thread {
         /// The number of threads that had started.
@@ -107,6 +122,20 @@ impl fmt::Display for BuildError {
                 "HEIST_WORKERS is {value:?}, which is not a number of workers: set it to a whole \
                  number from 1 on, or unset it"
             ),
+            Self::NoProcessors => f.write_str(
+                "there is no processor in the list to which the workers are to be pinned: name at least one, or \
+                 leave `Builder::pin` out",
+            ),
+            Self::ProcessorNotAllowed { processor, allowed } => write!(
+                f,
+                "processor {processor}, to which a worker is to be pinned, is not one that this thread may use \
+                 ({allowed}): name some of these, or start the program with a wider affinity mask (taskset, the \
+                 container's cpuset)"
+            ),
+            Self::Pinning { source } => write!(
+                f,
+                "this system does not pin threads to processors ({source}): leave `Builder::pin` out here"
+            ),
             Self::Thread { started, asked, source } => write!(
                 f,
                 "the system refused thread {} of {asked} ({source}): ask for fewer workers or a smaller \
@@ -120,7 +149,7 @@ impl fmt::Display for BuildError {
 impl std::error::Error for BuildError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Thread { source, .. } => Some(source),
+            Self::Thread { source, .. } | Self::Pinning { source } => Some(source),
             _ => None,
         }
     }

@@ -52,6 +52,7 @@ mod error;
 mod order;
 mod panic;
 mod sync;
+pub mod topology;
 
 mod stats;
 pub mod trace;
@@ -67,7 +68,6 @@ mod api;
 pub mod engine;
 pub mod parallel;
 pub mod pipeline;
-pub mod topology;
 
 /// The example of the README, so that it is run.
 #[cfg(doctest)]
@@ -82,6 +82,7 @@ pub use api::global::spawn;
 pub use api::handle::JoinHandle;
 pub use api::isolate::isolate;
 pub use api::join::join;
+pub use api::pin::Pin;
 pub use api::pool::Pool;
 pub use api::scope::{Scope, scope};
 pub use cancel::CancelToken;

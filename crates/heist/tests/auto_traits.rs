@@ -11,7 +11,9 @@ use std::cell::Cell;
 use std::error::Error;
 use std::fmt::{Debug, Display};
 
-use heist::{BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, Stats, Strategy};
+use heist::{
+    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pin, Pool, Stats, Strategy,
+};
 
 #[test]
 fn misuse_does_not_compile() {
@@ -37,6 +39,8 @@ fn pool() {
     is_debug::<Pool>();
     is_send::<Builder>();
     is_debug::<Builder>();
+    is_send_and_sync::<Pin>();
+    is_debug::<Pin>();
 }
 
 #[test]

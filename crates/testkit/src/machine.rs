@@ -46,6 +46,50 @@ impl Default for Root {
     }
 }
 
+/// Returns a machine of this layout, in which the process may use every processor. `|` separates NUMA nodes, `/` separates
+/// caches of a node, and a space separates physical cores. A core is a list of processors in the kernel's notation:
+/// `0,4 1,5 / 2,6 | 3,7` has two nodes, of which the first has two caches. `-` is a node without processors.
+///
+/// # Panics
+///
+/// Panics if a file cannot be written.
+#[must_use]
+pub fn machine(layout: &str) -> Root {
+    let list = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(",");
+    let all = list(&layout.replace(['|', '/', '-'], " "));
+    let nodes: Vec<_> = layout.split('|').collect();
+    let mut root = Root::new()
+        .file("proc/self/status", &format!("Name:\theist\nCpus_allowed_list:\t{all}\n"))
+        .file("sys/devices/system/cpu/online", &format!("{all}\n"))
+        .file("sys/devices/system/node/online", &format!("0-{}\n", nodes.len() - 1));
+    for (number, node) in nodes.into_iter().enumerate() {
+        let cpus = list(&node.replace(['/', '-'], " "));
+        root = root.file(&format!("sys/devices/system/node/node{number}/cpulist"), &cpus);
+        for cache in node.split('/').filter(|cache| cache.trim() != "-") {
+            for core in cache.split_whitespace() {
+                for cpu in core.split(',') {
+                    root = with_cpu_of(root, cpu, number, core, &list(cache));
+                }
+            }
+        }
+    }
+    root
+}
+
+fn with_cpu_of(root: Root, cpu: &str, package: usize, core: &str, cache: &str) -> Root {
+    let at = |name: &str| format!("sys/devices/system/cpu/cpu{cpu}/{name}");
+    root.file(&at("topology/physical_package_id"), &package.to_string())
+        .file(&at("topology/core_cpus_list"), core)
+        .file(&at("cache/index0/level"), "1")
+        .file(&at("cache/index0/type"), "Data")
+        .file(&at("cache/index0/size"), "32K")
+        .file(&at("cache/index0/shared_cpu_list"), core)
+        .file(&at("cache/index1/level"), "3")
+        .file(&at("cache/index1/type"), "Unified")
+        .file(&at("cache/index1/size"), "16M")
+        .file(&at("cache/index1/shared_cpu_list"), cache)
+}
+
 /// Returns a machine of two NUMA nodes with one package each. A package has two cores of two processors:
 /// 0, 4 | 1, 5 in the first and 2, 6 | 3, 7 in the second.
 #[must_use]

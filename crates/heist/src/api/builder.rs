@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::api::pin::Pin;
 use crate::api::pool::{Inner, Pool};
 use crate::error::BuildError;
 use crate::idle::MAX_WORKERS;
@@ -50,6 +51,7 @@ pub struct Builder {
     workers: Option<usize>,
     strategy: Strategy,
     max_threads: Option<usize>,
+    pin: Pin,
     stack_size: usize,
     thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
     on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
@@ -65,6 +67,7 @@ impl Builder {
             workers: None,
             strategy: Strategy::default(),
             max_threads: None,
+            pin: Pin::None,
             stack_size: STACK_SIZE,
             thread_name: Box::new(|number| format!("heist-{number}")),
             on_thread_start: Box::new(|_| ()),
@@ -132,6 +135,41 @@ impl Builder {
     /// ```
     pub fn strategy(mut self, strategy: Strategy) -> Self {
         self.strategy = strategy;
+        self
+    }
+
+    /// Pins each worker to a processor. By default the system places the threads.
+    ///
+    /// Pinning helps a program that has its processors to itself. If another program, or another pool, keeps one of them
+    /// busy, the worker there waits although other processors are idle. Two pools that are pinned in the same way share
+    /// their processors from the first one on.
+    ///
+    /// A task runs on the processor of its worker, whichever thread runs it, and from its start on. There is one exception:
+    /// a task that has waited may go on before its worker is free again, and then runs on any processor of the affinity
+    /// mask until it gets a worker; [`Counters::nanoseconds_without_core`] counts that time. Hooks at the start of a thread run
+    /// before it is pinned.
+    ///
+    /// The list of processors is made when the pool is built, from the affinity mask of the thread that builds it. A worker
+    /// goes on wherever the system lets it if its processor is taken away later. A thread that a task starts inherits the
+    /// processor of its worker, and so do the threads of a pool that a task builds: build such pools outside of it.
+    ///
+    /// Only Linux and Android can pin threads. On other systems, building a pool with any [`Pin`] but [`Pin::None`] fails.
+    ///
+    /// [`Counters::nanoseconds_without_core`]: crate::Counters::nanoseconds_without_core
+    ///
+    /// ```
+    /// use heist::{BuildError, Pin, Pool};
+    ///
+    /// let nowhere = Pool::builder().workers(1).pin(Pin::Processors(vec![])).build();
+    /// assert!(matches!(nowhere, Err(BuildError::NoProcessors | BuildError::Pinning { .. })));
+    ///
+    /// match Pool::builder().workers(2).pin(Pin::Spread).build() {
+    ///     Ok(pool) => assert_eq!(pool.install(|| 6 * 7), 42),
+    ///     Err(error) => println!("{error}"),
+    /// }
+    /// ```
+    pub fn pin(mut self, pin: Pin) -> Self {
+        self.pin = pin;
         self
     }
 
@@ -260,8 +298,8 @@ impl Builder {
     /// # Errors
     ///
     /// Returns an error for no workers or too many, for fewer threads than workers, for a trace of too many events, for
-    /// a `HEIST_WORKERS` that is not a number, and if the system refuses a thread. In the last case the threads that
-    /// had started have ended when this returns.
+    /// a `HEIST_WORKERS` that is not a number, for processors that the workers cannot be pinned to, and if the system
+    /// refuses a thread. In the last case the threads that had started have ended when this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
         let workers = self.workers.map_or_else(Self::default_workers, Ok)?;
         match workers {
@@ -286,6 +324,7 @@ impl Builder {
             on_thread_start: self.on_thread_start,
             on_thread_stop: self.on_thread_stop,
             on_panic: Arc::new(self.on_panic),
+            pins: self.pin.resolve()?,
             trace: trace::of_pool(&self.strategy.to_string(), workers, self.trace),
         };
         Ok(Pool::new(match self.strategy {
@@ -317,6 +356,7 @@ impl fmt::Debug for Builder {
             .field("workers", &self.workers)
             .field("strategy", &self.strategy)
             .field("max_threads", &self.max_threads)
+            .field("pin", &self.pin)
             .field("stack_size", &self.stack_size)
             .field("trace", &self.trace)
             .finish_non_exhaustive()

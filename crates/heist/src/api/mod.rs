@@ -7,5 +7,6 @@ pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
 pub(crate) mod join;
+pub(crate) mod pin;
 pub(crate) mod pool;
 pub(crate) mod scope;

@@ -19,6 +19,9 @@ pub(crate) use clock::Ticks;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use native::*;
 
+mod affinity;
+pub(crate) use affinity::Mask;
+
 #[cfg(sim)]
 mod sim;
 #[cfg(sim)]

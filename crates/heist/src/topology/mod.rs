@@ -16,10 +16,11 @@
 //! }
 //! ```
 //!
-//! The scheduler does not use the topology yet: it pins no thread and places no memory.
+//! A pool uses the topology only if its workers are to be pinned by it: see [`Pin`](crate::Pin). It places no memory.
 
 mod cgroup;
 mod cpu_set;
+mod placement;
 mod sysfs;
 #[cfg(test)]
 mod tests;

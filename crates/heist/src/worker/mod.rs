@@ -9,6 +9,7 @@
 pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod near;
+pub(crate) mod pin;
 pub(crate) mod policy;
 pub(crate) mod private;
 pub(crate) mod shared;

@@ -156,6 +156,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
         self.shared.queues.set_worker(&self.place.own, core.index);
+        self.pin_to(core.index);
         self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
         *self.core.borrow_mut() = Some(core);
@@ -330,12 +331,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Grant::Standby(standby) => {
                 shared.count_hand_off();
                 shared.handoff.hand_over(&standby, handed);
+                self.unpin();
                 return Ok(());
             }
             Grant::Start(born) => shared.config.workers + born - 1,
             Grant::NotYet(_) | Grant::Full => unreachable!("no thread was granted"),
         };
-        start(shared, number, handed).map_err(|(handed, _)| {
+        start(shared, number, handed).map(|()| self.unpin()).map_err(|(handed, _)| {
             shared.handoff.decline(grant);
             self.acquire_core(handed.core);
             handed.first
@@ -348,6 +350,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.shared.ledger.of_non_workers().one(|block| &block.cores_returned);
         // That thread takes it at its next fork, at the latest.
         self.shared.table.entry(place).demand.raise();
+        self.unpin();
         Ok(())
     }
 

@@ -17,6 +17,7 @@ use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
+use crate::worker::pin::Pins;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::table::{Place, Table};
 
@@ -36,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
     pub(crate) on_panic: Arc<PanicHook>,
+    /// Where the workers are pinned, if they are.
+    pub(crate) pins: Option<Pins>,
     /// Where the threads record their events, if the pool keeps a trace.
     pub(crate) trace: Option<Arc<Log>>,
 }
@@ -53,6 +56,7 @@ impl Config {
             on_thread_start: Box::new(|_| ()),
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
+            pins: None,
             trace: None,
         }
     }

@@ -50,6 +50,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) seen: Cell<bool>,
     /// When this thread went on with its task without a core, if it has none and wants one: [`Shared::now`].
     pub(crate) resumed: Cell<Option<u64>>,
+    /// The processor to which this thread is pinned, if it is.
+    pub(crate) pinned: Cell<Option<usize>>,
     /// Where this thread sleeps, and how it is woken.
     pub(crate) listener: Arc<Listener>,
     /// An address near the beginning of the thread's stack, or of the current visit of a guest.
@@ -83,6 +85,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             raids: Cell::new(0),
             seen_private: Cell::new(NO_PLACE),
             seen: Cell::new(false),
+            pinned: Cell::new(None),
             listener,
             stack: Cell::new(address_of_frame()),
             is_guest: false,

@@ -17,6 +17,7 @@ mod wait_chain;
 mod threads;
 mod limit;
 mod cores;
+mod pin;
 mod order;
 mod fairness;
 mod panic;

@@ -46,12 +46,16 @@ fn machine(topology: &Topology, page: &mut Page) {
     caches(topology, page);
     page.row(
         "NUMA",
-        &if topology.nodes.is_empty() {
-            "unknown".to_owned()
-        } else {
-            units::of(topology.nodes.len() as u64, "node")
+        &match topology.nodes.len() {
+            0 => "unknown: all processors count as one node".to_owned(),
+            nodes => units::of(nodes as u64, "node"),
         },
     );
+    let stray = processors_of_no_node(topology);
+    if !topology.nodes.is_empty() && !stray.is_empty() {
+        let text = format!("processors of no known node, which count as one more: {stray}");
+        page.row("", &text);
+    }
     if topology.nodes.len() > 1 {
         for node in &topology.nodes {
             let distances: Vec<_> =
@@ -62,6 +66,13 @@ fn machine(topology: &Topology, page: &mut Page) {
     for (index, line) in tree::lines(topology).iter().enumerate() {
         page.row(if index == 0 { "layout" } else { "" }, line);
     }
+}
+
+/// Returns the processors that the process may use and that no node has.
+fn processors_of_no_node(topology: &Topology) -> CpuSet {
+    let allowed = topology.allowed.as_ref().map_or(&[][..], CpuSet::as_slice);
+    let has_node = |cpu: &usize| topology.nodes.iter().any(|node| node.cpus.contains(*cpu));
+    allowed.iter().copied().filter(|cpu| !has_node(cpu)).collect()
 }
 
 fn packages(topology: &Topology) -> String {
@@ -146,7 +157,7 @@ fn scheduler(overview: &Overview, page: &mut Page) {
     };
     page.row("default workers", &workers);
     page.row("steal victims", "chosen at random, whatever their distance");
-    page.row("NUMA", "not used yet: threads are not pinned, memory is not placed");
+    page.row("NUMA", "used by `Builder::pin` only; memory is not placed");
     let fence = match overview.membarrier {
         Some(true) => "membarrier: a join that no other worker takes part in needs no fence",
         Some(false) => "no membarrier: other workers find the halves of joins later",

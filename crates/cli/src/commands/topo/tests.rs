@@ -111,6 +111,16 @@ fn missing_facts_are_shown_as_unknown() {
 }
 
 #[test]
+fn processors_of_no_known_node_count_as_a_node() {
+    let no_nodes = two_nodes().file("sys/devices/system/node/online", "?\n");
+    let text = show::text(&overview(&no_nodes, 8), style::plain());
+    assert!(text.contains("unknown: all processors count as one node"), "{text}");
+    let one_node = two_nodes().file("sys/devices/system/node/node1/cpulist", "?\n");
+    let text = show::text(&overview(&one_node, 8), style::plain());
+    assert!(text.contains("of no known node, which count as one more: 2-3,6-7"), "{text}");
+}
+
+#[test]
 fn this_machine_has_a_summary() {
     let overview = detect();
     assert!(overview.line().contains("worker"), "{}", overview.line());
