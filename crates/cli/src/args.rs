@@ -59,7 +59,7 @@ pub(crate) enum Command {
     /// Make an HTML page from a file of samples
     #[command(after_help = help::REPORT)]
     Report(Report),
-    /// Record what each worker does in one run of a benchmark case
+    /// Record what each worker does in a benchmark case, or summarize a trace
     #[command(after_help = help::TRACE)]
     Trace(Trace),
     /// Run random workloads and check that no task is lost or runs twice
@@ -120,12 +120,15 @@ pub(crate) struct Report {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Trace {
-    /// Case, by name or part of a name, as for `heist bench`
-    #[arg(value_hint = ValueHint::Other)]
-    pub(crate) workload: String,
-    /// File for the trace; `-` is stdout
-    #[arg(long, short, value_name = "FILE", default_value = "trace.json", value_hint = ValueHint::FilePath)]
-    pub(crate) output: PathBuf,
+    /// Case, by name or part of a name, as for `heist bench`; with --summary also a trace file
+    #[arg(value_name = "WORKLOAD", required_unless_present = "summary", value_hint = ValueHint::AnyPath)]
+    pub(crate) workload: Option<String>,
+    /// File for the trace; `-` is stdout [default: trace.json]
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Show what each worker did: of the case, of a trace file, or of trace.json if none is named
+    #[arg(long)]
+    pub(crate) summary: bool,
 }
 
 #[derive(Debug, clap::Args)]

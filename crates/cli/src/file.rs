@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use heist_bench::record::{Record, is_newer};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::error::Category;
 
 use crate::commands::sim::record::SimRecord;
@@ -30,12 +32,36 @@ pub(crate) fn parse_record(path: &Path, bytes: &[u8]) -> Result<Record, Failure>
             advice: "Show it with: heist report FILE".into(),
             ..unreadable(path, "it is of a simulation, which has points instead".into())
         },
+        Category::Data if is_trace(bytes) => Failure {
+            advice: format!("Summarize it with: heist trace --summary {}", path.display()),
+            ..unreadable(path, "it is a trace, which has no samples".into())
+        },
         Category::Data if is_newer(bytes) => newer(path, &error),
         Category::Data => {
             unreadable(path, format!("it is JSON, but not a benchmark record: {error}"))
         }
         _ => unreadable(path, format!("it is not JSON: {error}")),
     })
+}
+
+/// Returns `true` if the bytes are those of a trace, of this program or of another one.
+pub(crate) fn is_trace(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Trace {
+        #[serde(rename = "traceEvents")]
+        _events: IgnoredAny,
+    }
+    serde_json::from_slice::<Trace>(bytes).is_ok()
+}
+
+/// Returns `true` if the bytes are those of a benchmark record, even if of another version.
+pub(crate) fn has_samples(bytes: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Samples {
+        #[serde(rename = "samples")]
+        _samples: IgnoredAny,
+    }
+    serde_json::from_slice::<Samples>(bytes).is_ok()
 }
 
 /// Returns the failure for a file that this version cannot read.

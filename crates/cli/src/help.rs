@@ -75,9 +75,13 @@ Examples:
   heist bench --list                    list the names of all cases
   heist trace duel/skewed               write what each worker did to trace.json
   heist trace duel/skewed -o skew.json  write it to another file
+  heist trace --summary                 show who did what in trace.json
+  heist trace --summary skew.json       show who did what in another file
+  heist trace duel/skewed --summary     record it and show who did what
   HEIST_TRACE=mine.json ./my-program    trace your own program that uses heist
+  heist trace --summary mine.json       show who did what in it
 
-Open the file in https://ui.perfetto.dev or chrome://tracing.";
+Open the file in https://ui.perfetto.dev or chrome://tracing to see when.";
 
 pub(crate) const SOAK: &str = "\
 Examples:

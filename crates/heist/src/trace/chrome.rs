@@ -89,7 +89,7 @@ impl Chrome<'_> {
     fn pool(&mut self, pool: usize, trace: &Trace) -> io::Result<()> {
         let track = Track { pool, thread: 0 };
         let name = format!("heist {pool}: {}, {} workers", trace.pool, trace.workers);
-        self.name(track, "process_name", &name)?;
+        self.name(track, "process_name", &name, 0)?;
         for (thread, events) in trace.threads.iter().enumerate() {
             let track = Track { pool, thread: thread + 1 };
             self.thread(track, events, trace.nanoseconds)?;
@@ -97,15 +97,17 @@ impl Chrome<'_> {
         Ok(())
     }
 
-    fn name(&mut self, track: Track, what: &str, name: &str) -> io::Result<()> {
+    /// Names a pool or a thread. Viewers ignore the number of lost events, which `heist trace --summary` reads.
+    fn name(&mut self, track: Track, what: &str, name: &str, lost: u64) -> io::Result<()> {
         let name = Text(name);
+        let lost = if lost > 0 { format!(",\"lost\":{lost}") } else { String::new() };
         self.event(format_args!(
-            "\"ph\":\"M\",{track},\"ts\":0,\"name\":\"{what}\",\"args\":{{\"name\":{name}}}"
+            "\"ph\":\"M\",{track},\"ts\":0,\"name\":\"{what}\",\"args\":{{\"name\":{name}{lost}}}"
         ))
     }
 
     fn thread(&mut self, track: Track, thread: &ThreadTrace, end: u64) -> io::Result<()> {
-        self.name(track, "thread_name", &thread.name)?;
+        self.name(track, "thread_name", &thread.name, thread.lost)?;
         let mut open: Vec<(Bar, u64)> = Vec::new();
         for event in &thread.events {
             match event.kind {

@@ -1,4 +1,10 @@
-//! `heist trace`: records what each worker does in one run.
+//! `heist trace`: records what each worker does in one run, and summarizes traces.
+
+mod read;
+mod show;
+mod summary;
+
+use std::path::{Path, PathBuf};
 
 use heist::trace::Trace;
 use heist_bench::{Case, Selection, cases, is_ours};
@@ -6,30 +12,87 @@ use heist_bench::{Case, Selection, cases, is_ours};
 use crate::args::{self, Common};
 use crate::commands::bench::unknown;
 use crate::exit::{Exit, Failure, Outcome, guarded};
-use crate::{file, interrupt, out, units};
+use crate::{file, interrupt, out, style, units};
+use summary::Summary;
+
+/// The file for the trace, unless another one is given.
+const FILE: &str = "trace.json";
 
 pub(crate) fn run(asked: &args::Trace, common: &Common) -> Outcome {
-    let selection = Selection { cases: vec![asked.workload.clone()], ..Selection::default() };
+    match existing(asked) {
+        Some(path) => summarize(asked, &path, common),
+        None => record(asked, common),
+    }
+}
+
+/// Returns the trace file that the request is about, or `None` if it is about a case.
+fn existing(asked: &args::Trace) -> Option<PathBuf> {
+    match &asked.workload {
+        // The parser requires a case unless there is something to summarize.
+        None => Some(asked.output.clone().unwrap_or_else(|| FILE.into())),
+        // No case has such a name.
+        Some(name) if name.ends_with(".json") => Some(name.into()),
+        Some(name) => Some(PathBuf::from(name)).filter(|path| asked.summary && path.is_file()),
+    }
+}
+
+/// Prints the summary of a trace that was recorded before.
+fn summarize(asked: &args::Trace, path: &Path, common: &Common) -> Outcome {
+    let refuse = |what: String, why: &str, advice: String| {
+        Err(Failure { exit: Exit::Usage, what, why: why.to_owned(), advice })
+    };
+    let shown = path.display();
+    if !asked.summary {
+        return refuse(
+            format!("cannot trace `{shown}`"),
+            "it is the name of a file, not of a case",
+            format!("To summarize it: heist trace --summary {shown}"),
+        );
+    }
+    if asked.workload.is_some() && asked.output.is_some() {
+        return refuse(
+            format!("cannot write the trace of {shown}"),
+            "it was recorded before, so that there is nothing to write",
+            "Leave out --output, or name a case: heist trace duel/skewed --summary -o FILE".into(),
+        );
+    }
+    out::print(&summary_of(&read::read(path)?, common.quiet))?;
+    Ok(Exit::Done)
+}
+
+fn summary_of(pools: &[read::Pool], quiet: bool) -> String {
+    let summaries: Vec<_> = pools.iter().map(Summary::new).collect();
+    show::text(&summaries, quiet, style::out())
+}
+
+/// Runs a case and writes its trace.
+fn record(asked: &args::Trace, common: &Common) -> Outcome {
+    let workload = asked.workload.clone().unwrap_or_default();
+    let output = asked.output.clone().unwrap_or_else(|| FILE.into());
+    let selection = Selection { cases: vec![workload.clone()], ..Selection::default() };
     let found = cases(&selection).map_err(|error| unknown(&error))?;
     // Checked before the run, whose result would be lost otherwise.
-    file::check(&asked.output)?;
+    file::check(&output)?;
     let choices = choices(&found);
     let traced = guarded(|| choices.iter().take_while(|_| !interrupt::seen()).find_map(traced))?;
     if traced.is_none() && interrupt::seen() {
-        out::note("heist: interrupted before there was a trace; no_pool was written");
+        out::note("heist: interrupted before there was a trace; no file was written");
         return Ok(Exit::Interrupted);
     }
     // A run cannot be interrupted in the middle. One that has finished is written even if the user has asked
     // to end.
-    let (case, by, trace) = traced.ok_or_else(|| no_pool(&asked.workload))?;
+    let (case, by, trace) = traced.ok_or_else(|| no_pool(&workload))?;
     if found.len() > 1 && !common.quiet {
         out::note(&format!("heist: {} cases match; traced {case}", found.len()));
     }
     let mut bytes = Vec::new();
     trace.write_chrome(&mut bytes).expect("writing to a vector does not fail");
-    file::write(&asked.output, &bytes)?;
-    let description = description(&trace, case, by, &asked.output.display().to_string());
-    file::print_beside(&asked.output, &description, common.quiet)?;
+    file::write(&output, &bytes)?;
+    let mut text = description(&trace, case, by, &output.display().to_string());
+    if asked.summary {
+        text += &format!("\n{}", summary_of(&read::parse(&output, &bytes)?, common.quiet));
+    }
+    file::print_beside(&output, &text, common.quiet)?;
     Ok(interrupt::exit())
 }
 
