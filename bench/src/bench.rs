@@ -47,6 +47,16 @@ impl Bench {
         live::set(None);
     }
 
+    /// Decides whether the run counts as complete: see [`harness::Bench::set_complete`].
+    pub fn set_complete(&mut self, complete: bool) {
+        self.0.set_complete(complete);
+    }
+
+    /// Removes the targets of all cases, so that the tables do not show them.
+    pub fn forget_targets(&mut self) {
+        self.0.forget_targets();
+    }
+
     /// Returns what was measured so far.
     pub fn record(&self) -> Record {
         self.0.record()

@@ -140,6 +140,16 @@ impl Bench {
         entries.for_each(|entry| entry.samples.truncate(round));
     }
 
+    /// Decides whether the run counts as complete. By default it does unless the watcher has ended it.
+    pub fn set_complete(&mut self, complete: bool) {
+        self.cut_short = !complete;
+    }
+
+    /// Removes the targets of all rows, so that the tables do not show them.
+    pub fn forget_targets(&mut self) {
+        self.rows.iter_mut().for_each(|row| row.targets.clear());
+    }
+
     /// Returns the record of what was measured so far.
     pub fn record(&self) -> Record {
         let complete = Some(!self.cut_short);
@@ -177,7 +187,23 @@ fn in_turn(round: usize, count: usize) -> impl Iterator<Item = usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metric;
     use crate::row::{Sample, tests::row};
+    use crate::target::{Target, Than};
+
+    #[test]
+    fn targets_and_completeness_are_what_the_caller_says() {
+        let mut measured = row("empty", &[("ours", [1.0; 3])]);
+        let than = Than::Nothing;
+        measured.targets = vec![Target { of: "ours", metric: &metric::TIME, than, at_most: 2.0 }];
+        let mut bench = Bench::new(vec![measured], Record::default());
+        bench.hand_offs = vec![1.0; 3];
+        assert!(bench.markdown().contains("Targets: 1 met, 0 missed."), "{}", bench.markdown());
+        bench.forget_targets();
+        assert!(!bench.markdown().contains("arget"), "{}", bench.markdown());
+        bench.set_complete(false);
+        assert_eq!(bench.record().complete, Some(false));
+    }
 
     #[test]
     fn every_entry_begins_once() {

@@ -87,12 +87,18 @@ pub(crate) struct Bench {
     /// Measure only cases with these numbers of workers, for example `1,2`
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = number, value_hint = ValueHint::Other)]
     pub(crate) workers: Vec<usize>,
-    /// Number of rounds; each round measures everything once
-    #[arg(long, value_name = "N", default_value_t = 21, allow_hyphen_values = true, value_parser = rounds, value_hint = ValueHint::Other)]
-    pub(crate) rounds: usize,
+    /// Number of rounds; each round measures everything once [default: 21]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = rounds, value_hint = ValueHint::Other)]
+    pub(crate) rounds: Option<usize>,
+    /// Measure for about this time instead, in as many rounds as fit
+    #[arg(long, value_name = "N", conflicts_with = "rounds", allow_negative_numbers = true, value_parser = long_seconds, value_hint = ValueHint::Other)]
+    pub(crate) seconds: Option<f64>,
     /// Write every sample to this file. With `-`, samples go to stdout and tables to stderr
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) json: Option<PathBuf>,
+    /// Show the limits that the authors of heist have set themselves, and whether they are met
+    #[arg(long)]
+    pub(crate) targets: bool,
     /// List the names of the cases without measuring
     #[arg(long)]
     pub(crate) list: bool,
@@ -136,6 +142,9 @@ pub(crate) struct Soak {
     /// Duration in minutes; may be a fraction
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = minutes, value_hint = ValueHint::Other)]
     pub(crate) minutes: f64,
+    /// Duration in seconds instead; may be a fraction
+    #[arg(long, value_name = "N", conflicts_with = "minutes", allow_negative_numbers = true, value_parser = long_seconds, value_hint = ValueHint::Other)]
+    pub(crate) seconds: Option<f64>,
     /// Seed of the random workloads [default: a new one each time]
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seed, value_hint = ValueHint::Other)]
     pub(crate) seed: Option<u64>,
@@ -168,7 +177,8 @@ impl Args {
         let matches = command.try_get_matches_from_mut(words).unwrap_or_else(|error| end(&error));
         let args = Self::from_arg_matches(&matches).unwrap_or_else(|error| end(&error));
         if args.command.is_some() && args.duel.seconds.is_some() {
-            let message = "--seconds applies only to the duel, which runs without a command: `heist --seconds 5`";
+            let message = "--seconds before a command applies only to the duel, which runs without a command: \
+                           use `heist --seconds 5`, or for `bench` and `soak` `heist soak --seconds 5`";
             end(&command.error(ErrorKind::ArgumentConflict, message));
         }
         args.common.color.write_global();
@@ -235,13 +245,22 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 fn minutes(text: &str) -> Result<f64, String> {
-    let minutes: f64 =
-        text.parse().map_err(|_| "not a number of minutes, for example 10 or 0.5".to_owned())?;
-    const YEAR: f64 = 525_600.0;
-    if minutes > 0.0 && minutes <= YEAR {
-        Ok(minutes)
+    duration(text, "minutes", 525_600.0)
+}
+
+/// Parses the seconds of a command that may run for days.
+fn long_seconds(text: &str) -> Result<f64, String> {
+    duration(text, "seconds", 31_536_000.0)
+}
+
+/// Parses a duration in a unit of which a year has that many.
+fn duration(text: &str, unit: &str, year: f64) -> Result<f64, String> {
+    let number: f64 =
+        text.parse().map_err(|_| format!("not a number of {unit}, for example 10 or 0.5"))?;
+    if number > 0.0 && number <= year {
+        Ok(number)
     } else {
-        Err("must be more than 0 minutes and at most a year".to_owned())
+        Err(format!("must be more than 0 {unit} and at most a year"))
     }
 }
 
@@ -277,6 +296,7 @@ mod tests {
         assert_eq!(minutes("0.5"), Ok(0.5));
         for wrong in ["0", "-1", "NaN", "inf", "ten", ""] {
             assert!(minutes(wrong).is_err(), "{wrong}");
+            assert!(long_seconds(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -47,6 +47,7 @@ Examples:
   heist bench duel/skewed thief           the skewed cases, and those with thief
   heist bench spawn --peers heist,rayon   only these two peers
   heist bench fib --workers 2 --rounds 5  faster, but less certain
+  heist bench fib sort --seconds 30       as many rounds as fit into 30 seconds
   heist bench fib --json before.json      keep the samples to compare or report
   heist bench --list | grep pipeline      output can be piped
 
@@ -87,6 +88,7 @@ pub(crate) const SOAK: &str = "\
 Examples:
   heist soak                         run random workloads for a minute
   heist soak --minutes 60            run them for an hour
+  heist soak --seconds 5             run them for five seconds
   heist soak --seed 7                run the same workloads every time
   heist soak --seed 7 --shape 31415  repeat only one of them
   heist soak --quiet && echo fine    in scripts: exit code 1 if a check failed";

@@ -28,6 +28,37 @@ fn samples_can_go_to_stdout() {
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
 
+/// The time is up after the first case. A run that has measured all of its cases by then is complete.
+#[test]
+fn the_first_case_is_measured_however_short_the_time_is() {
+    for (cases, measured, note) in [
+        (&[QUICK][..], 1, ""),
+        (&["range/outside/1e3", QUICK][..], 1, "in the first round: 1 of 2 cases were measured"),
+    ] {
+        let arguments = [&["bench", "--seconds", "1e-9", "--json", "-"], cases].concat();
+        let output = heist(&arguments).output().unwrap();
+        let err = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{err}");
+        let record: Record = serde_json::from_slice(&output.stdout).unwrap();
+        let mut names: Vec<_> = record.samples.iter().map(|series| &series.case).collect();
+        names.dedup();
+        assert_eq!((record.rounds, names.len()), (1, measured), "{err}");
+        assert_eq!(record.complete, Some(note.is_empty()), "{err}");
+        assert!(err.contains(note) && !err.contains("interrupted"), "{err}");
+    }
+}
+
+/// The limits that heist's authors have set themselves are of no use to others.
+#[test]
+fn targets_are_shown_on_request() {
+    let arguments = ["bench", "range/outside/1e3", "--rounds", "1"];
+    let (out, _) = expect(&arguments, 0);
+    let (with_targets, _) = expect(&[&arguments[..], &["--targets"]].concat(), 0);
+    assert!(out.contains("as a ratio to rayon") && !out.to_lowercase().contains("target"), "{out}");
+    assert!(with_targets.contains("| case | target | heist |"), "{with_targets}");
+    assert!(with_targets.contains("Targets: "), "{with_targets}");
+}
+
 #[test]
 fn an_empty_trace_variable_is_ignored() {
     let output = heist(&["bench", "--list"]).env("HEIST_TRACE", "").output().unwrap();

@@ -122,10 +122,14 @@ fn the_duel_ignores_the_default_number_of_workers() {
 }
 
 #[test]
-fn commands_reject_seconds() {
-    let output = run(&directory(), &["--seconds", "5", "topo"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("--seconds applies only to the duel"));
+fn commands_reject_the_seconds_of_the_duel() {
+    for command in ["topo", "soak", "bench"] {
+        let output = run(&directory(), &["--seconds", "5", command]);
+        assert_eq!(output.status.code(), Some(2));
+        let err = text(&output.stderr);
+        assert!(err.contains("--seconds before a command applies only to the duel"), "{err}");
+        assert!(err.contains("`heist soak --seconds 5`"), "{err}");
+    }
 }
 
 #[cfg(unix)]

@@ -17,6 +17,13 @@ fn a_second_of_shapes() {
 }
 
 #[test]
+fn the_time_can_be_given_in_seconds() {
+    let (out, err) = expect(&["soak", "--seconds", "0.5", "--seed", "11"], 0);
+    assert!(out.contains("nothing was lost"), "{out}");
+    assert!(err.starts_with("soak: 1 s, seed 11\n"), "{err}");
+}
+
+#[test]
 fn quiet_prints_one_line() {
     let (out, err) = expect(&["soak", "--minutes", "0.005", "--quiet"], 0);
     assert!(out.starts_with("ok: ") && out.lines().count() == 1, "{out}");

@@ -39,6 +39,9 @@ fn numbers_out_of_range_name_the_range() {
     for (arguments, why) in [
         (&["--seconds", "-1"][..], "at least 0.1 seconds"),
         (&["soak", "--minutes", "-1"], "more than 0 minutes"),
+        (&["soak", "--seconds", "-1"], "more than 0 seconds"),
+        (&["bench", "--seconds", "0"], "more than 0 seconds"),
+        (&["bench", "--seconds", "long"], "not a number of seconds"),
         (&["soak", "--seed", "-1"], "not a whole number from 0"),
         (&["soak", "--seed", "1", "--shape", "-1"], "not a whole number from 0"),
         (&["soak", "--seed", "1", "--shape", "18446744073709551615"], "not a whole number from 0"),
@@ -46,6 +49,18 @@ fn numbers_out_of_range_name_the_range() {
     ] {
         let (_, err) = expect(arguments, 2);
         assert!(err.contains(why), "{err}");
+    }
+}
+
+#[test]
+fn a_run_has_one_limit() {
+    for (arguments, other) in [
+        (&["bench", "--seconds", "2", "--rounds", "3"][..], "--rounds"),
+        (&["soak", "--seconds", "2", "--minutes", "3"], "--minutes"),
+    ] {
+        let (_, err) = expect(arguments, 2);
+        assert!(err.contains("'--seconds <N>' cannot be used with"), "{err}");
+        assert!(err.contains(other), "{err}");
     }
 }
 

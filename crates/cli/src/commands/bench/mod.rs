@@ -1,5 +1,6 @@
 //! `heist bench`: measures cases against peers.
 
+mod limit;
 mod names;
 mod progress;
 
@@ -9,7 +10,8 @@ use heist_bench::{Bench, Selection};
 
 use crate::args::{self, Common};
 use crate::exit::{Exit, Failure, Outcome, guarded};
-use crate::{file, interrupt, out};
+use crate::{file, interrupt, out, units};
+use limit::Limit;
 pub(crate) use names::unknown;
 use progress::Progress;
 pub(crate) use progress::bar;
@@ -34,10 +36,17 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
     if !common.quiet {
         warn();
     }
-    let mut progress = Progress::new(asked.rounds, bench.cases().len(), common.quiet);
-    let outcome = guarded(|| bench.run(asked.rounds, &mut progress));
+    if !asked.targets {
+        bench.forget_targets();
+    }
+    let (limit, cases) = (Limit::new(asked), bench.cases().len());
+    let mut progress = Progress::new(limit, cases, common.quiet);
+    let outcome = guarded(|| bench.run(limit.rounds(), &mut progress));
     progress.end(outcome.is_ok());
     outcome?;
+    if matches!(limit, Limit::Time(_)) && !interrupt::seen() {
+        end_of_time(&mut bench, cases, common.quiet);
+    }
     if bench.rounds() == 0 {
         out::note("heist: interrupted before the first case was measured; there are no results");
         return Ok(Exit::Interrupted);
@@ -58,6 +67,18 @@ pub(crate) fn run(asked: &args::Bench, common: &Common) -> Outcome {
     Ok(interrupt::exit())
 }
 
+/// Notes that the time was up, which does not cut a run short unless cases are missing.
+fn end_of_time(bench: &mut Bench, cases: usize, quiet: bool) {
+    let measured = bench.cases().len();
+    bench.set_complete(measured == cases);
+    if measured < cases && !quiet {
+        out::note(&format!(
+            "heist: the time was up in the first round: {measured} of {} were measured",
+            units::of(cases as u64, "case")
+        ));
+    }
+}
+
 /// Writes the samples, and traces of one additional run.
 fn keep(bench: &Bench, path: &Path) -> Result<(), Failure> {
     let traces = guarded(|| bench.traces(TRACES, interrupt::seen));
@@ -75,7 +96,7 @@ fn check(asked: &args::Bench) -> Result<(), Failure> {
         let (what, why, advice) = (what.into(), why.into(), advice.into());
         Err(Failure { exit: Exit::Usage, what, why, advice })
     };
-    if asked.rounds == 0 && !asked.list {
+    if asked.rounds == Some(0) && !asked.list {
         return refuse(
             "cannot measure 0 rounds",
             "there would be no results",
@@ -116,8 +137,16 @@ mod tests {
     use super::*;
 
     fn asked(workers: Vec<usize>, rounds: usize) -> args::Bench {
-        let (workloads, peers) = (Vec::new(), Vec::new());
-        args::Bench { workloads, peers, workers, rounds, json: None, list: false }
+        args::Bench {
+            workloads: Vec::new(),
+            peers: Vec::new(),
+            workers,
+            rounds: Some(rounds),
+            seconds: None,
+            json: None,
+            targets: false,
+            list: false,
+        }
     }
 
     #[test]

@@ -6,11 +6,14 @@ use std::ops::ControlFlow;
 use heist_bench::{Step, Watcher};
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::limit::{Clock, Limit};
 use crate::{interrupt, out};
 
-/// Shows the progress of a run.
+/// Shows the progress of a run, and ends it when its time is up.
 pub(super) struct Progress {
-    rounds: usize,
+    limit: Limit,
+    /// Measures the time of a run whose time is limited.
+    clock: Option<Clock>,
     display: Display,
     /// The round of the last measurement that began.
     round: usize,
@@ -23,28 +26,45 @@ enum Display {
 }
 
 impl Progress {
-    pub(super) fn new(rounds: usize, cases: usize, quiet: bool) -> Self {
+    pub(super) fn new(limit: Limit, cases: usize, quiet: bool) -> Self {
+        let (steps, clock) = match limit {
+            Limit::Rounds(rounds) => ((rounds * cases) as u64, None),
+            Limit::Time(time) => (time.as_millis() as u64, Some(Clock::start(time))),
+        };
         let display = if quiet {
             Display::Silent
         } else if out::is_drawable() {
-            Display::Bar(bar((rounds * cases) as u64))
+            Display::Bar(bar(steps))
         } else {
             Display::Lines
         };
-        Self { rounds, display, round: 0 }
+        Self { limit, clock, display, round: 0 }
     }
 
     /// Removes the bar. If the run failed, the last round is not reported as done.
     pub(super) fn end(self, success: bool) {
         match self.display {
             Display::Bar(bar) => bar.finish_and_clear(),
-            Display::Lines if success && !interrupt::seen() => self.report_done(self.rounds),
+            Display::Lines if success && !interrupt::seen() => {
+                // A run whose time is up has reported its last round when it asked for the next one.
+                if let Limit::Rounds(rounds) = self.limit {
+                    self.report_done(rounds);
+                }
+            }
             Display::Lines | Display::Silent => {}
         }
     }
 
-    fn report_done(&self, rounds: usize) {
-        out::note(&format!("round {rounds}/{} done", self.rounds));
+    fn report_done(&self, round: usize) {
+        out::note(&format!("round {} done", self.numbered(round)));
+    }
+
+    /// Returns the number of a round, and the number of all rounds if that is known.
+    fn numbered(&self, round: usize) -> String {
+        match self.limit {
+            Limit::Rounds(rounds) => format!("{round}/{rounds}"),
+            Limit::Time(_) => round.to_string(),
+        }
     }
 }
 
@@ -62,14 +82,19 @@ impl Watcher for Progress {
         }
         match &self.display {
             Display::Bar(bar) => {
-                bar.set_position((step.round * step.cases + step.place) as u64);
-                let (round, rounds) = (step.round + 1, self.rounds);
-                bar.set_message(format!("round {round}/{rounds}: {} {}", step.case, step.by));
+                let measured = (step.round * step.cases + step.place) as u64;
+                let elapsed = self.clock.as_ref().map(|clock| clock.elapsed().as_millis() as u64);
+                bar.set_position(elapsed.unwrap_or(measured));
+                let round = self.numbered(step.round + 1);
+                bar.set_message(format!("round {round}: {} {}", step.case, step.by));
             }
             Display::Lines if step.round > self.round => self.report_done(step.round),
             Display::Lines | Display::Silent => {}
         }
         self.round = step.round;
+        if self.clock.as_mut().is_some_and(|clock| !clock.allows(step)) {
+            return ControlFlow::Break(());
+        }
         ControlFlow::Continue(())
     }
 

@@ -22,7 +22,7 @@ pub(crate) fn run(asked: &Soak, common: &Common) -> Outcome {
     // Some shapes use the global pool, which panics if it cannot start.
     topo::detect().workers.map_err(|why| exit::refused(&why))?;
     let seed = asked.seed.unwrap_or_else(|| RandomState::new().hash_one(0) % 1_000_000_000);
-    let limit = Duration::from_secs_f64(asked.minutes * 60.0);
+    let limit = Duration::from_secs_f64(asked.seconds.unwrap_or(asked.minutes * 60.0));
     let start = Instant::now();
     let mut counts = Counts::default();
     let mut progress = Progress::new(common, seed, limit);
