@@ -17,10 +17,14 @@ for_every_strategy! {
     what_cannot_be_pinned,
 }
 
-/// Returns the processors on which the calling thread may run, or `None` where a thread has no such mask.
+/// Returns the processors on which the calling thread may run, or `None` where a thread has no such mask. A mask often has
+/// processors that are not there, which are left out.
 fn mask() -> Option<CpuSet> {
     let status = fs::read_to_string("/proc/thread-self/status").ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+    let (mask, online): (CpuSet, CpuSet) = (list.parse().ok()?, online.parse().ok()?);
+    Some(mask.as_slice().iter().copied().filter(|&cpu| online.contains(cpu)).collect())
 }
 
 /// Returns the processors of this thread, if there are at least two to choose from.

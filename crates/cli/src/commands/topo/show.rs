@@ -71,8 +71,10 @@ fn machine(topology: &Topology, page: &mut Page) {
 /// Returns the processors that the process may use and that no node has.
 fn processors_of_no_node(topology: &Topology) -> CpuSet {
     let allowed = topology.allowed.as_ref().map_or(&[][..], CpuSet::as_slice);
-    let has_node = |cpu: &usize| topology.nodes.iter().any(|node| node.cpus.contains(*cpu));
-    allowed.iter().copied().filter(|cpu| !has_node(cpu)).collect()
+    // The mask of a process often has processors that are not there.
+    let is_online = |cpu| topology.online.as_ref().is_none_or(|online| online.contains(cpu));
+    let has_node = |cpu| topology.nodes.iter().any(|node| node.cpus.contains(cpu));
+    allowed.iter().copied().filter(|&cpu| is_online(cpu) && !has_node(cpu)).collect()
 }
 
 fn packages(topology: &Topology) -> String {

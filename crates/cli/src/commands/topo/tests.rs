@@ -118,6 +118,9 @@ fn processors_of_no_known_node_count_as_a_node() {
     let one_node = two_nodes().file("sys/devices/system/node/node1/cpulist", "?\n");
     let text = show::text(&overview(&one_node, 8), style::plain());
     assert!(text.contains("of no known node, which count as one more: 2-3,6-7"), "{text}");
+    let more_in_mask = two_nodes().file("proc/self/status", "Cpus_allowed_list:\t0-127\n");
+    let text = show::text(&overview(&more_in_mask, 8), style::plain());
+    assert!(!text.contains("of no known node"), "{text}");
 }
 
 #[test]
