@@ -190,6 +190,20 @@ mod tests {
     }
 
     #[test]
+    fn lost_events_are_counted() {
+        let pool = heist::Pool::builder().workers(1).trace(10).build().unwrap();
+        (0..1000).for_each(|_| pool.spawn(|| ()).join().unwrap());
+        pool.stop();
+        let trace = pool.trace_snapshot().unwrap();
+        let mut bytes = Vec::new();
+        trace.write_chrome(&mut bytes).unwrap();
+        let pools = parse(Path::new("a.json"), &bytes).unwrap();
+        let lost: u64 = pools[0].threads.values().map(|thread| thread.lost).sum();
+        assert_eq!(lost, trace.threads.iter().map(|thread| thread.lost).sum::<u64>());
+        assert!(lost > 1000, "{lost}");
+    }
+
+    #[test]
     fn other_files_are_refused() {
         assert!(why("no").contains("it is not JSON"), "{}", why("no"));
         assert!(why(r#"{"a": 1}"#).contains("it is JSON, but not a trace"));
