@@ -9,9 +9,8 @@
 
 use crate::sync::cores_of_a_cache;
 
-/// The largest number of workers in a cluster, unless there would be too many clusters. One under a checker of whole pools,
-/// so that it sees several clusters.
-const MOST: usize = if cfg!(shuttle) { 1 } else { 8 };
+/// The largest number of workers in a cluster, unless there would be too many clusters.
+const MOST: usize = 8;
 
 /// The largest number of clusters: there is a bit for each in a word, which has two more for other purposes.
 pub(crate) const MAX_CLUSTERS: usize = 62;
@@ -31,6 +30,10 @@ impl Clusters {
     /// Divides the workers by the caches of the machine: as many as share a cache are a cluster. If more than eight do, or
     /// if the system does not say, they are divided further.
     pub(crate) fn new(workers: usize) -> Self {
+        #[cfg(shuttle)]
+        if crate::sync::has_small_clusters() {
+            return Self::of_size(workers, 1);
+        }
         let near = if workers > MOST { cores_of_a_cache() } else { None };
         Self::of_size(workers, near.map_or(MOST, |near| near.div_ceil(near.div_ceil(MOST))))
     }

@@ -74,7 +74,7 @@ impl Builder {
             on_thread_stop: Box::new(|_| ()),
             on_panic: PanicHook::default(),
             trace: None,
-            guests: 0,
+            guests: if cfg!(shuttle) { GUESTS } else { 0 },
         }
     }
 

@@ -41,6 +41,17 @@ pub(crate) fn outside<R: Send>(offers: Offers, f: impl FnOnce() -> R + Send) -> 
     with_shared!(pool, shared => visit(shared, offers, f)).unwrap_or_else(|f| pool.install(f))
 }
 
+#[cfg(shuttle)]
+impl Pool {
+    /// Calls a closure that forks on the calling thread, which belongs to no pool, as a guest of this pool, or else on the
+    /// pool.
+    #[doc(hidden)]
+    pub fn visit<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        with_shared!(self, shared => visit(shared, Offers::Later, f))
+            .unwrap_or_else(|f| self.install(f))
+    }
+}
+
 /// Runs [`join`](crate::join) for a thread that belongs to no pool.
 #[cold]
 #[inline(never)]

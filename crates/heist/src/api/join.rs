@@ -21,7 +21,8 @@ use crate::worker::current::with_worker;
 /// Runs two closures, possibly in parallel, and returns both results.
 ///
 /// A join whose second half is not stolen costs about as much as two calls, so that no sequential cutoff is
-/// needed. It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one.
+/// needed. It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one. In the latter
+/// case as well the first closure runs on the calling thread.
 ///
 /// ```
 /// fn sum(numbers: &[u64]) -> u64 {

@@ -16,8 +16,8 @@ use crate::worker::current::{AnyPool, current_pool, with_worker};
 
 /// Runs a closure that may spawn others which borrow, and waits for all of them.
 ///
-/// It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one. For two
-/// closures, [`join`](crate::join) costs less.
+/// It uses the pool that the calling thread belongs to, or else the [global](crate::Pool::global) one. In both cases the
+/// closure runs on the calling thread, which then runs spawned closures as well until all of them have ended. For two closures, [`join`](crate::join) costs less.
 ///
 /// ```
 /// let mut numbers = [1, 2, 3, 4];

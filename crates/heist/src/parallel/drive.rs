@@ -24,6 +24,8 @@ const PROBE: usize = 32;
 const MANY_FIRST: usize = 1_024;
 /// So many.
 const FEW_FIRST: usize = 64;
+/// No more than this are timed then, however long the loop is.
+const MOST_FIRST: usize = 1 << 16;
 
 // All times here are in nanoseconds.
 
@@ -157,7 +159,7 @@ impl<W: Work> Rest<'_, W> {
         // Nobody helps with the first items. If a few of them take long, their time is known well enough.
         let rest = self.block(start, FEW_FIRST);
         let is_certain = rest.pace.of(FEW_FIRST) >= CERTAIN;
-        if is_certain { rest } else { rest.block(Ticks::now, items - FEW_FIRST) }
+        if is_certain { rest } else { rest.block(Ticks::now, (items - FEW_FIRST).min(MOST_FIRST)) }
     }
 
     /// Processes the first `items`, and times them: since the last block, or else since `start`.

@@ -13,8 +13,8 @@
 //! that no other worker joins runs as a plain loop, in blocks. So there is no number of pieces to choose.
 //! [`with_min_len`] sets the number of items below which a loop is never split.
 //!
-//! Inside a pool, that pool's workers take part. Outside of any pool, the workers of the
-//! [global](crate::Pool::global) pool do and, as long as the loop is short, the calling thread.
+//! The calling thread takes part, and so do other workers of its pool, or else of the [global](crate::Pool::global) one. (Of
+//! the sorts, that is so only inside a pool; a thread of no pool waits meanwhile.)
 //!
 //! # What a loop can run over
 //!

@@ -60,6 +60,13 @@ pub(crate) fn elapsed(_since: super::Instant) -> u64 {
     LOOKS.fetch_add(100_000, Ordering::SeqCst)
 }
 
+/// Returns whether each worker of a new pool is a cluster of its own. Else all workers are one cluster. Both are explored:
+/// workers keep tasks private only in pools of one cluster.
+pub(crate) fn has_small_clusters() -> bool {
+    use shuttle::rand::Rng;
+    shuttle::rand::thread_rng().gen_bool(0.5)
+}
+
 /// Returns an empty name: thread names do not matter here.
 pub(crate) fn thread_name() -> String {
     String::new()

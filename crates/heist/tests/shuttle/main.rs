@@ -14,5 +14,6 @@ mod waiting;
 mod policy;
 mod plan;
 mod generated;
+mod guests;
 mod engine;
 mod pipeline;
