@@ -5,6 +5,7 @@ pub(crate) mod fork;
 mod idle;
 mod ignition;
 pub(crate) mod latency;
+mod outside;
 mod pipeline;
 mod range;
 mod scope;
@@ -28,6 +29,7 @@ pub(crate) fn rows() -> Vec<Row> {
         strategies::rows,
         ignition::rows,
         fork::rows,
+        outside::rows,
         range::rows,
         sort::rows,
         pipeline::rows,

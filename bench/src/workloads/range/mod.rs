@@ -119,7 +119,7 @@ fn enter<S: Sums>(row: &mut Row, place: Place, items: usize, block: u64) {
 }
 
 /// Returns small integers, so that the sum of a million squares is exact in any order.
-fn data(items: usize) -> Vec<f32> {
+pub(super) fn data(items: usize) -> Vec<f32> {
     numbers(items).map(|number| (number % 4) as f32).collect()
 }
 
@@ -150,7 +150,7 @@ fn measure<S: Sums>(place: Place, items: &[f32], block: u64) -> Sample {
 /// The loop that all entries run on their pieces, compiled once. It has sixteen independent sums, because otherwise
 /// each addition would wait for the one before.
 #[inline(never)]
-fn kernel(items: &[f32]) -> f32 {
+pub(super) fn kernel(items: &[f32]) -> f32 {
     let (rows, rest) = items.as_chunks::<16>();
     let mut sums = [0.0; 16];
     for row in rows {
