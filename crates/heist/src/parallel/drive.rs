@@ -7,7 +7,7 @@
 //! those before, and then the rest is shared.
 
 use super::Pieces;
-use super::pace::Pace;
+use super::pace::{Pace, round};
 use crate::api::global;
 use crate::api::join::join;
 use crate::fork::job;
@@ -32,8 +32,8 @@ const MOST_FIRST: usize = 1 << 16;
 /// The few first items must take so long that the clock's own time does not matter.
 const CERTAIN: f64 = 1_000.0;
 /// Less work than this is not shared with a worker that is looking for work: to hand it over and to wait for it
-/// takes a good part of a microsecond.
-const SHARE: f64 = 2_000.0;
+/// takes about a microsecond on processors that are near each other, and more on others.
+const SHARE: f64 = 4_000.0;
 /// Less work than this is not shared with a worker that sleeps: to wake it takes half of this.
 const WAKE: f64 = 20_000.0;
 
@@ -149,7 +149,7 @@ impl<W: Work> Rest<'_, W> {
 
     /// Times the first items, if that was not done before and there are enough of them.
     fn probe(self, start: impl FnOnce() -> Ticks, workers: usize) -> Self {
-        let items = self.left.len() / (PROBE * workers);
+        let items = round(self.left.len() / (PROBE * workers));
         if self.pace.is_known() || items == 0 {
             return self;
         }
