@@ -3,6 +3,7 @@
 pub(crate) mod batch;
 pub(crate) mod builder;
 pub(crate) mod call;
+pub(crate) mod current;
 pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;

@@ -47,6 +47,10 @@ pub(crate) trait AnyWorker {
     /// Returns the number of workers of the pool.
     fn workers(&self) -> usize;
 
+    /// Returns the number of the worker that this thread is at the moment, `None` if it has no core. Takes a core that
+    /// this thread was given.
+    fn worker_index(&self) -> Option<usize>;
+
     /// Returns whether a worker is looking for work.
     fn has_searcher(&self) -> bool;
 
