@@ -71,6 +71,12 @@ pub enum BuildError {
         /// The value of the variable.
         value: String,
     },
+    /// The global pool was to be started, by [`Builder::build_global`](crate::Builder::build_global), and was running
+    /// already.
+    GlobalStarted {
+        /// The number of workers of the global pool.
+        workers: usize,
+    },
     /// The system refused a thread. The threads that had started have ended again.
     Thread {
         /// The number of threads that had started.
@@ -106,6 +112,11 @@ impl fmt::Display for BuildError {
                 f,
                 "HEIST_WORKERS is {value:?}, which is not a number of workers: set it to a whole \
                  number from 1 on, or unset it"
+            ),
+            Self::GlobalStarted { workers } => write!(
+                f,
+                "the global pool has been started already, with {workers} workers: call build_global once, at the \
+                 beginning of main, before the first join, scope, spawn or parallel loop outside of a pool"
             ),
             Self::Thread { started, asked, source } => write!(
                 f,
