@@ -85,6 +85,7 @@ pub use api::isolate::isolate;
 pub use api::join::join;
 pub use api::pool::Pool;
 pub use api::scope::{Scope, scope};
+pub use api::scoped::ScopedJoinHandle;
 pub use cancel::CancelToken;
 pub use error::{BuildError, JoinError};
 pub use panic::Panic;

@@ -11,7 +11,10 @@ use std::cell::Cell;
 use std::error::Error;
 use std::fmt::{Debug, Display};
 
-use heist::{BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, Stats, Strategy};
+use heist::{
+    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, ScopedJoinHandle, Stats,
+    Strategy,
+};
 
 #[test]
 fn misuse_does_not_compile() {
@@ -46,6 +49,8 @@ fn handle() {
     is_unpin::<JoinHandle<Sendable>>();
     is_unpin::<JoinHandle<std::marker::PhantomPinned>>();
     is_future::<Sendable, JoinHandle<Sendable>>();
+    is_send_and_sync::<ScopedJoinHandle<'_, Sendable>>();
+    is_debug::<ScopedJoinHandle<'_, Sendable>>();
 }
 
 #[test]

@@ -8,5 +8,7 @@ pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
 pub(crate) mod join;
+pub(crate) mod panics;
 pub(crate) mod pool;
 pub(crate) mod scope;
+pub(crate) mod scoped;
