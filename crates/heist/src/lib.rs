@@ -78,7 +78,7 @@ struct Readme;
 mod models;
 
 pub use api::builder::Builder;
-pub use api::current::worker_index;
+pub use api::current::{PoolHandle, worker_index};
 pub use api::global::spawn;
 pub use api::handle::JoinHandle;
 pub use api::isolate::isolate;

@@ -13,6 +13,7 @@ use crate::pipeline::models::{
     AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
     Turn,
 };
+use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
@@ -32,6 +33,14 @@ impl AnyPool for CountingPool {
     fn push_remote_if_open(&self, task: Task) {
         self.started.fetch_add(1, Relaxed);
         drop(task);
+    }
+
+    fn submit(&self, _: Task) {
+        unreachable!("nobody has a handle to the pool")
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::default()
     }
 
     fn workers(&self) -> usize {

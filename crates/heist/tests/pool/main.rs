@@ -22,6 +22,7 @@ mod fairness;
 mod panic;
 mod cancel;
 mod drops;
+mod current;
 mod index;
 mod stats;
 mod trace;
