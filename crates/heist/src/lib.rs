@@ -91,3 +91,4 @@ pub use error::{BuildError, JoinError};
 pub use panic::Panic;
 pub use queues::Strategy;
 pub use stats::{Counters, Stats};
+pub use worker::dump::PoolDump;

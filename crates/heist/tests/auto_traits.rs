@@ -12,8 +12,8 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 
 use heist::{
-    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, ScopedJoinHandle, Stats,
-    Strategy,
+    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pool, PoolDump, PoolHandle,
+    ScopedJoinHandle, Stats, Strategy,
 };
 
 #[test]
@@ -38,6 +38,10 @@ fn is_error<T: Error + Debug + Display + Send + Sync + 'static>() {}
 fn pool() {
     is_send_and_sync::<Pool>();
     is_debug::<Pool>();
+    is_send_and_sync::<PoolHandle>();
+    is_debug::<PoolHandle>();
+    is_send_and_sync::<PoolDump>();
+    is_debug::<PoolDump>();
     is_send::<Builder>();
     is_debug::<Builder>();
 }

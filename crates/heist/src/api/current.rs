@@ -9,6 +9,7 @@ use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
 use crate::worker::current::{AnyPool, with_worker};
+use crate::worker::dump::PoolDump;
 
 /// Returns the number of the worker that the calling thread is at the moment, from zero to one less than the number of
 /// [workers](crate::Pool::workers). At any moment, no two threads of a pool have the same number.
@@ -150,6 +151,20 @@ impl PoolHandle {
     /// ```
     pub fn stats(&self) -> Stats {
         self.0.stats()
+    }
+
+    /// Returns what the pool does at the moment, as [`Pool::dump`] does. A thread that notices that a program hangs can
+    /// have a handle for this.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let handle = pool.handle();
+    /// pool.stop();
+    /// assert!(handle.dump().to_string().starts_with("pool of 2 workers, ended"));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn dump(&self) -> PoolDump {
+        self.0.dump()
     }
 }
 

@@ -17,6 +17,7 @@ use crate::sync::{Arc, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
 use crate::worker::current::{AnyPool, current_pool, submit};
+use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 
@@ -228,6 +229,33 @@ impl Pool {
     /// ```
     pub fn stats(&self) -> Stats {
         with_shared!(self, shared => shared.stats())
+    }
+
+    /// Returns what the pool does at the moment, as a text for people: for a program that hangs. The text says which
+    /// threads have a core and which wait for one, how many workers sleep, and how long the queues are. Its form may
+    /// change in any version.
+    ///
+    /// It can be called on any thread at any time, and does not disturb the pool. It waits for no task and for no lock
+    /// that a thread holds for more than a moment; where another thread was in the way, the text says "locked". The
+    /// numbers are read one after the other, and need not fit together if the pool goes on meanwhile.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (begin, begun) = std::sync::mpsc::channel();
+    /// let (gate, opened) = std::sync::mpsc::channel::<()>();
+    /// pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
+    /// pool.spawn(|| ());
+    /// begun.recv().unwrap();
+    ///
+    /// // One task runs, and one is in the queue.
+    /// let text = pool.dump().to_string();
+    /// assert!(text.contains("tasks: 2 submitted, 2 of them not ended"), "{text}");
+    /// assert!(text.contains("thread 0: worker 0"), "{text}");
+    /// drop(gate);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn dump(&self) -> PoolDump {
+        with_shared!(self, shared => shared.dump())
     }
 
     /// Returns what the pool's threads have done lately, if the pool keeps a [trace](crate::trace): see

@@ -17,6 +17,7 @@ use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
+use crate::worker::dump::PoolDump;
 use crate::worker::wait;
 
 /// A pool without threads, which counts the worker tasks that it is given.
@@ -41,6 +42,10 @@ impl AnyPool for CountingPool {
 
     fn stats(&self) -> Stats {
         Stats::default()
+    }
+
+    fn dump(&self) -> PoolDump {
+        unreachable!("nobody looks at the pool")
     }
 
     fn workers(&self) -> usize {

@@ -2,10 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::{Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use super::{Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
-use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock, try_lock};
 use crate::task::Task;
 
 /// A queue with a mutex. It counts how often the mutex was contended.
@@ -47,6 +47,11 @@ impl Queue {
 
     pub(super) fn any(&self) -> bool {
         !lock(&self.0).is_empty()
+    }
+
+    /// Returns the number of tasks, unless another thread holds the lock.
+    pub(super) fn len(&self) -> Option<usize> {
+        try_lock(&self.0).map(|tasks| tasks.len())
     }
 }
 
@@ -174,6 +179,14 @@ impl Queues for Global {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.tasks.pop(tally)
+    }
+
+    fn lengths(&self, from: &Arc<Lane>) -> Lengths {
+        Lengths { tasks: 0, parts: from.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        RemoteLengths { injectors: vec![self.tasks.len()], parts: self.outside.len() }
     }
 
     fn leave(&self, _: &Arc<Lane>, _: Tally<'_>) {}

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, TryLockError, lock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::task::Task;
 
 /// If a lane has at least this many parts of the oldest group, a thief takes several at once. So many are parts of a
@@ -56,6 +56,11 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         self.len.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns the number of parts. It may be a moment old.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Returns whether there seem to be so many parts that [`steal_into`](Self::steal_into) moves some, if they are of the
@@ -145,15 +150,6 @@ impl Lane {
         let result = f(&mut parts);
         self.len.store(parts.tasks.len(), Ordering::Relaxed);
         result
-    }
-}
-
-/// Returns the guard, unless another thread has it.
-fn try_lock(parts: &Mutex<Parts>) -> Option<MutexGuard<'_, Parts>> {
-    match parts.try_lock() {
-        Ok(parts) => Some(parts),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }
 
@@ -254,7 +250,7 @@ mod tests {
                 lane.push(stale, group % 3);
                 claim(&handle);
             }
-            assert!(lane.len.load(Ordering::Relaxed) <= FEWEST + 1);
+            assert!(lane.len() <= FEWEST + 1);
         }
         // What is left is in its order.
         let oldest = std::iter::from_fn(|| lane.steal().expect("no other thread"));
@@ -279,7 +275,7 @@ mod tests {
             lane.push(task, n % 3);
             handles.push(handle);
         }
-        assert_eq!(lane.len.load(Ordering::Relaxed), FEWEST / 2 + 1);
+        assert_eq!(lane.len(), FEWEST / 2 + 1);
         for (group, ids) in of_group.into_iter().enumerate() {
             let taken = std::iter::from_fn(|| lane.take(group, true)).map(|task| task.id());
             assert!(taken.eq(ids.into_iter().rev()), "the newest first");

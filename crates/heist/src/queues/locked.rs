@@ -6,7 +6,9 @@ use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
-use super::{FEWEST, Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use super::{
+    FEWEST, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::Arc;
@@ -137,6 +139,14 @@ impl Queues for Locked {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.injector.pop(tally)
+    }
+
+    fn lengths(&self, from: &Reach) -> Lengths {
+        Lengths { tasks: from.tasks.len(), parts: from.lane.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        RemoteLengths { injectors: vec![self.injector.len()], parts: self.outside.len() }
     }
 
     fn leave(&self, own: &Own, tally: Tally<'_>) {

@@ -76,6 +76,22 @@ pub(crate) enum Found {
     Contended,
 }
 
+/// The lengths of one thread's queues at some moment. They are only shown.
+pub(crate) struct Lengths {
+    /// Tasks in the deque.
+    pub(crate) tasks: usize,
+    /// Published parts in the lane.
+    pub(crate) parts: usize,
+}
+
+/// The lengths of the queues for what comes from outside, at some moment. They are only shown.
+pub(crate) struct RemoteLengths {
+    /// Tasks in each injector, `None` if another thread holds its lock.
+    pub(crate) injectors: Vec<Option<usize>>,
+    /// Parts of running tasks.
+    pub(crate) parts: usize,
+}
+
 /// All queues of a pool. Each thread has queues of its own; threads outside of the pool share the injector. There may be
 /// several injectors, one for each cluster of workers.
 pub(crate) trait Queues: Send + Sync + Sized + 'static {
@@ -222,6 +238,12 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     fn drop_stale(&self, _claims: usize, _tally: Tally<'_>) -> bool {
         false
     }
+
+    /// Returns the lengths of that thread's queues.
+    fn lengths(&self, from: &Self::Reach) -> Lengths;
+
+    /// Returns the lengths of the queues for what comes from outside.
+    fn remote_lengths(&self) -> RemoteLengths;
 
     /// Pushes one task to each worker's broadcast queue, in the order of their numbers. If there are several
     /// broadcasts, all workers get them in the same order. `sent` is called with the number of the worker before that

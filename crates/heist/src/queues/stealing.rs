@@ -13,7 +13,8 @@ use heist_deque::{BATCH_LIMIT, Full, Injector};
 
 use super::swept::{Interval, Swept};
 use super::{
-    Found, Lane, Queues, steal_between_lanes, steal_from_lane, steal_until_decided, to_found,
+    Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+    steal_until_decided, to_found,
 };
 use crate::cluster::Clusters;
 use crate::stats::Tally;
@@ -230,6 +231,18 @@ impl Queues for Stealing {
     fn take_one_injected(&self, first: usize, tally: Tally<'_>) -> Option<Task> {
         let mut clusters = self.clusters.from(first % self.injected.len());
         clusters.find_map(|cluster| self.injected[cluster].take_one(tally))
+    }
+
+    fn lengths(&self, from: &Reach) -> Lengths {
+        Lengths { tasks: from.tasks.len(), parts: from.lane.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        let len = |injected: &Injected| Some(injected.injector.len() + injected.swept.len());
+        RemoteLengths {
+            injectors: self.injected.iter().map(len).collect(),
+            parts: self.outside.len(),
+        }
     }
 
     fn drop_stale(&self, claims: usize, tally: Tally<'_>) -> bool {

@@ -9,6 +9,7 @@ use crate::fork::job;
 use crate::stats::Stats;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Task};
+use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
@@ -86,6 +87,9 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Returns the counters of the pool.
     fn stats(&self) -> Stats;
 
+    /// Returns what the pool does at the moment.
+    fn dump(&self) -> PoolDump;
+
     /// Returns the number of workers.
     fn workers(&self) -> usize;
 
@@ -123,6 +127,10 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 
     fn stats(&self) -> Stats {
         self.stats()
+    }
+
+    fn dump(&self) -> PoolDump {
+        self.dump()
     }
 
     fn workers(&self) -> usize {

@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{
-    Arc, HeavyFence, Mutex, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
+    Arc, HeavyFence, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
 };
 use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
@@ -158,6 +159,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.shared.queues.set_worker(&self.place.own, core.index);
         self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
+        self.show_worker(core.index);
         *self.core.borrow_mut() = Some(core);
     }
 
@@ -166,8 +168,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let core = self.core.borrow_mut().take();
         if core.is_some() {
             record(EventKind::WorkerEnd);
+            self.show_worker(NO_PLACE);
         }
         core
+    }
+
+    /// Shows to others which worker this thread is.
+    fn show_worker(&self, worker: usize) {
+        self.shared.table.entry(self.place.index).worker.store(worker, Ordering::Relaxed);
     }
 
     #[cold]

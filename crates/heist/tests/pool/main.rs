@@ -23,6 +23,7 @@ mod panic;
 mod cancel;
 mod drops;
 mod current;
+mod dump;
 mod index;
 mod stats;
 mod trace;
