@@ -10,6 +10,7 @@ mod scenarios;
 
 mod pool;
 mod fork;
+mod scoped;
 mod waiting;
 mod policy;
 mod plan;
