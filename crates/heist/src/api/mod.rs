@@ -1,6 +1,7 @@
 //! What users call: the pool and its builder, handles and batches, and fork-join.
 
 pub(crate) mod batch;
+pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
 pub(crate) mod current;

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane};
+use super::{
+    Broadcasts, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock, try_lock};
@@ -70,6 +72,7 @@ pub(crate) struct Global {
     tasks: Queue,
     /// Parts of running tasks that came from outside.
     outside: Lane,
+    broadcasts: Broadcasts,
 }
 
 /// The only queue that each thread has of its own is its lane.
@@ -79,8 +82,9 @@ impl Queues for Global {
 
     const PATIENT: bool = false;
 
-    fn new(_: usize, _: Clusters) -> Self {
-        Self { tasks: Queue::new(), outside: Lane::new() }
+    fn new(workers: usize, _: Clusters) -> Self {
+        let broadcasts = Broadcasts::new(workers);
+        Self { tasks: Queue::new(), outside: Lane::new(), broadcasts }
     }
 
     fn of_thread() -> (Arc<Lane>, Arc<Lane>) {
@@ -179,6 +183,19 @@ impl Queues for Global {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.tasks.pop(tally)
+    }
+
+    fn push_broadcast(&self, to: usize, task: Task) {
+        self.broadcasts.push(to, task);
+    }
+
+    #[inline]
+    fn pop_broadcast(&self, of: usize, _: Tally<'_>) -> Option<Task> {
+        self.broadcasts.pop(of)
+    }
+
+    fn has_broadcast(&self, of: usize) -> bool {
+        self.broadcasts.any(of)
     }
 
     fn lengths(&self, from: &Arc<Lane>) -> Lengths {

@@ -1,5 +1,6 @@
 //! Where tasks wait: the strategies behind one trait, so that everything else is written once.
 
+mod broadcasts;
 mod global;
 mod lane;
 mod locked;
@@ -14,6 +15,7 @@ use heist_deque::Steal;
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::task::Task;
+use broadcasts::Broadcasts;
 pub(crate) use global::Global;
 pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
@@ -250,6 +252,11 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// worker can take its task. Tasks for workers that were abandoned are returned.
     fn broadcast(&self, _tasks: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
         unreachable!("only an engine broadcasts")
+    }
+
+    /// Pushes a task to that worker's broadcast queue, in a pool.
+    fn push_broadcast(&self, _to: usize, _task: Task) {
+        unreachable!("an engine broadcasts to all workers at once")
     }
 
     /// Notes that no thread will ever be this worker, and returns the tasks in its broadcast queue.

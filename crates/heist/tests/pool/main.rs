@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod broadcast;
 mod builder;
 mod spawn;
 mod handle;

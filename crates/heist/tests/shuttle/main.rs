@@ -9,6 +9,7 @@
 mod scenarios;
 
 mod pool;
+mod broadcast;
 mod fork;
 mod scoped;
 mod waiting;
