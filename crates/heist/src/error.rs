@@ -86,6 +86,12 @@ pub enum BuildError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The global pool was to be started, by [`Builder::build_global`](crate::Builder::build_global), and was running
+    /// already.
+    GlobalStarted {
+        /// The number of workers of the global pool.
+        workers: usize,
+    },
     /// The system refused a thread. The threads that had started have ended again.
     Thread {
         /// The number of threads that had started.
@@ -135,6 +141,11 @@ impl fmt::Display for BuildError {
             Self::Pinning { source } => write!(
                 f,
                 "this system does not pin threads to processors ({source}): leave `Builder::pin` out here"
+            ),
+            Self::GlobalStarted { workers } => write!(
+                f,
+                "the global pool has been started already, with {workers} workers: call build_global once, at the \
+                 beginning of main, before the first join, scope, spawn or parallel loop outside of a pool"
             ),
             Self::Thread { started, asked, source } => write!(
                 f,

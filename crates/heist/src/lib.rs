@@ -78,6 +78,7 @@ struct Readme;
 mod models;
 
 pub use api::builder::Builder;
+pub use api::current::{PoolHandle, worker_index};
 pub use api::global::spawn;
 pub use api::handle::JoinHandle;
 pub use api::isolate::isolate;
@@ -85,8 +86,10 @@ pub use api::join::join;
 pub use api::pin::Pin;
 pub use api::pool::Pool;
 pub use api::scope::{Scope, scope};
+pub use api::scoped::ScopedJoinHandle;
 pub use cancel::CancelToken;
 pub use error::{BuildError, JoinError};
 pub use panic::Panic;
 pub use queues::Strategy;
 pub use stats::{Counters, Stats};
+pub use worker::dump::PoolDump;

@@ -12,7 +12,8 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 
 use heist::{
-    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pin, Pool, Stats, Strategy,
+    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pin, Pool, PoolDump, PoolHandle,
+    ScopedJoinHandle, Stats, Strategy,
 };
 
 #[test]
@@ -37,6 +38,10 @@ fn is_error<T: Error + Debug + Display + Send + Sync + 'static>() {}
 fn pool() {
     is_send_and_sync::<Pool>();
     is_debug::<Pool>();
+    is_send_and_sync::<PoolHandle>();
+    is_debug::<PoolHandle>();
+    is_send_and_sync::<PoolDump>();
+    is_debug::<PoolDump>();
     is_send::<Builder>();
     is_debug::<Builder>();
     is_send_and_sync::<Pin>();
@@ -50,6 +55,8 @@ fn handle() {
     is_unpin::<JoinHandle<Sendable>>();
     is_unpin::<JoinHandle<std::marker::PhantomPinned>>();
     is_future::<Sendable, JoinHandle<Sendable>>();
+    is_send_and_sync::<ScopedJoinHandle<'_, Sendable>>();
+    is_debug::<ScopedJoinHandle<'_, Sendable>>();
 }
 
 #[test]

@@ -1,26 +1,35 @@
 //! The global pool, which free functions use outside of any other pool.
 
 use std::mem::ManuallyDrop;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
+use crate::api::builder::Builder;
 use crate::api::call::WithoutMigrated;
 use crate::api::handle::JoinHandle;
 use crate::api::join::fork;
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::api::scope::{Scope, open};
+use crate::error::BuildError;
 use crate::task::Task;
 use crate::worker::current::{current_pool, with_worker};
 use crate::worker::guest::{Offers, visit};
 
-/// Started by its first use, and never stopped.
-static GLOBAL: LazyLock<Pool> = LazyLock::new(|| match Pool::builder().with_guests().build() {
-    Ok(pool) => pool,
-    Err(error) => panic!("heist: the global pool cannot be started: {error}"),
-});
+/// Started by [`Builder::build_global`], or else by its first use, and never stopped by heist.
+static GLOBAL: OnceLock<Pool> = OnceLock::new();
+
+/// Starts the global pool for its first use.
+#[cold]
+fn start() -> Pool {
+    match Pool::builder().with_guests().build() {
+        Ok(pool) => pool,
+        Err(error) => panic!("heist: the global pool cannot be started: {error}"),
+    }
+}
 
 impl Pool {
-    /// Returns the pool that free functions use outside of any pool. It is started by its first use, with as many
-    /// workers as `HEIST_WORKERS` says, or else as the system grants to the process.
+    /// Returns the pool that free functions use outside of any pool. Unless [`Builder::build_global`] has started it, it
+    /// is started by its first use, with as many workers as `HEIST_WORKERS` says, or else as the system grants to the
+    /// process.
     ///
     /// ```
     /// assert!(heist::Pool::global().workers() >= 1);
@@ -30,7 +39,53 @@ impl Pool {
     ///
     /// Panics if the pool cannot be started, with the message of the [`BuildError`](crate::BuildError).
     pub fn global() -> &'static Self {
-        &GLOBAL
+        GLOBAL.get_or_init(start)
+    }
+}
+
+impl Builder {
+    /// Starts the pool as the [global](Pool::global) one, which free functions use outside of any pool.
+    ///
+    /// Call this at the beginning of `main`, before anything has used the global pool. If several threads call this and
+    /// [`Pool::global`] at the same time, one of them starts the global pool. Each other call of this function returns
+    /// an error, and a pool that it had started in vain has stopped by then.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(3).build_global()?;
+    /// assert_eq!(heist::Pool::global().workers(), 3);
+    /// assert!(std::ptr::eq(pool, heist::Pool::global()));
+    ///
+    /// let error = heist::Pool::builder().workers(4).build_global().unwrap_err();
+    /// assert!(matches!(error, heist::BuildError::GlobalStarted { workers: 3 }));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// The closures of [`thread_name`](Self::thread_name) and [`on_thread_start`](Self::on_thread_start) may run before
+    /// this pool is the global one. They should not call [`Pool::global`], which would start another pool then. Free
+    /// functions, such as [`spawn`](crate::spawn()), use this pool on its threads in any case.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`BuildError::GlobalStarted`] if the global pool has been started already, and otherwise the errors of
+    /// [`build`](Self::build), after which the global pool can still be started.
+    pub fn build_global(self) -> Result<&'static Pool, BuildError> {
+        let started = || {
+            let workers = Pool::global().workers();
+            BuildError::GlobalStarted { workers }
+        };
+        if GLOBAL.get().is_some() {
+            return Err(started());
+        }
+        let pool = self.with_guests().build()?;
+        // This waits for a call of `global` that is starting the pool. A lock around `build` would spare a pool that is
+        // started in vain, but a closure of the builder that calls `global` would then wait for itself.
+        match GLOBAL.set(pool) {
+            Ok(()) => Ok(Pool::global()),
+            Err(late) => {
+                drop(late);
+                Err(started())
+            }
+        }
     }
 }
 

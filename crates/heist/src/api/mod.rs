@@ -1,12 +1,16 @@
 //! What users call: the pool and its builder, handles and batches, and fork-join.
 
 pub(crate) mod batch;
+pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
+pub(crate) mod current;
 pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
 pub(crate) mod join;
+pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
 pub(crate) mod scope;
+pub(crate) mod scoped;

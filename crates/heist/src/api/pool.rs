@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::api::batch::{self, Unstarted};
 use crate::api::builder::Builder;
+use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
 use crate::api::scope::{Scope, scope};
@@ -15,7 +16,8 @@ use crate::stats::Stats;
 use crate::sync::{Arc, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
-use crate::worker::current::{AnyPool, current_pool, with_worker_thread};
+use crate::worker::current::{AnyPool, current_pool, submit};
+use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 
@@ -139,24 +141,7 @@ impl Pool {
         R: Send,
     {
         with_shared!(self, shared => {
-            // A thread that has left the pool still has its id, but no jobs.
-            if current_pool() == shared.id() && job::is_open() {
-                return f();
-            }
-            let guard = AbortOnUnwind;
-            // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done,
-            // and it does not unwind: the guard would abort.
-            let (task, handle) = unsafe { Task::new(f) };
-            shared.push_remote_unless_stopping(task, 1);
-            let outcome = JoinHandle::new(handle, shared.id()).join();
-            std::mem::forget(guard);
-            match outcome {
-                Ok(value) => value,
-                Err(JoinError::Panicked(panic)) => panic.resume(),
-                Err(JoinError::Cancelled | JoinError::Stopped) => {
-                    panic!("Pool::install: the pool has stopped; install before the stop, or on another pool")
-                }
-            }
+            install_on(shared.id(), |task| shared.push_remote_unless_stopping(task, 1), f)
         })
     }
 
@@ -246,6 +231,33 @@ impl Pool {
         with_shared!(self, shared => shared.stats())
     }
 
+    /// Returns what the pool does at the moment, as a text for people: for a program that hangs. The text says which
+    /// threads have a core and which wait for one, how many workers sleep, and how long the queues are. Its form may
+    /// change in any version.
+    ///
+    /// It can be called on any thread at any time, and does not disturb the pool. It waits for no task and for no lock
+    /// that a thread holds for more than a moment; where another thread was in the way, the text says "locked". The
+    /// numbers are read one after the other, and need not fit together if the pool goes on meanwhile.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (begin, begun) = std::sync::mpsc::channel();
+    /// let (gate, opened) = std::sync::mpsc::channel::<()>();
+    /// pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
+    /// pool.spawn(|| ());
+    /// begun.recv().unwrap();
+    ///
+    /// // One task runs, and one is in the queue.
+    /// let text = pool.dump().to_string();
+    /// assert!(text.contains("tasks: 2 submitted, 2 of them not ended"), "{text}");
+    /// assert!(text.contains("thread 0: worker 0"), "{text}");
+    /// drop(gate);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn dump(&self) -> PoolDump {
+        with_shared!(self, shared => shared.dump())
+    }
+
     /// Returns what the pool's threads have done lately, if the pool keeps a [trace](crate::trace): see
     /// [`Builder::trace`]. The threads are not disturbed; what they do meanwhile may or may not be included.
     ///
@@ -322,6 +334,19 @@ impl Pool {
         });
     }
 
+    /// Returns a handle to the pool, for code that may outlive it.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let handle = pool.handle();
+    /// let answer = std::thread::spawn(move || handle.spawn(|| 42).join().unwrap());
+    /// assert_eq!(answer.join().unwrap(), 42);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn handle(&self) -> PoolHandle {
+        PoolHandle::new(self.any_pool())
+    }
+
     /// Returns the pool for code that may outlive it.
     pub(crate) fn any_pool(&self) -> Arc<dyn AnyPool> {
         with_shared!(self, shared => unsize_arc!(Arc::clone(shared)))
@@ -337,6 +362,34 @@ impl Pool {
     }
 }
 
+/// Runs a closure on the pool with that id, to which `push` pushes a task, and waits for it.
+pub(super) fn install_on<F, R>(pool: usize, push: impl FnOnce(Task), f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
+    // A thread that has left the pool still has its id, but no jobs.
+    if current_pool() == pool && job::is_open() {
+        return f();
+    }
+    let guard = AbortOnUnwind;
+    // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done, and it does not
+    // unwind: the guard would abort.
+    let (task, handle) = unsafe { Task::new(f) };
+    push(task);
+    let outcome = JoinHandle::new(handle, pool).join();
+    std::mem::forget(guard);
+    match outcome {
+        Ok(value) => value,
+        Err(JoinError::Panicked(panic)) => panic.resume(),
+        Err(JoinError::Cancelled | JoinError::Stopped) => {
+            panic!(
+                "Pool::install: the pool has stopped; install before the stop, or on another pool"
+            )
+        }
+    }
+}
+
 #[inline]
 fn spawn_on<Q: PoolQueues, F, T>(shared: &Shared<Q>, f: F) -> JoinHandle<T>
 where
@@ -347,16 +400,6 @@ where
     let (task, handle) = unsafe { Task::new(f) };
     submit(shared, task, 1);
     JoinHandle::new(handle, shared.id())
-}
-
-/// Pushes a task to the thread's own deque, or to the injector if the calling thread is not the pool's.
-#[inline(always)]
-fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) {
-    let mut task = Some(task);
-    with_worker_thread(shared, |thread| thread.push_local(task.take().expect("once"), count));
-    if let Some(task) = task {
-        shared.push_remote_unless_stopping(task, count);
-    }
 }
 
 impl fmt::Debug for Pool {

@@ -1,12 +1,12 @@
 //! `scope`: many closures that may borrow, all of which have ended when the scope returns.
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use crate::api::global;
+use crate::api::panics::Panics;
 use crate::fork::latch::CountLatch;
 use crate::fork::{job, purse};
 use crate::panic::{PanicHook, contain};
@@ -32,7 +32,7 @@ use crate::worker::current::{AnyPool, current_pool, with_worker};
 /// # Panics
 ///
 /// Panics with the panic of the closure, or else with that of one of the spawned closures, after all of them have
-/// ended.
+/// ended. A panic that [`ScopedJoinHandle::join`](crate::ScopedJoinHandle::join) has returned is not passed on.
 pub fn scope<'scope, F, R>(f: F) -> R
 where
     F: FnOnce(&Scope<'scope>) -> R + Send,
@@ -62,7 +62,8 @@ where
     }
     // Taking the outcome makes everything visible that the parts have done.
     end.take().expect("the last one keeps the promise");
-    let panic = lock(&scope.panic).take();
+    let panics = lock(&scope.panics).take();
+    let panic = panics.and_then(|panics| panics.into_first());
     match (result, panic) {
         (Ok(value), None) => value,
         (Ok(value), Some(payload)) => {
@@ -92,17 +93,17 @@ where
 /// ```
 pub struct Scope<'scope> {
     /// Counts the parts. Padded, because threads that have nothing more to do write to it, and all others read the rest.
-    latch: Padded<CountLatch>,
+    pub(super) latch: Padded<CountLatch>,
     /// Wakes the thread that waits for the end when there is one more part.
     reminder: Reminder,
-    /// The first panic of a spawned closure.
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    /// The panics of spawned closures. In a box, because there are none as a rule.
+    panics: Mutex<Option<Box<Panics>>>,
     /// The pool, for spawns from other threads. It is valid because the scope lies in a frame of one of the pool's
     /// worker threads, which keeps the pool alive.
     any_pool: NonNull<dyn AnyPool>,
-    pool: usize,
+    pub(super) pool: usize,
     /// The root of the scope's parts: see [`job::root`].
-    root: usize,
+    pub(super) root: usize,
     /// The place of the thread that has opened the scope.
     place: usize,
     /// Invariant: what is spawned may borrow for exactly this lifetime.
@@ -120,8 +121,8 @@ impl<'scope> Scope<'scope> {
         let (reminder, latch) = (latch.reminder(), Padded(latch));
         let any_pool = with_worker(|worker| worker.any_pool()).expect("on a thread of a pool");
         let (pool, root, place) = (current_pool(), job::root(), job::worker());
-        let panic = Mutex::new(None);
-        (Self { latch, reminder, panic, any_pool, pool, root, place, lifetime: PhantomData }, end)
+        let panics = Mutex::new(None);
+        (Self { latch, reminder, panics, any_pool, pool, root, place, lifetime: PhantomData }, end)
     }
 
     /// Spawns a closure on the pool of the scope. It has ended before the scope returns. It may borrow whatever
@@ -137,14 +138,7 @@ impl<'scope> Scope<'scope> {
     where
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
-        let is_inside = current_pool() == self.pool;
-        if is_inside {
-            // A part of the scope, or of a fork in it, has the root of the scope.
-            purse::spend(&self.latch, || job::root() == self.root);
-        } else {
-            // A thread that is none of the pool's keeps no credit: nothing would have it return that.
-            self.latch.more(1);
-        }
+        let is_inside = self.count_part();
         let part = Part { scope: NonNull::from(self), f: Some(f) };
         // SAFETY: what the closure borrows outlives the scope, and the scope, which the part also refers to, waits
         // for it.
@@ -170,6 +164,38 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
         // part has not ended.
         unsafe { self.reminder.send() };
+    }
+
+    /// Counts a part that the calling thread is about to push. Returns whether that thread is one of the pool's.
+    #[inline(always)]
+    pub(super) fn count_part(&self) -> bool {
+        let is_inside = current_pool() == self.pool;
+        if is_inside {
+            // A part of the scope, or of a fork in it, has the root of the scope.
+            purse::spend(&self.latch, || job::root() == self.root);
+        } else {
+            // A thread that is none of the pool's keeps no credit: nothing would have it return that.
+            self.latch.more(1);
+        }
+        is_inside
+    }
+
+    /// Pushes a part that was counted, to where every thread of the pool can take it.
+    pub(super) fn push_shared(&self, part: Task, is_inside: bool) {
+        let mut part = Some(part);
+        let mut next = || part.take().expect("once");
+        if !is_inside || with_worker(|worker| worker.push_job(next())).is_none() {
+            // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
+            unsafe { self.any_pool.as_ref() }.push_job(next());
+        }
+        // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
+        // part has not ended.
+        unsafe { self.reminder.send() };
+    }
+
+    /// Calls `f` with the panics of parts.
+    pub(super) fn with_panics<R>(&self, f: impl FnOnce(&mut Panics) -> R) -> R {
+        f(lock(&self.panics).get_or_insert_default())
     }
 }
 
@@ -208,9 +234,7 @@ where
         match catch_unwind(AssertUnwindSafe(|| f(scope))) {
             Ok(()) => End::Completed,
             Err(payload) => {
-                let mut first = lock(&scope.panic);
-                let other = if first.is_none() { first.replace(payload) } else { Some(payload) };
-                drop(first);
+                let other = scope.with_panics(|panics| panics.keep(payload));
                 contain(|| drop(other));
                 End::Panicked
             }

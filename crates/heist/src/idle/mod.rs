@@ -11,7 +11,7 @@ mod sleep;
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded, full_fence, lock,
+    Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded, full_fence, lock, try_lock,
 };
 use crate::task::listener::Listener;
 pub(crate) use sleep::{IdleWorker, LastLook, WakeReason};
@@ -86,6 +86,15 @@ enum Attempt {
     NobodySleeps,
 }
 
+/// What the workers of a cluster did at some moment.
+pub(crate) struct Counts {
+    pub(crate) asleep: u64,
+    pub(crate) searching: u64,
+    pub(crate) away: u64,
+    /// The length of the list of sleepers, `None` if another thread holds its lock.
+    pub(crate) listed: Option<usize>,
+}
+
 /// The idle state of a pool: which workers sleep, how many search, and whether the pool is stopping or has ended.
 pub(crate) struct Idle {
     /// A bit for each cluster that has sleepers, and the flags. A cluster's bit changes under the lock of its list, and
@@ -158,6 +167,21 @@ impl Idle {
 
     fn cluster_of(&self, place: usize) -> &Cluster {
         &self.clusters[self.layout.of(place)]
+    }
+
+    /// Returns the counts of each cluster. They are only shown.
+    pub(crate) fn counts(&self) -> Vec<Counts> {
+        let counts = |cluster: &Padded<Cluster>| {
+            let now = cluster.word();
+            let listed = try_lock(&cluster.asleep).map(|asleep| asleep.list.len());
+            Counts { asleep: now.sleepers(), searching: now.searchers(), away: now.away(), listed }
+        };
+        self.clusters.iter().map(counts).collect()
+    }
+
+    /// Returns whether the pool has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.summary() & ENDED != 0
     }
 
     /// Wakes a sleeper if needed, after the thread in that place has pushed a task to a queue (steps P2 to P4).

@@ -117,6 +117,10 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         2
     }
 
+    fn worker_index(&self) -> Option<usize> {
+        Some(0)
+    }
+
     fn has_searcher(&self) -> bool {
         false
     }

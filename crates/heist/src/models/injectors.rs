@@ -37,7 +37,8 @@ fn push_against_sleep(near: bool) {
             break task;
         }
         let me = IdleWorker { listener: &thread.listener, place: 0, searching };
-        let last_look = || if near { LastLook::Nothing } else { shared.last_look(0, 0, || false) };
+        let last_look =
+            || if near { LastLook::Nothing } else { shared.last_look(Some(0), 0, || false) };
         match shared.idle.sleep(me, last_look, || false, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
             _ => unreachable!("nobody stops the pool, and it waits for nothing"),

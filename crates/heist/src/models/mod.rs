@@ -41,6 +41,10 @@ macro_rules! no_forks {
             1
         }
 
+        fn worker_index(&self) -> Option<usize> {
+            Some(0)
+        }
+
         fn has_searcher(&self) -> bool {
             false
         }

@@ -13,9 +13,11 @@ use crate::pipeline::models::{
     AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
     Turn,
 };
+use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
+use crate::worker::dump::PoolDump;
 use crate::worker::wait;
 
 /// A pool without threads, which counts the worker tasks that it is given.
@@ -32,6 +34,18 @@ impl AnyPool for CountingPool {
     fn push_remote_if_open(&self, task: Task) {
         self.started.fetch_add(1, Relaxed);
         drop(task);
+    }
+
+    fn submit(&self, _: Task) {
+        unreachable!("nobody has a handle to the pool")
+    }
+
+    fn stats(&self) -> Stats {
+        Stats::default()
+    }
+
+    fn dump(&self) -> PoolDump {
+        unreachable!("nobody looks at the pool")
     }
 
     fn workers(&self) -> usize {

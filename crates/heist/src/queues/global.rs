@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::{Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use super::{
+    Broadcasts, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
-use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock};
+use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock, try_lock};
 use crate::task::Task;
 
 /// A queue with a mutex. It counts how often the mutex was contended.
@@ -48,6 +50,11 @@ impl Queue {
     pub(super) fn any(&self) -> bool {
         !lock(&self.0).is_empty()
     }
+
+    /// Returns the number of tasks, unless another thread holds the lock.
+    pub(super) fn len(&self) -> Option<usize> {
+        try_lock(&self.0).map(|tasks| tasks.len())
+    }
 }
 
 /// Drops the stale entries of a full queue, and lets it grow if that leaves it more than half full. So stale entries never
@@ -65,6 +72,7 @@ pub(crate) struct Global {
     tasks: Queue,
     /// Parts of running tasks that came from outside.
     outside: Lane,
+    broadcasts: Broadcasts,
 }
 
 /// The only queue that each thread has of its own is its lane.
@@ -74,8 +82,9 @@ impl Queues for Global {
 
     const PATIENT: bool = false;
 
-    fn new(_: usize, _: Clusters) -> Self {
-        Self { tasks: Queue::new(), outside: Lane::new() }
+    fn new(workers: usize, _: Clusters) -> Self {
+        let broadcasts = Broadcasts::new(workers);
+        Self { tasks: Queue::new(), outside: Lane::new(), broadcasts }
     }
 
     fn of_thread() -> (Arc<Lane>, Arc<Lane>) {
@@ -174,6 +183,27 @@ impl Queues for Global {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.tasks.pop(tally)
+    }
+
+    fn push_broadcast(&self, to: usize, task: Task) {
+        self.broadcasts.push(to, task);
+    }
+
+    #[inline]
+    fn pop_broadcast(&self, of: usize, _: Tally<'_>) -> Option<Task> {
+        self.broadcasts.pop(of)
+    }
+
+    fn has_broadcast(&self, of: usize) -> bool {
+        self.broadcasts.any(of)
+    }
+
+    fn lengths(&self, from: &Arc<Lane>) -> Lengths {
+        Lengths { tasks: 0, parts: from.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        RemoteLengths { injectors: vec![self.tasks.len()], parts: self.outside.len() }
     }
 
     fn leave(&self, _: &Arc<Lane>, _: Tally<'_>) {}

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, TryLockError, lock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, lock, try_lock};
 use crate::task::Task;
 
 /// If a lane has at least this many parts of the oldest group, a thief takes several at once. So many are parts of a
@@ -15,6 +15,10 @@ use crate::task::Task;
 const MANY: usize = if cfg!(any(loom, shuttle)) { 3 } else { 64 };
 /// The number of parts that a thief takes beyond the one that it runs.
 const MOVED: usize = if cfg!(any(loom, shuttle)) { 1 } else { 31 };
+
+/// At least this many entries of a lane may be stale before they are looked for. A guess. Larger in a model than elsewhere,
+/// because there every look at a state is explored.
+const FEWEST: usize = if cfg!(shuttle) { 2 } else { 64 };
 
 /// The published parts of one thread. The thread takes its newest part first, the others take the oldest one.
 /// Aligned, because other threads look at it while they search, and must not meet there what its owner writes elsewhere.
@@ -34,6 +38,8 @@ struct Parts {
     tasks: VecDeque<Task>,
     /// The groups of these tasks: how many tasks of the same group follow each other. No count is zero.
     runs: VecDeque<Run>,
+    /// When there are so many tasks, the stale entries are dropped before the next one is added.
+    full: usize,
 }
 
 struct Run {
@@ -50,6 +56,11 @@ impl Lane {
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         self.len.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns the number of parts. It may be a moment old.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Returns whether there seem to be so many parts that [`steal_into`](Self::steal_into) moves some, if they are of the
@@ -142,22 +153,34 @@ impl Lane {
     }
 }
 
-/// Returns the guard, unless another thread has it.
-fn try_lock(parts: &Mutex<Parts>) -> Option<MutexGuard<'_, Parts>> {
-    match parts.try_lock() {
-        Ok(parts) => Some(parts),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    }
-}
-
 impl Parts {
     fn push(&mut self, task: Task, group: usize) {
+        if self.tasks.len() >= self.full {
+            self.sweep();
+        }
         self.tasks.push_back(task);
         match self.runs.back_mut() {
             Some(run) if run.group == group => run.count += 1,
             _ => self.runs.push_back(Run { group, count: 1 }),
         }
+    }
+
+    /// Drops the stale entries: parts of a scope that were claimed by their handles. So there are never many more of them
+    /// than of other tasks.
+    #[cold]
+    fn sweep(&mut self) {
+        for run in &mut self.runs {
+            for _ in 0..run.count {
+                let task = self.tasks.pop_front().expect("as many as the runs count");
+                if task.is_stale() {
+                    run.count -= 1;
+                } else {
+                    self.tasks.push_back(task);
+                }
+            }
+        }
+        self.runs.retain(|run| run.count > 0);
+        self.full = FEWEST.max(2 * self.tasks.len());
     }
 
     /// Removes the newest task.
@@ -194,5 +217,69 @@ impl Parts {
         if run.count == 0 {
             self.runs.remove(index);
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync::Arc;
+    use crate::task::{Awaited, TaskHandle};
+
+    fn task() -> (Task, TaskHandle<()>) {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }
+    }
+
+    fn claim(handle: &TaskHandle<()>) {
+        let claimed = handle.claim().expect("it has not started");
+        let _ = claimed.execute(&Arc::default());
+        claimed.done();
+    }
+
+    #[test]
+    fn stale_entries_do_not_pile_up() {
+        let lane = Lane::new();
+        let (kept, _handles): (Vec<_>, Vec<_>) = (0..10).map(|_| task()).unzip();
+        let mut ids = Vec::new();
+        for (n, task_kept) in kept.into_iter().enumerate() {
+            ids.push(task_kept.id());
+            lane.push(task_kept, n % 3);
+            for group in 0..1_000 {
+                let (stale, handle) = task();
+                lane.push(stale, group % 3);
+                claim(&handle);
+            }
+            assert!(lane.len() <= FEWEST + 1);
+        }
+        // What is left is in its order.
+        let oldest = std::iter::from_fn(|| lane.steal().expect("no other thread"));
+        let left: Vec<_> = oldest.filter(|task| !task.is_stale()).map(|task| task.id()).collect();
+        assert_eq!(left, ids);
+    }
+
+    #[test]
+    fn a_sweep_leaves_each_part_in_its_group() {
+        let lane = Lane::new();
+        let mut handles = Vec::new();
+        let mut of_group = [const { Vec::new() }; 3];
+        for n in 0..FEWEST + 1 {
+            let (task, handle) = task();
+            if n == FEWEST {
+                // The next push sweeps.
+                handles.iter().step_by(2).for_each(claim);
+            }
+            if n % 2 == 1 || n == FEWEST {
+                of_group[n % 3].push(task.id());
+            }
+            lane.push(task, n % 3);
+            handles.push(handle);
+        }
+        assert_eq!(lane.len(), FEWEST / 2 + 1);
+        for (group, ids) in of_group.into_iter().enumerate() {
+            let taken = std::iter::from_fn(|| lane.take(group, true)).map(|task| task.id());
+            assert!(taken.eq(ids.into_iter().rev()), "the newest first");
+        }
+        assert!(!lane.any());
     }
 }

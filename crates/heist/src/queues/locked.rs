@@ -6,7 +6,10 @@ use heist_deque::Steal;
 use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
-use super::{FEWEST, Found, Lane, Queues, steal_between_lanes, steal_from_lane};
+use super::{
+    Broadcasts, FEWEST, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes,
+    steal_from_lane,
+};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::Arc;
@@ -22,6 +25,7 @@ pub(crate) struct Locked {
     injector: Queue,
     /// Parts of running tasks that came from outside.
     outside: Lane,
+    broadcasts: Broadcasts,
 }
 
 pub(crate) struct Own {
@@ -39,8 +43,9 @@ impl Queues for Locked {
 
     const PATIENT: bool = true;
 
-    fn new(_: usize, _: Clusters) -> Self {
-        Self { injector: Queue::new(), outside: Lane::new() }
+    fn new(workers: usize, _: Clusters) -> Self {
+        let broadcasts = Broadcasts::new(workers);
+        Self { injector: Queue::new(), outside: Lane::new(), broadcasts }
     }
 
     fn of_thread() -> (Own, Reach) {
@@ -137,6 +142,27 @@ impl Queues for Locked {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         self.injector.pop(tally)
+    }
+
+    fn push_broadcast(&self, to: usize, task: Task) {
+        self.broadcasts.push(to, task);
+    }
+
+    #[inline]
+    fn pop_broadcast(&self, of: usize, _: Tally<'_>) -> Option<Task> {
+        self.broadcasts.pop(of)
+    }
+
+    fn has_broadcast(&self, of: usize) -> bool {
+        self.broadcasts.any(of)
+    }
+
+    fn lengths(&self, from: &Reach) -> Lengths {
+        Lengths { tasks: from.tasks.len(), parts: from.lane.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        RemoteLengths { injectors: vec![self.injector.len()], parts: self.outside.len() }
     }
 
     fn leave(&self, own: &Own, tally: Tally<'_>) {

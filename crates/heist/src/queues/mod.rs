@@ -1,5 +1,6 @@
 //! Where tasks wait: the strategies behind one trait, so that everything else is written once.
 
+mod broadcasts;
 mod global;
 mod lane;
 mod locked;
@@ -14,6 +15,7 @@ use heist_deque::Steal;
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::task::Task;
+use broadcasts::Broadcasts;
 pub(crate) use global::Global;
 pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
@@ -74,6 +76,22 @@ pub(crate) enum Found {
     Nothing,
     /// Another thread was in the way. There may be a task.
     Contended,
+}
+
+/// The lengths of one thread's queues at some moment. They are only shown.
+pub(crate) struct Lengths {
+    /// Tasks in the deque.
+    pub(crate) tasks: usize,
+    /// Published parts in the lane.
+    pub(crate) parts: usize,
+}
+
+/// The lengths of the queues for what comes from outside, at some moment. They are only shown.
+pub(crate) struct RemoteLengths {
+    /// Tasks in each injector, `None` if another thread holds its lock.
+    pub(crate) injectors: Vec<Option<usize>>,
+    /// Parts of running tasks.
+    pub(crate) parts: usize,
 }
 
 /// All queues of a pool. Each thread has queues of its own; threads outside of the pool share the injector. There may be
@@ -223,11 +241,22 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         false
     }
 
+    /// Returns the lengths of that thread's queues.
+    fn lengths(&self, from: &Self::Reach) -> Lengths;
+
+    /// Returns the lengths of the queues for what comes from outside.
+    fn remote_lengths(&self) -> RemoteLengths;
+
     /// Pushes one task to each worker's broadcast queue, in the order of their numbers. If there are several
     /// broadcasts, all workers get them in the same order. `sent` is called with the number of the worker before that
     /// worker can take its task. Tasks for workers that were abandoned are returned.
     fn broadcast(&self, _tasks: impl Iterator<Item = Task>, _sent: impl Fn(usize)) -> Vec<Task> {
         unreachable!("only an engine broadcasts")
+    }
+
+    /// Pushes a task to that worker's broadcast queue, in a pool.
+    fn push_broadcast(&self, _to: usize, _task: Task) {
+        unreachable!("an engine broadcasts to all workers at once")
     }
 
     /// Notes that no thread will ever be this worker, and returns the tasks in its broadcast queue.

@@ -6,7 +6,7 @@ use std::iter;
 use heist_deque::Injector;
 use heist_deque::growable::{self, Stealer, Worker};
 
-use super::{Found, Queues, steal_until_decided, to_found};
+use super::{Found, Lengths, Queues, RemoteLengths, steal_until_decided, to_found};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
 use crate::sync::{Mutex, lock};
@@ -122,6 +122,14 @@ impl Queues for Single {
 
     fn take_one_injected(&self, _: usize, tally: Tally<'_>) -> Option<Task> {
         steal_until_decided(|| self.injector.steal(), tally)
+    }
+
+    fn lengths(&self, from: &Self::Reach) -> Lengths {
+        Lengths { tasks: from.len(), parts: 0 }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        RemoteLengths { injectors: vec![Some(self.injector.len())], parts: 0 }
     }
 
     fn leave(&self, own: &Self::Own, _: Tally<'_>) {

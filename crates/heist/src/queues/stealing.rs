@@ -13,7 +13,8 @@ use heist_deque::{BATCH_LIMIT, Full, Injector};
 
 use super::swept::{Interval, Swept};
 use super::{
-    Found, Lane, Queues, steal_between_lanes, steal_from_lane, steal_until_decided, to_found,
+    Broadcasts, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+    steal_until_decided, to_found,
 };
 use crate::cluster::Clusters;
 use crate::stats::Tally;
@@ -52,6 +53,7 @@ pub(crate) struct Stealing {
     /// thread outside that forks moves to the pool as a rule. A worker that searches only reads the number of parts, which
     /// does not change meanwhile.
     outside: Lane,
+    broadcasts: Broadcasts,
 }
 
 /// The tasks that were pushed to a cluster. Both fields are on cache lines of their own, because those of the injector are.
@@ -81,7 +83,7 @@ impl Queues for Stealing {
     const PATIENT: bool = true;
     const PRIVATE: bool = true;
 
-    fn new(_: usize, clusters: Clusters) -> Self {
+    fn new(workers: usize, clusters: Clusters) -> Self {
         let injected = || Injected { injector: Injector::new(), swept: Swept::new() };
         Self {
             clusters,
@@ -89,6 +91,7 @@ impl Queues for Stealing {
             interval: Interval::new(),
             few: if clusters.count() > 1 { FEW } else { 0 },
             outside: Lane::new(),
+            broadcasts: Broadcasts::new(workers),
         }
     }
 
@@ -230,6 +233,31 @@ impl Queues for Stealing {
     fn take_one_injected(&self, first: usize, tally: Tally<'_>) -> Option<Task> {
         let mut clusters = self.clusters.from(first % self.injected.len());
         clusters.find_map(|cluster| self.injected[cluster].take_one(tally))
+    }
+
+    fn push_broadcast(&self, to: usize, task: Task) {
+        self.broadcasts.push(to, task);
+    }
+
+    #[inline]
+    fn pop_broadcast(&self, of: usize, _: Tally<'_>) -> Option<Task> {
+        self.broadcasts.pop(of)
+    }
+
+    fn has_broadcast(&self, of: usize) -> bool {
+        self.broadcasts.any(of)
+    }
+
+    fn lengths(&self, from: &Reach) -> Lengths {
+        Lengths { tasks: from.tasks.len(), parts: from.lane.len() }
+    }
+
+    fn remote_lengths(&self) -> RemoteLengths {
+        let len = |injected: &Injected| Some(injected.injector.len() + injected.swept.len());
+        RemoteLengths {
+            injectors: self.injected.iter().map(len).collect(),
+            parts: self.outside.len(),
+        }
     }
 
     fn drop_stale(&self, claims: usize, tally: Tally<'_>) -> bool {

@@ -53,6 +53,11 @@ impl Swept {
         self.len.load(Ordering::Relaxed) != 0
     }
 
+    /// Returns the number of tasks. It may be a moment old, or one more.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
     /// Removes the oldest task.
     #[inline(always)]
     pub(crate) fn pop(&self) -> Option<Task> {

@@ -91,3 +91,12 @@ pub(crate) enum HeavyFence {
     Pending,
     Ready,
 }
+
+/// Returns the guard of a mutex, even if it is poisoned, unless another thread has it.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}

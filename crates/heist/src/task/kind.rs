@@ -275,10 +275,20 @@ unsafe fn settle_starter<E: DetachedTask>(slot: NonNull<Slot>) {
 }
 
 /// Implements [`Kind::release`] for starters.
-unsafe fn release_starter<E: DetachedTask + 'static>(slot: NonNull<Slot>) -> Task {
+unsafe fn release_starter<E: DetachedTask>(slot: NonNull<Slot>) -> Task {
     // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
     let starter = unsafe { Slot::change(slot, Option::<E>::take) };
-    Task::detached(starter.expect("it is run, refused or released once"))
+    let starter = starter.expect("it is run, refused or released once");
+    // SAFETY: what it borrows stays valid until it is finished: `Task::starter` was given something that borrows nothing,
+    // and the caller of `Task::claimable_part` has promised that.
+    unsafe { Task::detached_borrowing(starter) }
+}
+
+/// Implements [`Kind::group`] for parts of a scope that have a handle.
+unsafe fn group_of_claimable<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
+    let group = |part: &Option<E>| part.as_ref().map(E::group);
+    // SAFETY: the part is in the slot and belongs to the caller, by the caller's promise.
+    unsafe { Slot::look(slot, group) }.expect("it was not started, or was just started")
 }
 
 /// Implements [`Kind::discard`] for starters.
@@ -302,6 +312,30 @@ pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
             leaves: true,
             group: None,
             is_job: false,
+            credited: false,
+            counts: true,
+            refuse: refuse_starter::<E>,
+            settle: Some(settle_starter::<E>),
+            release: Some(release_starter::<E>),
+            discard: discard_starter::<E>,
+        }
+    }
+}
+
+/// Returns the kind of a part of a scope that has a handle. It is a starter of nothing but itself, and a job.
+pub(super) fn of_claimable_part<E: DetachedTask>() -> &'static Kind {
+    const {
+        assert!(fits::<Option<E>>(), "it needs no box: nobody takes it out of a stale entry");
+        assert!(
+            E::JOB && !E::CREDITED,
+            "its end leaves no credit: it may run where nobody returns that"
+        );
+        &Kind {
+            execute: run_starter::<E>,
+            execute_alone: run_starter::<E>,
+            leaves: true,
+            group: Some(group_of_claimable::<E>),
+            is_job: true,
             credited: false,
             counts: true,
             refuse: refuse_starter::<E>,

@@ -86,6 +86,18 @@ impl Task {
         (Self(slot), TaskHandle::new(slot))
     }
 
+    /// Returns a part of a scope that whoever waits for its result can claim, and the handle for that.
+    ///
+    /// # Safety
+    ///
+    /// What it borrows stays valid until it is finished.
+    pub(crate) unsafe fn claimable_part<E: DetachedTask>(part: E) -> (Self, TaskHandle<()>) {
+        let slot = make(kind::of_claimable_part::<E>(), State::queued());
+        // SAFETY: just made, and its room is empty.
+        unsafe { Slot::put(slot, Some(part)) };
+        (Self(slot), TaskHandle::new(slot))
+    }
+
     /// Returns a number that tells the task from all others that are alive.
     pub(crate) fn id(&self) -> usize {
         self.0.addr().get()

@@ -6,8 +6,10 @@ use std::ptr::NonNull;
 use crate::cancel::Follower;
 use crate::fork::demand::Demand;
 use crate::fork::job;
+use crate::stats::Stats;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Task};
+use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
@@ -47,6 +49,10 @@ pub(crate) trait AnyWorker {
     /// Returns the number of workers of the pool.
     fn workers(&self) -> usize;
 
+    /// Returns the number of the worker that this thread is at the moment, `None` if it has no core. Takes a core that
+    /// this thread was given.
+    fn worker_index(&self) -> Option<usize>;
+
     /// Returns whether a worker is looking for work.
     fn has_searcher(&self) -> bool;
 
@@ -74,6 +80,15 @@ pub(crate) trait AnyPool: Send + Sync {
 
     /// Pushes a new task to the injector, unless the pool is stopping and the caller is not one of its tasks.
     fn push_remote_if_open(&self, task: Task);
+
+    /// Calls [`submit`] with one new task.
+    fn submit(&self, task: Task);
+
+    /// Returns the counters of the pool.
+    fn stats(&self) -> Stats;
+
+    /// Returns what the pool does at the moment.
+    fn dump(&self) -> PoolDump;
 
     /// Returns the number of workers.
     fn workers(&self) -> usize;
@@ -104,6 +119,18 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
             Some(cluster) if job::is_open() => self.push_remote(cluster, task, 1),
             _ => self.push_remote_unless_stopping(task, 1),
         }
+    }
+
+    fn submit(&self, task: Task) {
+        submit(self, task, 1);
+    }
+
+    fn stats(&self) -> Stats {
+        self.stats()
+    }
+
+    fn dump(&self) -> PoolDump {
+        self.dump()
     }
 
     fn workers(&self) -> usize {
@@ -161,6 +188,17 @@ pub(crate) fn with_worker_thread<Q: PoolQueues, R>(
     // SAFETY: alive, as in `with_worker`. It is a `WorkerThread` of this pool, as the caller of `enter` has promised:
     // no two pools that are alive have the same id, and a worker thread keeps its pool's `Shared` alive.
     Some(f(unsafe { thread.as_ref() }))
+}
+
+/// Pushes a task, which stands for `count` new ones, to the thread's own deque, or to the injector if the calling thread is
+/// not the pool's. After a stop, a task from elsewhere is refused.
+#[inline(always)]
+pub(crate) fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) {
+    let mut task = Some(task);
+    with_worker_thread(shared, |thread| thread.push_local(task.take().expect("once"), count));
+    if let Some(task) = task {
+        shared.push_remote_unless_stopping(task, count);
+    }
 }
 
 /// Makes the calling thread that worker thread while `f` runs.

@@ -54,11 +54,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Returns the next task from this worker's broadcast queue.
-    fn next_broadcast(&self, core: &Core) -> Option<Task> {
+    pub(crate) fn next_broadcast(&self, core: &Core) -> Option<Task> {
         let shared = &*self.shared;
         let task = shared.queues.pop_broadcast(core.index, core.tally())?;
         if !shared.is_attached(core.index) {
-            shared.idle.leave_away(self.place.index);
+            // It counts in the place with the number of its worker, whichever thread has the core.
+            shared.idle.leave_away(core.index);
         }
         Some(task)
     }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::sync::{Arc, AtomicUsize, Instant, Mutex, Ordering, lock};
+use crate::sync::{Arc, AtomicUsize, Instant, Mutex, Ordering, lock, try_lock};
 use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
@@ -81,6 +81,16 @@ struct Threads {
     last_start: u64,
     /// Has the pool shut down?
     closed: bool,
+}
+
+/// The threads that wait for a core at some moment, by their places, and what they are counted with. It is only shown.
+pub(crate) struct Waiting {
+    pub(crate) standby: Vec<usize>,
+    pub(crate) resumed: Vec<usize>,
+    /// The number of threads beyond the workers.
+    pub(crate) extra: usize,
+    /// The number of cores that waiting threads keep.
+    pub(crate) kept: usize,
 }
 
 /// Why a thread wants to hand off its core.
@@ -271,6 +281,18 @@ impl HandOff {
         };
         record(EventKind::Unpark);
         handed
+    }
+
+    /// Returns which threads wait for a core, unless another thread holds the lock.
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        let threads = try_lock(&self.threads)?;
+        let place = |mailbox: &Arc<Mailbox>| mailbox.place;
+        Some(Waiting {
+            standby: threads.standby.iter().map(place).collect(),
+            resumed: threads.resumed.iter().map(place).collect(),
+            extra: threads.extra,
+            kept: threads.kept,
+        })
     }
 
     /// Ends the standby threads, because the pool has shut down.

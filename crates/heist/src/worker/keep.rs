@@ -93,8 +93,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                     (0..PAUSES).for_each(|_| pause());
                     continue;
                 }
-                // A look that has found private jobs of another thread has kept this one from sleeping.
-                if is_any || (searching && self.sees_private()) {
+                // A look that has found private jobs of another thread, or a broadcast, has kept this one from sleeping.
+                let has_broadcast = || shared.queues.has_broadcast(worker);
+                if is_any || has_broadcast() || (searching && self.sees_private()) {
                     if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
                         break waited;
                     }
@@ -193,6 +194,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         // A deep stack has left the parts of the group to other threads so far. There is none.
         if let Some(job) = self.find_own_part(group) {
             return Some(Waited::Found(job));
+        }
+        if self.has_room() {
+            // Nobody else can run what was broadcast to this core.
+            let core = self.core.borrow();
+            let core = core.as_ref().expect("it is kept");
+            if let Some(task) = self.next_broadcast(core) {
+                return Some(Waited::NobodyElse(task));
+            }
         }
         if shared.handoff.keep_core() {
             self.listener.sleeper().park_for(THREAD_RETRY);

@@ -1,6 +1,5 @@
 //! Looks at the queues and demands of all threads: is there work, and who is asked for some.
 
-use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
 use crate::fork::raid;
 use crate::idle::LastLook;
@@ -43,10 +42,10 @@ impl<Q: PoolQueues> Shared<Q> {
     }
 
     /// Takes the last look of a worker that has announced that it sleeps (step S3), and whose thread is in that
-    /// place. In a large pool that takes a while, so it stops when `done` says so.
+    /// place. Without a worker, it is the look of a guest for one that sleeps, which is woken for a broadcast in any case. In a large pool that takes a while, so it stops when `done` says so.
     pub(crate) fn last_look(
         &self,
-        worker: usize,
+        worker: Option<usize>,
         place: usize,
         done: impl Fn() -> bool,
     ) -> LastLook {
@@ -68,7 +67,8 @@ impl<Q: PoolQueues> Shared<Q> {
                 return LastLook::Interrupted;
             }
         }
-        if self.queues.has_remote() || self.queues.has_broadcast(worker) {
+        let has_broadcast = |worker| self.queues.has_broadcast(worker);
+        if self.queues.has_remote() || worker.is_some_and(has_broadcast) {
             LastLook::Work
         } else if self.has_raids() && (self.clusters.count() > 1 || self.is_anybody_busy()) {
             // In a large pool, what a worker does may change between two of the looks at the clusters. The second look
@@ -83,7 +83,7 @@ impl<Q: PoolQueues> Shared<Q> {
     /// or to leave (step V4). Wakes a worker if there is work.
     #[cold]
     pub(crate) fn look_for_sleeper(&self, place: usize) {
-        match self.last_look(NO_PLACE, place, || false) {
+        match self.last_look(None, place, || false) {
             LastLook::Work => self.announce(self.ledger.of_non_workers(), place),
             LastLook::Unsure => self.idle.doubt(place),
             LastLook::Nothing | LastLook::Interrupted => {}

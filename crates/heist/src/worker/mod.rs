@@ -16,6 +16,7 @@ pub(crate) mod shared;
 pub(crate) mod table;
 pub(crate) mod thread;
 
+pub(crate) mod dump;
 pub(crate) mod find;
 pub(crate) mod look;
 pub(crate) mod turn;

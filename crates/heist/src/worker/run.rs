@@ -2,11 +2,12 @@
 
 use std::cell::Cell;
 
+use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{
-    Arc, HeavyFence, Mutex, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
+    Arc, HeavyFence, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
 };
 use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
@@ -159,6 +160,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.pin_to(core.index);
         self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
+        self.show_worker(core.index);
         *self.core.borrow_mut() = Some(core);
     }
 
@@ -167,8 +169,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let core = self.core.borrow_mut().take();
         if core.is_some() {
             record(EventKind::WorkerEnd);
+            self.show_worker(NO_PLACE);
         }
         core
+    }
+
+    /// Shows to others which worker this thread is.
+    fn show_worker(&self, worker: usize) {
+        self.shared.table.entry(self.place.index).worker.store(worker, Ordering::Relaxed);
     }
 
     #[cold]
@@ -273,7 +281,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         let shared = &*self.shared;
         let place = self.place.index;
-        let last_look = || shared.last_look(worker, place, &done);
+        let last_look = || shared.last_look(Some(worker), place, &done);
         // While there is no fence yet, the worker looks again and again.
         let second_look = || heavy_fence_state() == HeavyFence::Pending || self.sees_private();
         let me = IdleWorker { listener: &self.listener, place, searching };

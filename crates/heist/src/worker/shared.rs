@@ -316,6 +316,21 @@ impl<Q: PoolQueues> Shared<Q> {
         count_wake_ups(tally, self.idle.broadcast_added());
     }
 
+    /// Pushes tasks to the broadcast queues of these workers. Shutdown waits until the workers have taken them. In a pool that
+    /// has ended, they are refused.
+    pub(crate) fn broadcast_to(&self, tasks: Vec<(usize, Task)>) {
+        let tally = self.ledger.of_non_workers();
+        tally.add(|block| &block.tasks_submitted, tasks.len() as u64);
+        for (to, task) in tasks {
+            self.idle.enter_away(to);
+            self.queues.push_broadcast(to, task);
+        }
+        count_wake_ups(tally, self.idle.broadcast_added());
+        if self.idle.has_ended() {
+            self.sweep();
+        }
+    }
+
     /// Returns whether that worker is an attached thread, which shutdown does not wait for.
     pub(crate) fn is_attached(&self, worker: usize) -> bool {
         worker < self.config.attached
@@ -341,7 +356,8 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn sweep(&self) {
         let tally = self.ledger.of_non_workers();
         let next = || {
-            let task = self.queues.take_one_injected(0, tally);
+            let task =
+                self.queues.take_one_injected(0, tally).or_else(|| self.take_broadcast(tally));
             task.or_else(|| match self.queues.steal_job_remote(tally) {
                 Found::Task(task, _) => Some(task),
                 Found::Nothing | Found::Contended => None,
@@ -362,6 +378,15 @@ impl<Q: PoolQueues> Shared<Q> {
                 ended.deliver(Some(hook));
             }
         }
+    }
+
+    /// Takes a task from the broadcast queue of any worker, after the pool has ended.
+    fn take_broadcast(&self, tally: Tally<'_>) -> Option<Task> {
+        (self.config.attached..self.config.workers).find_map(|worker| {
+            let task = self.queues.pop_broadcast(worker, tally)?;
+            self.idle.leave_away(worker);
+            Some(task)
+        })
     }
 
     /// Refuses leftover tasks and ends the standby threads. Called once, when all workers sleep and nothing is queued.

@@ -4,15 +4,21 @@
 //! core or not, and the others go on to take from them. The table has a place for each thread that the pool may have.
 //! Places are filled when threads start, and are used again.
 
+use crate::cluster::NO_PLACE;
 use crate::fork::demand::Demand;
 use crate::queues::Queues;
-use crate::sync::{AtomicUsize, Mutex, OnceLock, Ordering, Padded, lock};
+use crate::sync::{AtomicUsize, Mutex, OnceLock, Ordering, Padded, lock, try_lock};
 
 /// What other threads reach of one thread.
 pub(crate) struct Entry<Q: Queues> {
     pub(crate) queues: Q::Reach,
     /// The demand for the thread's private jobs. Any thread raises it; the thread answers it.
     pub(crate) demand: Demand,
+    /// The number of the worker that the thread is, or [`NO_PLACE`] if it has no core. Written by the thread when that
+    /// changes.
+    ///
+    /// Ordering: relaxed. It is only shown.
+    pub(crate) worker: AtomicUsize,
 }
 
 /// A thread's place in the table, and the owner's ends of its queues.
@@ -52,7 +58,8 @@ impl<Q: Queues> Table<Q> {
         let index = self.filled.load(Ordering::Relaxed);
         let entry = self.entries.get(index)?;
         let (own, queues) = Q::of_thread();
-        let fresh = entry.set(Padded(Entry { queues, demand: demand(index) })).is_ok();
+        let worker = AtomicUsize::new(NO_PLACE);
+        let fresh = entry.set(Padded(Entry { queues, demand: demand(index), worker })).is_ok();
         debug_assert!(fresh, "places are filled in order, under a lock");
         self.filled.store(index + 1, Ordering::Relaxed);
         Some(Place { index, own })
@@ -61,6 +68,11 @@ impl<Q: Queues> Table<Q> {
     /// Frees a place, because its thread ends. Its deque is empty, and others still take what is in its lane.
     pub(crate) fn leave(&self, place: Place<Q>) {
         lock(&self.free).push(place);
+    }
+
+    /// Returns the places that no thread has, unless another thread holds the lock.
+    pub(crate) fn free(&self) -> Option<Vec<usize>> {
+        try_lock(&self.free).map(|free| free.iter().map(|place| place.index).collect())
     }
 
     /// Returns the number of places that were ever used.

@@ -11,6 +11,8 @@
 //!    it asks that thread to publish what it keeps private. If that has not been heard when its turn comes again, it raids,
 //!    at the latest when its turn comes for the third time.
 //!
+//! Before that, it looks into its broadcast queue.
+//!
 //! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
 //! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
 //! starts by a worker that takes turns, times the number of threads for the fourth place, and times the number of injectors
@@ -46,6 +48,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         turns
             .interval
             .set(interval(turns.interval.get(), now.saturating_sub(turns.last.replace(now))));
+        if let Some(task) = self.next_broadcast(core) {
+            return Some(task);
+        }
         let count = turns.count.get();
         turns.count.set(count.wrapping_add(1));
         (0..PLACES).find_map(|more| self.oldest_in(core, count.wrapping_add(more)))

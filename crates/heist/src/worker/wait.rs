@@ -117,6 +117,11 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         self.shared.config.workers
     }
 
+    fn worker_index(&self) -> Option<usize> {
+        self.pick_up_core();
+        self.core.borrow().as_ref().map(|core| core.index)
+    }
+
     fn has_searcher(&self) -> bool {
         self.shared.idle.has_searcher()
     }

@@ -10,6 +10,7 @@ mod join;
 mod join_panic;
 mod scope;
 mod scope_end;
+mod scoped;
 mod isolate;
 mod isolate_scope;
 mod thread_hooks;

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod broadcast;
 mod builder;
 mod spawn;
 mod handle;
@@ -23,6 +24,9 @@ mod fairness;
 mod panic;
 mod cancel;
 mod drops;
+mod current;
+mod dump;
+mod index;
 mod stats;
 mod trace;
 mod stop;

@@ -8,6 +8,7 @@
 mod common;
 
 mod environment;
+mod global;
 mod guests;
 #[cfg(target_os = "linux")]
 mod refused_threads;

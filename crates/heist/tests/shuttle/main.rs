@@ -9,7 +9,9 @@
 mod scenarios;
 
 mod pool;
+mod broadcast;
 mod fork;
+mod scoped;
 mod waiting;
 mod policy;
 mod plan;

@@ -1,0 +1,206 @@
+//! Parts of a scope that return values, and their handles.
+//!
+//! Such a part is a task that a handle can claim, as that which starts a batch is, and its result goes to a promise. When the
+//! part has ended, the promise is kept first, and the scope is told afterwards: if there is no handle any more, the result is
+//! dropped at that moment, and what it borrows is still valid then. A handle that is leaked keeps nothing alive and nobody
+//! waiting.
+//!
+//! A part with a handle is found where other parts of the scope are, by those who wait for the scope, but it is the root of
+//! what it forks, as a task is. So a wait within it runs no other part of the scope on top of it: that part might wait for
+//! this one, by its handle, and would wait for ever. `worker/README.md` has the argument.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use crate::api::handle::JoinHandle;
+use crate::api::panics::PartPanic;
+use crate::api::scope::Scope;
+use crate::error::JoinError;
+use crate::fork::job;
+use crate::fork::latch::CountLatch;
+use crate::panic::{Panic, PanicHook, contain};
+use crate::sync::Arc;
+use crate::task::{DetachedTask, End, Promise, Refusal, Task};
+
+/// What a part with a handle leaves there.
+type Ended<T> = Result<T, Arc<PartPanic>>;
+
+impl<'scope> Scope<'scope> {
+    /// Spawns a closure on the pool of the scope, as [`spawn`](Self::spawn) does, and returns a handle to its result.
+    ///
+    /// The closure has ended before the scope returns, whether the handle is joined, kept or dropped. If it panics, its
+    /// panic is returned by [`ScopedJoinHandle::join`]. If nobody has joined the handle when the scope ends, the scope
+    /// panics, as it does for [`spawn`](Self::spawn).
+    ///
+    /// ```
+    /// let numbers = [1, 2, 3, 4];
+    /// let sum = heist::scope(|scope| {
+    ///     let (left, right) = numbers.split_at(2);
+    ///     let left = scope.spawn_handle(|_| left.iter().sum::<i32>());
+    ///     let right = scope.spawn_handle(|_| right.iter().sum::<i32>());
+    ///     left.join().unwrap() + right.join().unwrap()
+    /// });
+    /// assert_eq!(sum, 10);
+    /// ```
+    ///
+    /// For two closures, [`join`](crate::join()) costs less, and for a loop [`parallel::map`](crate::parallel::map) does.
+    pub fn spawn_handle<F, T>(&self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce(&Scope<'scope>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let (promise, handle) = Promise::new();
+        let work = Work::Closure(Box::new(f));
+        let is_inside = self.count_part();
+        let part = HandledPart { scope: NonNull::from(self), promise, work };
+        // SAFETY: what the closure borrows, and what its result borrows, outlives the scope. The scope, to which the part
+        // refers as well, waits for it: the part was counted.
+        let (job, claim) = unsafe { Task::claimable_part(part) };
+        self.push_shared(job, is_inside);
+        let handle = JoinHandle::of_batch(handle, Some(claim), self.pool);
+        ScopedJoinHandle { handle, scope: PhantomData }
+    }
+}
+
+/// A handle to the result of a closure that was spawned in a scope: see [`Scope::spawn_handle`].
+///
+/// Dropping the handle detaches the closure, for which the scope waits all the same. A handle may also be passed to another
+/// part of the scope, or be kept until the scope has ended.
+///
+/// ```
+/// let text = String::from("borrowed");
+/// let handle = heist::scope(|scope| scope.spawn_handle(|_| text.len()));
+/// assert!(handle.is_finished());
+/// assert_eq!(handle.join().unwrap(), 8);
+/// ```
+pub struct ScopedJoinHandle<'scope, T> {
+    handle: JoinHandle<Vec<Ended<T>>>,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// Waits for the closure and returns its result.
+    ///
+    /// On a worker of the pool, a closure that has not started runs right there. If it is running on another worker,
+    /// another thread goes on with this worker's other tasks meanwhile.
+    ///
+    /// ```
+    /// let lengths = heist::scope(|scope| {
+    ///     let words = ["a", "few", "words"];
+    ///     let handles = words.map(|word| scope.spawn_handle(move |_| word.len()));
+    ///     handles.map(|handle| handle.join().unwrap())
+    /// });
+    /// assert_eq!(lengths, [1, 3, 5]);
+    ///
+    /// // The panic was handled, so the scope does not panic.
+    /// let message = heist::scope(|scope| {
+    ///     match scope.spawn_handle(|_| panic!("handled")).join() {
+    ///         Err(heist::JoinError::Panicked(panic)) => panic.message().to_owned(),
+    ///         _ => unreachable!(),
+    ///     }
+    /// });
+    /// assert_eq!(message, "handled");
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`JoinError::Panicked`] if the closure panicked. If the scope has ended before this call, it has panicked with
+    /// that panic, and only the message is left.
+    pub fn join(self) -> Result<T, JoinError> {
+        let ended = self.handle.join()?.pop().expect("a part leaves one result");
+        ended.map_err(|panic| JoinError::Panicked(panic.handle()))
+    }
+
+    /// Returns whether the closure has ended, so that [`join`](Self::join) would not wait.
+    ///
+    /// ```
+    /// let handle = heist::scope(|scope| scope.spawn_handle(|_| ()));
+    /// assert!(handle.is_finished());
+    /// ```
+    pub fn is_finished(&self) -> bool {
+        self.handle.is_finished()
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle")
+            .field("finished", &self.is_finished())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A closure that was spawned in a scope, and the promise of its result.
+struct HandledPart<'scope, F, T> {
+    scope: NonNull<Scope<'scope>>,
+    promise: Promise<Ended<T>>,
+    work: Work<F, T>,
+}
+
+enum Work<F, T> {
+    /// The closure, which has not run. In a box, so that the part has the same size whatever its closure is.
+    Closure(Box<F>),
+    /// What the closure has left. Nothing while it runs.
+    Ended(Vec<Ended<T>>),
+}
+
+// SAFETY: the closure and its result are `Send`, and the scope is `Sync`.
+unsafe impl<F: Send, T: Send> Send for HandledPart<'_, F, T> {}
+
+impl<'scope, F, T> DetachedTask for HandledPart<'scope, F, T>
+where
+    F: FnOnce(&Scope<'scope>) -> T + Send + 'scope,
+    T: Send + 'scope,
+{
+    const JOB: bool = true;
+
+    fn group(&self) -> usize {
+        // SAFETY: the scope waits for this part.
+        unsafe { self.scope.as_ref() }.root
+    }
+
+    fn run(&mut self, _: &Arc<PanicHook>) -> End {
+        // SAFETY: the scope waits for this part.
+        let scope = unsafe { self.scope.as_ref() };
+        let Work::Closure(f) = mem::replace(&mut self.work, Work::Ended(Vec::new())) else {
+            unreachable!("a closure is run once")
+        };
+        // Who waits for the handle runs parts of this root meanwhile.
+        let root = self.promise.id();
+        let (ended, end) = match job::in_root(root, || catch_unwind(AssertUnwindSafe(|| f(scope))))
+        {
+            Ok(value) => (Ok(value), End::Completed),
+            Err(payload) => {
+                let panic = Panic::new(payload);
+                (Err(scope.with_panics(|panics| panics.share(panic))), End::Panicked)
+            }
+        };
+        self.work = Work::Ended(vec![ended]);
+        end
+    }
+
+    fn refuse(&mut self, _: Refusal) -> u64 {
+        // The closure stays for `finish`.
+        1
+    }
+
+    fn finish(self) {
+        let Self { scope, promise, work } = self;
+        match work {
+            // If there is no handle, the result is dropped here.
+            Work::Ended(ended) => promise.fulfil(Ok(ended), None),
+            Work::Closure(refused) => {
+                contain(|| drop(refused));
+                drop(promise);
+            }
+        }
+        // SAFETY: the scope waits for this part.
+        let latch = NonNull::from(unsafe { &*scope.as_ref().latch });
+        // SAFETY: the latch is alive, because the scope waits for this part. The part was counted by `spawn_handle`, and
+        // `finish` is called once. No credit is kept: a part that was claimed ends after its thread has returned credit.
+        unsafe { CountLatch::done(latch, 1) };
+    }
+}
