@@ -18,6 +18,8 @@ use crate::worker::dump::PoolDump;
 ///
 /// * A task that waits, for a task, a scope or another pool, may go on without a core when its wait is over, until a
 ///   worker gives it one. Meanwhile it is not one of the workers.
+/// * A thread of no pool that runs a [`join`](crate::join()), a [`scope`](crate::scope()) or a loop takes part in the global
+///   pool, but is not one of its workers.
 /// * The hooks of [`Builder::on_thread_start`](crate::Builder::on_thread_start) and
 ///   [`Builder::on_thread_stop`](crate::Builder::on_thread_stop) run before a thread has its first core, and after it had
 ///   its last one.

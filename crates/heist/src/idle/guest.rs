@@ -2,7 +2,7 @@
 
 use super::{Asleep, Idle};
 use crate::order;
-use crate::sync::{Arc, MutexGuard, Ordering, full_fence, lock};
+use crate::sync::{MutexGuard, Ordering, full_fence, lock};
 
 impl Idle {
     /// Lets a guest in, in that place, unless shutdown has begun (steps V1 and V2). Returns whether it did. The guest is at
@@ -51,7 +51,7 @@ impl Idle {
     /// (step V4).
     pub(crate) fn doubt(&self, place: usize) {
         let asleep = lock(&self.cluster_of(place).asleep);
-        let Some(last) = asleep.list.last().map(Arc::clone) else { return };
+        let Some(last) = asleep.list.last().cloned() else { return };
         drop(asleep);
         if last.sleeper().mark_in_doubt() {
             last.notify();

@@ -19,8 +19,15 @@ fn is_used_by_free_functions() {
             assert_eq!((pool.workers(), pool.strategy()), (3, Strategy::LockedDeques));
             let name = || thread::current().name().map(str::to_owned).expect("a name");
             assert!(heist::spawn(name).join().expect("a result").starts_with("mine-"));
-            assert!(heist::join(name, || ()).0.starts_with("mine-"));
-            assert!(heist::scope(|_| name()).starts_with("mine-"));
+            // The first half runs here, and so the second one on a worker.
+            let barrier = Barrier::new(2);
+            let meet = || {
+                barrier.wait();
+                name()
+            };
+            let (here, there) = heist::join(meet, meet);
+            assert_eq!(here, name());
+            assert!(there.starts_with("mine-"), "{there}");
         });
     });
 }
