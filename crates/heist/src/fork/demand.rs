@@ -88,6 +88,13 @@ impl Demand {
         }
     }
 
+    /// For the owner, which is a guest: ends a visit.
+    pub(crate) fn end_visit(&self) {
+        if let Some(quiet) = &self.quiet {
+            quiet.end();
+        }
+    }
+
     /// Lets the thread keep tasks private. Only with raids.
     pub(crate) fn with_private_tasks(self) -> Self {
         debug_assert!(self.chain.is_some(), "what is private must be reached by raids");

@@ -14,7 +14,8 @@ const ASKS: usize = if cfg!(shuttle) { 1 } else { 4 };
 pub(super) struct Quiet {
     /// Is the guest to be left alone?
     is_on: AtomicBool,
-    /// The number of the guest's visit. Written by the guest for every visit, and seldom read by others.
+    /// The number of the guest's visit. Written by the guest for every visit, and seldom read by others. Another number stands
+    /// for the time between two visits.
     visit: Padded<AtomicUsize>,
     asks: Padded<Asks>,
 }
@@ -31,11 +32,16 @@ struct Asks {
 impl Quiet {
     /// For the guest: begins a visit.
     pub(super) fn begin(&self, is_quiet: bool) {
-        let visit = self.visit.load(Ordering::Relaxed);
-        self.visit.store(visit.wrapping_add(1), Ordering::Relaxed);
+        self.end();
         if self.is_on.load(Ordering::Relaxed) != is_quiet {
             self.is_on.store(is_quiet, Ordering::Relaxed);
         }
+    }
+
+    /// For the guest: ends a visit. The time until the next one counts as another visit.
+    pub(super) fn end(&self) {
+        let visit = self.visit.load(Ordering::Relaxed);
+        self.visit.store(visit.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// For a worker that searches: returns whether it may ask.

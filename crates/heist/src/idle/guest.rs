@@ -81,3 +81,53 @@ impl Idle {
         is_changed
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::cluster::Clusters;
+    use crate::idle::{Announced, Idle, IdleWorker, LastLook, WakeReason};
+    use crate::sync::Arc;
+    use crate::task::listener::Listener;
+
+    /// A worker falls asleep although a task was pushed, because it has what it waits for before it has looked everywhere. A
+    /// guest leaves meanwhile, and relies on that look. So the worker must go on to look.
+    #[test]
+    fn a_look_that_a_guest_relies_on_is_not_given_up() {
+        let idle = Idle::new(Clusters::of_size(3, 8), 3, true);
+        assert!(idle.enter_guest(3));
+        assert_eq!(idle.work_added(3), Announced::Quiet);
+        let listener = Arc::new(Listener::thread());
+        let me = IdleWorker { listener: &listener, place: 1, searching: false };
+        let look = || {
+            let _ = idle.leave_guest(3);
+            LastLook::Interrupted
+        };
+        assert_eq!(idle.sleep(me, look, || false, || false, || ()), WakeReason::Early);
+        assert!(idle.has_searcher());
+    }
+
+    /// A worker that is called before it has taken its second look leaves that look to another one.
+    #[test]
+    fn a_doubt_is_passed_on() {
+        let idle = Idle::new(Clusters::of_size(3, 8), 3, true);
+        let listeners = [0, 1].map(|_| Arc::new(Listener::thread()));
+        let sleep = |place: usize, look: &dyn Fn() -> LastLook| {
+            let me = IdleWorker { listener: &listeners[place], place, searching: false };
+            idle.sleep(me, look, || false, || false, || ())
+        };
+        let reason = sleep(0, &|| {
+            // The second worker falls asleep after the first, is in doubt, and finds work.
+            let reason = sleep(1, &|| {
+                idle.doubt(0);
+                assert!(listeners[1].sleeper().is_in_doubt());
+                LastLook::Work
+            });
+            assert_eq!(reason, WakeReason::Early);
+            assert!(!listeners[1].sleeper().is_in_doubt());
+            assert!(listeners[0].sleeper().is_in_doubt());
+            listeners[0].sleeper().clear_doubt();
+            LastLook::Work
+        });
+        assert_eq!(reason, WakeReason::Early);
+    }
+}

@@ -66,8 +66,27 @@ impl Idle {
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
     ) -> WakeReason {
+        let reason = self.sleep_until_called(worker, last_look, second_look, done, parking);
+        let sleeper = worker.listener.sleeper();
+        if sleeper.is_in_doubt() {
+            // The second look that this worker has not taken is left to another one.
+            sleeper.clear_doubt();
+            self.doubt(worker.place);
+        }
+        reason
+    }
+
+    fn sleep_until_called(
+        &self,
+        worker: IdleWorker<'_>,
+        last_look: impl Fn() -> LastLook,
+        second_look: impl Fn() -> bool,
+        done: impl Fn() -> bool,
+        parking: impl FnOnce(),
+    ) -> WakeReason {
         let IdleWorker { listener: me, place, searching } = worker;
         let sleeper = me.sleeper();
+        let has_guests;
         {
             let cluster = self.cluster_of(place);
             let mut asleep = lock(&cluster.asleep);
@@ -75,6 +94,7 @@ impl Idle {
                 return WakeReason::Ended;
             }
             sleeper.prepare_sleep();
+            has_guests = asleep.guests > 0;
             asleep.list.push(Arc::clone(me));
             self.note_sleepers(self.layout.of(place), &asleep);
             let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
@@ -84,8 +104,9 @@ impl Idle {
         let look = last_look();
         let reason = match look {
             LastLook::Work => Some(WakeReason::Early),
-            // A thread that has pushed a task may have relied on the searcher that it was before.
-            LastLook::Interrupted if searching => Some(WakeReason::Early),
+            // A thread that has pushed a task may have relied on the searcher that it was before. And a guest that has left
+            // meanwhile has relied on this look.
+            LastLook::Interrupted if searching || has_guests => Some(WakeReason::Early),
             LastLook::Interrupted => Some(WakeReason::Done),
             LastLook::Nothing | LastLook::Unsure => done().then_some(WakeReason::Done),
         };

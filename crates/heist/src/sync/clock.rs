@@ -28,6 +28,9 @@ static LENGTH: AtomicU64 = AtomicU64::new(0);
 /// The length of a tick is measured when this much time has passed: long enough for an error of a hundredth at most.
 const LONG_ENOUGH: f64 = 20_000.0;
 
+/// Two readings that are so many ticks apart were interrupted, on a processor of whatever speed.
+const INTERRUPTED: u64 = 20_000;
+
 impl Ticks {
     #[inline(always)]
     pub(crate) fn now() -> Self {
@@ -48,7 +51,14 @@ impl Ticks {
 impl Begin {
     #[cold]
     fn now() -> Self {
-        Self { time: Instant::now(), ticks: counter(), has_counter: has_steady_counter() }
+        let has_counter = has_steady_counter();
+        loop {
+            let (before, time, ticks) = (counter(), Instant::now(), counter());
+            // If the thread was interrupted between the readings, they do not belong together.
+            if ticks.saturating_sub(before) < INTERRUPTED {
+                return Self { time, ticks, has_counter };
+            }
+        }
     }
 
     fn elapsed(&self) -> f64 {
@@ -65,10 +75,13 @@ fn measure() -> f64 {
         LENGTH.store(1.0_f64.to_bits(), Ordering::Relaxed);
         return 1.0;
     }
-    let (time, ticks) = (begin.elapsed(), counter().saturating_sub(begin.ticks));
+    let (before, time) = (counter(), begin.elapsed());
+    let (ticks, reading) =
+        (counter().saturating_sub(begin.ticks), counter().saturating_sub(before));
     // One more tick, so that it is never zero.
     let length = (time + 1.0) / (ticks as f64 + 1.0);
-    if time >= LONG_ENOUGH {
+    // If the thread was interrupted between the two readings, it is measured again next time.
+    if time >= LONG_ENOUGH && reading as f64 * length < time / 50.0 {
         LENGTH.store(length.to_bits(), Ordering::Relaxed);
     }
     length

@@ -13,11 +13,15 @@ mod clock;
 #[cfg(not(any(loom, shuttle, sim)))]
 mod native;
 #[cfg(not(any(loom, shuttle, sim)))]
+mod stack;
+#[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use clock::Ticks;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use native::*;
+#[cfg(not(any(loom, shuttle, sim)))]
+pub(crate) use stack::end_of_stack;
 
 mod affinity;
 pub(crate) use affinity::Mask;
@@ -52,6 +56,13 @@ pub(crate) use self::loom::*;
 mod shuttle;
 #[cfg(shuttle)]
 pub(crate) use self::shuttle::*;
+
+/// Returns an address that is far below the end of the stack in use: stacks do not matter here.
+#[cfg(any(loom, shuttle, sim))]
+pub(crate) fn end_of_stack() -> Option<usize> {
+    let here = 0_u8;
+    Some((&raw const here).addr().saturating_sub(1 << 30))
+}
 
 /// A reading of the clock, for short times: see `clock`.
 #[cfg(any(loom, shuttle, sim))]

@@ -30,6 +30,18 @@ impl Recorder {
     }
 }
 
+impl Recorder {
+    /// Makes the thread record no more events, until [`resume`](Self::resume).
+    pub(crate) fn pause(&self) {
+        EVENTS.with(|own| own.set(ptr::null()));
+    }
+
+    /// Makes the thread record events again.
+    pub(crate) fn resume(&self) {
+        EVENTS.with(|own| own.set(&raw const *self.events));
+    }
+}
+
 impl Drop for Recorder {
     fn drop(&mut self) {
         EVENTS.with(|own| own.set(ptr::null()));

@@ -224,24 +224,26 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
     f();
 }
 
-/// Makes the calling thread that worker thread, as a guest of the pool, until [`end_visit`].
+/// Makes the calling thread that worker thread, as a guest of the pool, until [`end_visit`]. Returns the id of the pool that it
+/// belonged to before, zero for none: that of a thread which has left its pool, and is about to end.
 ///
 /// # Safety
 ///
 /// As for [`enter`]; both references stay valid until then, and the demand until `job::leave_place`, which is called before
 /// the thread ends.
-pub(crate) unsafe fn begin_visit(pool: usize, worker: &dyn AnyWorker, demand: &Demand) {
+pub(crate) unsafe fn begin_visit(pool: usize, worker: &dyn AnyWorker, demand: &Demand) -> usize {
     // SAFETY: the caller's promise.
     unsafe { job::begin_visit(demand) };
     // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
     let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };
-    CURRENT.with(|current| current.set(Current { pool, worker: Some(NonNull::from(worker)) }));
+    let worker = Some(NonNull::from(worker));
+    CURRENT.with(|current| current.replace(Current { pool, worker })).pool
 }
 
-/// Ends a visit of the calling thread.
-pub(crate) fn end_visit() {
+/// Ends a visit of the calling thread, which belonged to that pool before.
+pub(crate) fn end_visit(before: usize) {
     job::end_visit();
-    clear_current();
+    CURRENT.with(|current| current.set(Current { pool: before, worker: None }));
 }
 
 /// Makes the calling thread that worker thread from now on.

@@ -60,7 +60,7 @@ pub(crate) enum Offers {
 }
 
 /// Calls a closure on this thread, which belongs to no pool, as a guest of that pool. Returns the closure if the thread
-/// cannot be a guest: because there are too many, or because the pool is stopping.
+/// cannot be a guest: because there are too many, because too little of its stack is left, or because the pool is stopping.
 pub(crate) fn visit<Q, F, R>(shared: &Arc<Shared<Q>>, offers: Offers, f: F) -> Result<R, F>
 where
     Q: PoolQueues,
@@ -71,24 +71,29 @@ where
     let seat = seat.and_then(|seat| seat.downcast::<Seat<Q>>().ok());
     let seat = seat.filter(|seat| seat.is_of(shared)).or_else(|| Seat::new(shared));
     let Some(seat) = seat else { return Err(f) };
-    if !shared.idle.enter_guest(seat.0.place.index) {
+    if !seat.0.has_room_to_visit() || !shared.idle.enter_guest(seat.0.place.index) {
         return Err(f);
     }
-    Ok(Visit(Some(seat)).run(offers, f))
+    Ok(Visit { seat: Some(seat), before: Cell::new(0) }.run(offers, f))
 }
 
 /// A visit that is under way.
-struct Visit<Q: PoolQueues>(Option<Box<Seat<Q>>>);
+struct Visit<Q: PoolQueues> {
+    /// There until the visit ends.
+    seat: Option<Box<Seat<Q>>>,
+    /// The id of the pool that the thread belonged to before: see [`begin_visit`].
+    before: Cell<usize>,
+}
 
 impl<Q: PoolQueues> Visit<Q> {
     fn run<F: FnOnce() -> R, R>(self, offers: Offers, f: F) -> R {
-        let thread = &**self.0.as_ref().expect("there until the visit ends").0;
+        let thread = &**self.seat.as_ref().expect("there until the visit ends").0;
         let demand = &thread.shared.table.entry(thread.place.index).demand;
         thread.begin_visit(offers);
         // SAFETY: `thread` is a worker thread of the pool with that id, and the demand is that of its place. Both are kept by
         // the seat, which this visit holds until its end, on return and on unwinding, and which then waits in a
         // thread-local until it is dropped. That leaves the place.
-        unsafe { begin_visit(thread.shared.id(), thread, demand) };
+        self.before.set(unsafe { begin_visit(thread.shared.id(), thread, demand) });
         // The root of what is forked is this call.
         job::begin((&raw const self).addr());
         f()
@@ -98,8 +103,9 @@ impl<Q: PoolQueues> Visit<Q> {
 impl<Q: PoolQueues> Drop for Visit<Q> {
     /// Ends the visit, after its closure has returned or panicked.
     fn drop(&mut self) {
-        end_visit();
-        let Some(seat) = self.0.take() else { return };
+        end_visit(self.before.get());
+        let Some(seat) = self.seat.take() else { return };
+        seat.0.end_visit();
         let (shared, place) = (&seat.0.shared, seat.0.place.index);
         if shared.idle.leave_guest(place) {
             shared.look_for_sleeper(place);

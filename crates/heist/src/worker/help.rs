@@ -80,6 +80,15 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
+    /// Raises this thread's own demand if a worker sleeps, before it goes on to work after a sleep or begins a visit. It may have
+    /// forgotten what sleepers want while guests used their processors, and whoever has let them be woken since may have been
+    /// this thread (step V6).
+    pub(crate) fn restore_own_demand(&self) {
+        if self.shared.config.guests > 0 && self.shared.idle.has_sleeper() {
+            self.shared.table.entry(self.place.index).demand.restore();
+        }
+    }
+
     /// Runs parts of that group for a while. Returns whether the awaited task is done. A thread that waits for a task or
     /// for another pool returns sooner if other work is queued: such waits are long. A join waits for a thief that has
     /// started about when the join did.

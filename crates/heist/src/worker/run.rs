@@ -289,6 +289,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if parked.get() {
             record(EventKind::Unpark);
         }
+        self.restore_own_demand();
         reason
     }
 

@@ -206,7 +206,10 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn enter_as_guest(&self) -> Option<Place<Q>> {
         if self.guests.fetch_add(1, Ordering::Relaxed) < self.config.guests {
             // Even if there is only one worker, there is one that may want its jobs.
-            return self.enter_among(self.config.workers.max(2), Demand::of_guest);
+            let place = self.enter_among(self.config.workers.max(2), Demand::of_guest);
+            if place.is_some() {
+                return place;
+            }
         }
         self.guests.fetch_sub(1, Ordering::Relaxed);
         None
@@ -214,6 +217,8 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Frees the place of a guest whose thread ends.
     pub(crate) fn leave_as_guest(&self, place: Place<Q>) {
+        // The next thread in that place may be one of the pool's.
+        self.table.entry(place.index).demand.begin_visit(false);
         self.leave(place);
         self.guests.fetch_sub(1, Ordering::Relaxed);
     }

@@ -6,7 +6,7 @@ use std::iter;
 use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::stats::Tally;
-use crate::sync::Arc;
+use crate::sync::{Arc, end_of_stack};
 use crate::task::listener::Listener;
 use crate::task::{End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, Recorder, record};
@@ -54,8 +54,10 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) pinned: Cell<Option<usize>>,
     /// Where this thread sleeps, and how it is woken.
     pub(crate) listener: Arc<Listener>,
-    /// An address near the beginning of the thread's stack, or of the current visit of a guest.
-    stack: Cell<usize>,
+    /// An address near the beginning of the thread's stack.
+    stack: usize,
+    /// The end of the stack of a guest, if the system tells.
+    end_of_stack: Option<usize>,
     /// Is this a guest, which never has a core (`guest`)?
     pub(crate) is_guest: bool,
     /// The number of tasks claimed since stale entries were last dropped.
@@ -65,7 +67,7 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     /// Does what runs now run on top of a task that waits?
     pub(crate) on_top: Cell<bool>,
     /// Records this thread's events while it exists, if the pool keeps a trace.
-    _recorder: Option<Recorder>,
+    recorder: Option<Recorder>,
 }
 
 impl<Q: PoolQueues> WorkerThread<Q> {
@@ -73,7 +75,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn new(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
         let listener = Arc::new(Listener::thread());
         Self {
-            _recorder: shared.config.trace.as_ref().map(Recorder::new),
+            recorder: shared.config.trace.as_ref().map(Recorder::new),
             shared,
             core: RefCell::new(None),
             mailbox: Arc::new(Mailbox::new(Arc::clone(&listener), place.index)),
@@ -87,7 +89,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             seen: Cell::new(false),
             pinned: Cell::new(None),
             listener,
-            stack: Cell::new(address_of_frame()),
+            stack: address_of_frame(),
+            end_of_stack: None,
             is_guest: false,
             claims: Cell::new(0),
             in_service: Cell::new(false),
@@ -97,14 +100,27 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns the state of the calling thread, which is a guest.
     pub(crate) fn guest(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
-        Self { is_guest: true, in_service: Cell::new(true), ..Self::new(shared, place) }
+        let in_service = Cell::new(true);
+        Self {
+            is_guest: true,
+            in_service,
+            end_of_stack: end_of_stack(),
+            ..Self::new(shared, place)
+        }
     }
 
     /// Begins a visit of a guest.
     pub(crate) fn begin_visit(&self, offers: Offers) {
-        self.stack.set(address_of_frame());
         let demand = &self.shared.table.entry(self.place.index).demand;
         demand.begin_visit(offers == Offers::Later);
+        self.restore_own_demand();
+        self.recorder.iter().for_each(Recorder::resume);
+    }
+
+    /// Ends a visit of a guest.
+    pub(crate) fn end_visit(&self) {
+        self.recorder.iter().for_each(Recorder::pause);
+        self.shared.table.entry(self.place.index).demand.end_visit();
     }
 
     /// Calls `f` with the counters that this thread writes at the moment.
@@ -268,7 +284,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns how many bytes of its stack the thread has used.
     pub(crate) fn stack_used(&self) -> usize {
-        address_of_frame().abs_diff(self.stack.get())
+        address_of_frame().abs_diff(self.stack)
+    }
+
+    /// Returns how many bytes of its stack a guest has left, if that is known.
+    pub(crate) fn stack_left(&self) -> Option<usize> {
+        Some(address_of_frame().saturating_sub(self.end_of_stack?))
     }
 }
 

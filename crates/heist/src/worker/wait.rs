@@ -35,6 +35,12 @@ use crate::worker::thread::WorkerThread;
 /// rest is for the task.
 const STACK_SHARE: usize = 4;
 
+/// A guest runs something on top of a wait while so much of its stack is left. Its thread is not one of the pool's, and may have a
+/// stack of any size.
+const SHALLOW_GUEST: usize = 512 << 10;
+/// A guest runs what only it can run, and begins a visit, while so much is left.
+const ROOM_OF_GUEST: usize = 256 << 10;
+
 /// How often a thread looks at a task that is running elsewhere before it considers sleeping. To sleep and to be
 /// woken takes some ten microseconds at best. Few under a checker, so that it explores what comes after the looks.
 pub(crate) const LOOKS: u32 = if cfg!(shuttle) { 1 } else { 64 };
@@ -71,6 +77,7 @@ impl<'g, Q: PoolQueues> PausedVisit<'g, Q> {
 impl<Q: PoolQueues> Drop for PausedVisit<'_, Q> {
     fn drop(&mut self) {
         self.0.shared.idle.resume_guest(self.0.place.index);
+        self.0.restore_own_demand();
     }
 }
 
@@ -272,12 +279,24 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns whether enough of the stack is left to run something on top of a task that waits.
     pub(crate) fn is_shallow(&self) -> bool {
+        if self.is_guest {
+            return self.stack_left().is_some_and(|left| left >= SHALLOW_GUEST);
+        }
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE
     }
 
     /// Like [`is_shallow`](Self::is_shallow), for something that no other thread could run.
     pub(crate) fn has_room(&self) -> bool {
+        if self.is_guest {
+            return self.stack_left().is_some_and(|left| left >= ROOM_OF_GUEST);
+        }
         self.stack_used() < self.shared.config.stack_size / STACK_SHARE * (STACK_SHARE - 1)
+    }
+
+    /// Returns whether enough of a guest's stack is left for a visit. If that is not known, it is taken for granted, but nothing
+    /// is run on top of a wait then.
+    pub(crate) fn has_room_to_visit(&self) -> bool {
+        self.stack_left().is_none_or(|left| left >= ROOM_OF_GUEST)
     }
 
     /// Waits until the task is done, asleep most of the time, and runs parts of that group meanwhile. The thread has

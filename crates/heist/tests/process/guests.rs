@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use heist::{Pool, parallel};
 use heist_testkit::test_path;
@@ -121,6 +122,110 @@ fn panics_end_a_visit() {
             assert_eq!(panic_message(&*catch_unwind(part).unwrap_err()), format!("part {n}"));
             assert_eq!(fib(10), 55);
         }
+    });
+}
+
+/// A thread of no pool that is in a visit until it is told to leave.
+struct Visitor {
+    leave: mpsc::Sender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Visitor {
+    /// Begins a visit, and waits until it has begun. After the visit, the thread calls `then`.
+    fn begin(then: impl FnOnce() + Send + 'static) -> Self {
+        let (leave, told) = mpsc::channel();
+        let (tell, begun) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let stay = move || {
+                tell.send(()).unwrap();
+                told.recv().unwrap();
+            };
+            heist::join(stay, || ());
+            then();
+        });
+        begun.recv().unwrap();
+        Self { leave, thread }
+    }
+
+    /// Ends the visit and waits for the thread.
+    fn end(self) {
+        self.leave.send(()).unwrap();
+        self.thread.join().unwrap();
+    }
+}
+
+/// Lets workers fall asleep, as a rule. Nothing depends on it but what is tested.
+fn calm() {
+    thread::sleep(Duration::from_millis(5));
+}
+
+/// A worker forks while the other one must not be woken because of a guest. When the guest has left, its forks are shared
+/// again.
+#[test]
+fn workers_fork_during_a_visit() {
+    with_workers(test_path!("workers_fork_during_a_visit"), || {
+        if Pool::global().workers() == 1 {
+            return;
+        }
+        for _ in 0..10 {
+            calm();
+            let visitor = Visitor::begin(|| ());
+            calm();
+            heist::spawn(|| assert_eq!(fib(15), 610)).join().unwrap();
+            calm();
+            visitor.end();
+            heist::spawn(meet).join().unwrap();
+            heist::spawn(meet).join().unwrap();
+        }
+    });
+}
+
+/// Two guests leave one after the other, while a worker is busy. The first one that comes back gets help.
+#[test]
+fn guests_come_back() {
+    with_workers(test_path!("guests_come_back"), || {
+        for _ in 0..10 {
+            let (free, busy) = mpsc::channel::<()>();
+            let (tell, told) = mpsc::channel();
+            let task = heist::spawn(move || {
+                tell.send(()).unwrap();
+                assert!(busy.recv().is_err());
+            });
+            told.recv().unwrap();
+            // One worker is busy, and one more may sleep because of a guest.
+            if Pool::global().workers() > 2 {
+                let (go, gone) = mpsc::channel();
+                let first = Visitor::begin(move || {
+                    gone.recv().unwrap();
+                    meet();
+                });
+                let second = Visitor::begin(meet);
+                calm();
+                first.leave.send(()).unwrap();
+                calm();
+                second.end();
+                calm();
+                go.send(()).unwrap();
+                first.thread.join().unwrap();
+            }
+            drop(free);
+            task.join().unwrap();
+        }
+    });
+}
+
+/// A visit on a small stack is left to the pool.
+#[test]
+fn visits_on_a_small_stack() {
+    fn sum(n: u64) -> u64 {
+        let frame = std::hint::black_box([n; 16]);
+        if n == 0 { 0 } else { heist::join(|| sum(n - 1), || frame[7]).0 + frame[3] }
+    }
+    with_workers(test_path!("visits_on_a_small_stack"), || {
+        let small = thread::Builder::new().stack_size(128 << 10);
+        let result = small.spawn(|| sum(300)).expect("a thread").join().expect("no panic");
+        assert_eq!(result, 45_150);
     });
 }
 
