@@ -14,6 +14,7 @@ use heist_deque::Steal;
 
 use crate::cluster::Clusters;
 use crate::stats::Tally;
+use crate::sync::{pause, yield_now};
 use crate::task::Task;
 use broadcasts::Broadcasts;
 pub(crate) use global::Global;
@@ -299,14 +300,21 @@ fn steal_between_lanes(own: &Lane, from: &Lane, tally: Tally<'_>) -> Found {
     }
 }
 
+/// A thread that must have an answer yields its processor once in this many steals in vain.
+const RETRIES: u32 = 8;
+
 /// Steals until it is certain whether there is a task.
 fn steal_until_decided(steal: impl Fn() -> Steal<Task>, tally: Tally<'_>) -> Option<Task> {
+    let mut looks = 0;
     loop {
         match steal() {
             Steal::Success(task) => return Some(task),
             Steal::Empty => return None,
             Steal::Retry => tally.one(|block| &block.failed_cas),
         }
+        // Another thread may have been interrupted in the middle of a steal, and may need this processor.
+        looks = (looks + 1) % RETRIES;
+        if looks == 0 { yield_now() } else { pause() }
     }
 }
 
