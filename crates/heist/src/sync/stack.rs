@@ -7,8 +7,10 @@ pub(crate) fn end_of_stack() -> Option<usize> {
     use std::ptr;
 
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: it has no requirements.
+    let me = unsafe { libc::pthread_self() };
     // SAFETY: the calling thread exists, and the call initializes the attributes if it succeeds.
-    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+    if unsafe { libc::pthread_getattr_np(me, attributes.as_mut_ptr()) } != 0 {
         return None;
     }
     // SAFETY: initialized by the call above.
