@@ -50,6 +50,8 @@ impl Idle {
     /// Makes a worker that sleeps take a second look at the private jobs of others, because the last look of a guest was unsure
     /// (step V4).
     pub(crate) fn doubt(&self, place: usize) {
+        // The demands that the caller has raised come before the doubt, and so before the fence of that look.
+        full_fence(order::SLEEP);
         let asleep = lock(&self.cluster_of(place).asleep);
         let Some(last) = asleep.list.last().cloned() else { return };
         drop(asleep);

@@ -185,17 +185,9 @@ impl Queues for Global {
         self.tasks.pop(tally)
     }
 
-    fn push_broadcast(&self, to: usize, task: Task) {
-        self.broadcasts.push(to, task);
-    }
-
-    #[inline]
-    fn pop_broadcast(&self, of: usize, _: Tally<'_>) -> Option<Task> {
-        self.broadcasts.pop(of)
-    }
-
-    fn has_broadcast(&self, of: usize) -> bool {
-        self.broadcasts.any(of)
+    #[inline(always)]
+    fn broadcasts(&self) -> Option<&Broadcasts> {
+        Some(&self.broadcasts)
     }
 
     fn lengths(&self, from: &Arc<Lane>) -> Lengths {

@@ -255,9 +255,15 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         unreachable!("only an engine broadcasts")
     }
 
+    /// Returns the broadcast queues of a pool. An engine has queues of another kind.
+    fn broadcasts(&self) -> Option<&Broadcasts> {
+        None
+    }
+
     /// Pushes a task to that worker's broadcast queue, in a pool.
-    fn push_broadcast(&self, _to: usize, _task: Task) {
-        unreachable!("an engine broadcasts to all workers at once")
+    fn push_broadcast(&self, to: usize, task: Task) {
+        let broadcasts = self.broadcasts().expect("an engine broadcasts to all workers at once");
+        broadcasts.push(to, task);
     }
 
     /// Notes that no thread will ever be this worker, and returns the tasks in its broadcast queue.
@@ -266,13 +272,14 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     }
 
     /// Takes the oldest task from that worker's broadcast queue. Only the worker itself calls this.
-    fn pop_broadcast(&self, _of: usize, _tally: Tally<'_>) -> Option<Task> {
-        None
+    #[inline]
+    fn pop_broadcast(&self, of: usize, _tally: Tally<'_>) -> Option<Task> {
+        self.broadcasts()?.pop(of)
     }
 
     /// Returns whether that worker's broadcast queue has a task.
-    fn has_broadcast(&self, _of: usize) -> bool {
-        false
+    fn has_broadcast(&self, of: usize) -> bool {
+        self.broadcasts().is_some_and(|broadcasts| broadcasts.any(of))
     }
 }
 

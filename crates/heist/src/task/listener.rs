@@ -101,7 +101,7 @@ pub(crate) struct Sleeper {
     /// Is the thread to take a second look at the private jobs of others? Another thread sets it before it wakes this one, which
     /// clears it.
     ///
-    /// Ordering: relaxed. It is read after the wake-up.
+    /// Ordering: relaxed. A fence comes before it is set, and another one between its reading and the second look.
     in_doubt: AtomicBool,
 }
 
@@ -136,8 +136,7 @@ impl Sleeper {
         self.in_doubt.load(Ordering::Relaxed)
     }
 
-    /// For the thread itself, before it takes a second look. An exchange, so that it comes after the doubt that it clears, and
-    /// what made another thread doubt is seen by that look.
+    /// For the thread itself, before it takes a second look. An exchange reads the last doubt, so that the look comes after it.
     pub(crate) fn clear_doubt(&self) {
         self.in_doubt.swap(false, Ordering::Relaxed);
     }

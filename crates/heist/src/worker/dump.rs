@@ -114,7 +114,7 @@ impl PoolDump {
         } else if waiting.is_some_and(|waiting| is_in(&waiting.resumed)) {
             "goes on without a core"
         } else {
-            "no core: waits in a task, or begins or ends"
+            "no core: waits in a task, is a guest, or begins or ends"
         }
     }
 }

@@ -13,11 +13,13 @@ use std::any::Any;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
+use crate::fork::demand::Demand;
 use crate::fork::job;
-use crate::sync::{Arc, thread_local};
+use crate::sync::{Arc, Ordering, thread_local};
 use crate::worker::current::{begin_visit, end_visit};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
+use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 
 thread_local! {
@@ -48,6 +50,29 @@ impl<Q: PoolQueues> Drop for Seat<Q> {
         let thread = unsafe { ManuallyDrop::take(&mut self.0) };
         let WorkerThread { shared, place, .. } = *thread;
         shared.leave_as_guest(place);
+    }
+}
+
+impl<Q: PoolQueues> Shared<Q> {
+    /// Returns a place for one more guest, unless there are as many as there may be.
+    fn enter_as_guest(&self) -> Option<Place<Q>> {
+        if self.guests.fetch_add(1, Ordering::Relaxed) < self.config.guests {
+            // Even if there is only one worker, there is one that may want its jobs.
+            let place = self.enter_among(self.config.workers.max(2), Demand::of_guest);
+            if place.is_some() {
+                return place;
+            }
+        }
+        self.guests.fetch_sub(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Frees the place of a guest whose thread ends.
+    fn leave_as_guest(&self, place: Place<Q>) {
+        // The next thread in that place may be one of the pool's.
+        self.table.entry(place.index).demand.begin_visit(false);
+        self.leave(place);
+        self.guests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -108,7 +108,7 @@ pub(crate) struct Shared<Q: PoolQueues> {
     /// The number of places that guests have.
     ///
     /// Ordering: relaxed. It only limits how many there are.
-    guests: AtomicUsize,
+    pub(super) guests: AtomicUsize,
     /// The number of threads, and the largest number so far.
     ///
     /// Ordering: relaxed. They are only shown.
@@ -174,7 +174,7 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Returns a place for one more thread, which is one of so many that may want each other's jobs. `change` changes its
     /// demand.
-    fn enter_among(
+    pub(super) fn enter_among(
         &self,
         workers: usize,
         change: impl FnOnce(Demand) -> Demand,
@@ -200,27 +200,6 @@ impl<Q: PoolQueues> Shared<Q> {
             self.announce(tally, place.index);
         }
         self.table.leave(place);
-    }
-
-    /// Returns a place for one more guest, unless there are as many as there may be.
-    pub(crate) fn enter_as_guest(&self) -> Option<Place<Q>> {
-        if self.guests.fetch_add(1, Ordering::Relaxed) < self.config.guests {
-            // Even if there is only one worker, there is one that may want its jobs.
-            let place = self.enter_among(self.config.workers.max(2), Demand::of_guest);
-            if place.is_some() {
-                return place;
-            }
-        }
-        self.guests.fetch_sub(1, Ordering::Relaxed);
-        None
-    }
-
-    /// Frees the place of a guest whose thread ends.
-    pub(crate) fn leave_as_guest(&self, place: Place<Q>) {
-        // The next thread in that place may be one of the pool's.
-        self.table.entry(place.index).demand.begin_visit(false);
-        self.leave(place);
-        self.guests.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Counts a core that has gone from a thread that waits to another one.

@@ -73,17 +73,22 @@ fn inside<S: Kind>() {
 
 fn inside_by_all_at_once<S: Kind>() {
     for workers in WORKERS {
-        let (pool, all) = (S::pool(workers), Barrier::new(workers));
-        for _ in 0..20 {
-            let inner = pool.broadcast(|_| {
-                all.wait();
-                is_complete(&pool, pool.broadcast(|worker| worker))
-            });
-            assert!(inner.into_iter().all(|complete| complete));
-        }
-        pool.stop();
-        assert_balanced(&pool.stats());
+        all_broadcast(&S::pool(workers), 20);
     }
+}
+
+/// All workers broadcast at the same time, so many times. Then the pool is stopped.
+fn all_broadcast(pool: &Pool, times: usize) {
+    let all = Barrier::new(pool.workers());
+    for _ in 0..times {
+        let inner = pool.broadcast(|_| {
+            all.wait();
+            is_complete(pool, pool.broadcast(|worker| worker))
+        });
+        assert!(inner.into_iter().all(|complete| complete));
+    }
+    pool.stop();
+    assert_balanced(&pool.stats());
 }
 
 fn from_many_threads<S: Kind>() {
@@ -138,16 +143,7 @@ fn while_a_task_waits<S: Kind>() {
 fn with_no_more_threads<S: Kind>() {
     for workers in WORKERS {
         let pool = S::builder(workers).max_threads(workers).build().expect("a pool");
-        let all = Barrier::new(workers);
-        for _ in 0..5 {
-            let inner = pool.broadcast(|_| {
-                all.wait();
-                is_complete(&pool, pool.broadcast(|worker| worker))
-            });
-            assert!(inner.into_iter().all(|complete| complete));
-        }
-        pool.stop();
-        assert_balanced(&pool.stats());
+        all_broadcast(&pool, 5);
     }
 }
 
