@@ -34,8 +34,9 @@ const GROUP: usize = 64;
 #[cfg(any(loom, shuttle))]
 const GROUP: usize = 2;
 
-/// A thread that waits runs this many closures of a batch from one piece, and keeps them private meanwhile. A guess: many
-/// enough that the lane costs little, and few enough that a thief, which takes half of them, is soon at the end of a task.
+/// A thread that waits, or whose last tasks were short, runs this many closures of a batch from one piece, and keeps them
+/// private meanwhile. A guess: many enough that the lane costs little, and few enough that a thief, which takes half of them,
+/// is soon at the end of a task.
 #[cfg(not(any(loom, shuttle)))]
 const KEPT: usize = 16;
 /// Small, so that a checker sees what is kept and what is pushed.
@@ -134,12 +135,13 @@ where
     }
 
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
-        let may_keep = with_worker(|worker| worker.may_keep_private()) == Some(true);
+        let may_keep = self.range.len() > 1
+            && with_worker(|worker| worker.may_keep_private(KEPT as u32)) == Some(true);
         self.push_all_but(if may_keep { KEPT } else { 1 });
         if self.range.len() == 1 {
             return self.run_closure(self.range.start);
         }
-        with_worker(|worker| worker.restore_demand());
+        with_worker(|worker| worker.restore_for_sleepers());
         let piece = Self { batch: self.batch, range: self.range.clone() };
         // The halves have the root of all parts of the batch, so that whoever waits for one of them can run the others.
         job::in_root(self.group(), || piece.run_private());

@@ -17,6 +17,12 @@ pub(crate) trait Call<B> {
     fn offer() {
         answer();
     }
+
+    /// Publishes other jobs, because the first closure has ended and other workers want some.
+    #[inline(always)]
+    fn offer_others() {
+        answer();
+    }
 }
 
 /// Calls the closures without an argument.
@@ -31,8 +37,9 @@ impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
     }
 }
 
-/// Calls the closures of a batch, which are counted one by one. Offers them at once only if a worker sleeps: workers that
-/// are awake wait until the first one has ended, or raid. So what takes less time than a steal is not stolen.
+/// Calls the closures of a batch, which are counted one by one. Offers them at once only if a worker sleeps. Workers that
+/// search get some when a closure has ended and one of them has come by meanwhile, or raid. So what takes less time than a
+/// steal is not stolen.
 pub(crate) struct OfferedLater;
 
 impl<B: FnOnce() -> R, R> Call<B> for OfferedLater {
@@ -47,7 +54,13 @@ impl<B: FnOnce() -> R, R> Call<B> for OfferedLater {
     #[cold]
     #[inline(never)]
     fn offer() {
-        with_worker(|worker| worker.answer_sleepers());
+        with_worker(|worker| worker.answer_sleepers(false));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer_others() {
+        with_worker(|worker| worker.answer_sleepers(true));
     }
 }
 

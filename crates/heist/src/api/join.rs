@@ -9,7 +9,7 @@ use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-use crate::api::call::{Call, WithMigrated, WithoutMigrated, answer};
+use crate::api::call::{Call, WithMigrated, WithoutMigrated};
 use crate::api::global;
 use crate::error::JoinError;
 use crate::fork::job::{self, Job, Jobs};
@@ -218,7 +218,7 @@ where
     #[inline(always)]
     unsafe fn finish(&self) -> R {
         // SAFETY: the caller's promise.
-        if unsafe { job::pop((&raw const *self).cast(), answer) } {
+        if unsafe { job::pop((&raw const *self).cast(), C::offer_others) } {
             // SAFETY: the job was not published, and the closure is taken only here.
             let closure = unsafe { self.take_closure() };
             return C::call(closure, false);

@@ -199,6 +199,12 @@ impl Demand {
         true
     }
 
+    /// For the owner: returns whether [`may_keep`](Self::may_keep) has returned `true` and no thief has come by since. If one
+    /// has, it searches, and what the owner does takes longer than a part of a search.
+    pub(crate) fn was_seen(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) & SEEN != 0
+    }
+
     /// For the owner, after it took back a job that it had published, in a pool whose idle workers repeat their
     /// requests and can raid: keeps the demand only if a worker sleeps (step D4).
     pub(crate) fn keep_for_sleepers(&self, idle: &Idle) {

@@ -281,6 +281,10 @@ pub(crate) unsafe fn pop(job: *const Job, answer: fn()) -> bool {
 #[inline(never)]
 fn is_private(job: *const Job, answer: fn()) -> bool {
     let private = with_jobs(|jobs| {
+        if !jobs.demand().is_some_and(Demand::is_raided) {
+            // No raid was announced before the job was taken out of the chain, and a later one does not find it there.
+            return true;
+        }
         let _guard = jobs.guard_after_raid();
         !ptr::eq(job, jobs.border())
     });
@@ -306,7 +310,11 @@ pub(crate) unsafe fn move_border_back(job: *const Job) {
 
 /// Waits until a raid on this thread, if there is one, has ended, and removes its announcement.
 pub(crate) fn forget_raid() {
-    with_jobs(|jobs| drop(jobs.guard_after_raid()));
+    with_jobs(|jobs| {
+        if jobs.demand().is_some_and(Demand::is_raided) {
+            drop(jobs.guard_after_raid());
+        }
+    });
 }
 
 /// Returns whether this thread has private jobs.

@@ -78,8 +78,8 @@ pub(crate) enum Raided {
 /// The largest number of tasks that a thief takes beyond the one that it runs.
 const MOST_MORE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 15 };
 
-/// Takes a private job of that thread, or private tasks, if it has any. With `seen`, it leaves a few private tasks to a thread
-/// that goes on to look at its demand, and sets `seen`.
+/// Takes a private job of that thread, or private tasks, if it has any. With `seen`, it takes nothing from a thread that has
+/// kept a few of them and goes on to look at its demand, and sets `seen`.
 pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided> {
     if heavy_fence_state() != HeavyFence::Ready {
         return None;
@@ -88,14 +88,12 @@ pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided>
     let guard = demand.chain.as_ref()?.try_guard()?;
     let jobs = guard.jobs()?;
     let tasks = demand.tasks.as_deref();
-    if !jobs.seem_private() {
-        if let Some(seen) = seen.filter(|_| demand.take_seen()) {
-            seen.set(true);
-            return None;
-        }
-        if !tasks.is_some_and(PrivateTasks::any) {
-            return None;
-        }
+    if let Some(seen) = seen.filter(|_| demand.take_seen()) {
+        seen.set(true);
+        return None;
+    }
+    if !jobs.seem_private() && !tasks.is_some_and(PrivateTasks::any) {
+        return None;
     }
     if !demand.may_be_raided() {
         return None;

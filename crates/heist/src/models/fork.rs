@@ -95,7 +95,7 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         unreachable!("there is no batch")
     }
 
-    fn may_keep_private(&self) -> bool {
+    fn may_keep_private(&self, _: u32) -> bool {
         false
     }
 
@@ -138,9 +138,9 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         }
     }
 
-    fn restore_demand(&self) {}
+    fn restore_for_sleepers(&self) {}
 
-    fn answer_sleepers(&self) {
+    fn answer_sleepers(&self, _: bool) {
         unreachable!("there is no batch")
     }
 

@@ -49,7 +49,7 @@ macro_rules! no_forks {
             false
         }
 
-        fn may_keep_private(&self) -> bool {
+        fn may_keep_private(&self, _: u32) -> bool {
             false
         }
 
@@ -63,9 +63,9 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
-        fn restore_demand(&self) {}
+        fn restore_for_sleepers(&self) {}
 
-        fn answer_sleepers(&self) {
+        fn answer_sleepers(&self, _: bool) {
             unreachable!("no forks")
         }
 

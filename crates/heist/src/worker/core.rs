@@ -7,6 +7,10 @@ use std::cell::Cell;
 
 use crate::stats::{OwnBlock, Tally};
 
+/// Tasks are counted several at once if the next turn would come after this many times as many. So what is counted at once
+/// takes a small part of the time from one turn to the next.
+const SHORT: u32 = 4;
+
 /// The core of one worker. Only the thread that holds it touches it. Aligned, because the cores of all workers are
 /// allocated one after the other, and each is written to for every task.
 #[repr(align(128))]
@@ -51,6 +55,16 @@ impl Core {
     /// Makes the next call of [`is_turn`](Self::is_turn) return `true`.
     pub(crate) fn make_turn(&self, interval: u32) {
         self.turn.set(interval - 1);
+    }
+
+    /// Counts so many tasks at once towards the next turn (`turn`), and returns `true`; or returns `false` if tasks take so
+    /// long that turns come soon.
+    pub(crate) fn skip_turns(&self, tasks: u32) -> bool {
+        let are_short = self.turns.interval.get() >= SHORT * tasks;
+        if are_short {
+            self.turn.set(self.turn.get() + tasks - 1);
+        }
+        are_short
     }
 
     /// Returns `true` once in `interval` calls.

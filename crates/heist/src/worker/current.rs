@@ -29,9 +29,10 @@ pub(crate) trait AnyWorker {
     /// them.
     fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize);
 
-    /// Returns whether what runs now may keep some closures of a batch private, as joins keep their second halves. It
-    /// runs on top of a task that waits, so that no turn is due in between; and other threads can raid.
-    fn may_keep_private(&self) -> bool;
+    /// Returns whether what runs now may keep that many closures of a batch private, as joins keep their second halves. Other
+    /// threads can raid; and it runs on top of a task that waits, so that no turn is due in between, or tasks are so short
+    /// that the closures can be counted towards the next turn.
+    fn may_keep_private(&self, closures: u32) -> bool;
 
     /// Returns whether tasks that have not started are to be refused.
     fn is_cancelling(&self) -> bool;
@@ -59,11 +60,12 @@ pub(crate) trait AnyWorker {
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
 
-    /// Publishes the oldest private job if a worker sleeps. The others, which are awake, can raid.
-    fn answer_sleepers(&self);
+    /// Publishes the oldest private jobs if a worker sleeps, and with `is_late` also if a worker that searches has come by
+    /// since this was last called.
+    fn answer_sleepers(&self, is_late: bool);
 
     /// Raises the demand for this thread's jobs if a worker sleeps, before it runs closures of a batch by joins.
-    fn restore_demand(&self);
+    fn restore_for_sleepers(&self);
 
     /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);

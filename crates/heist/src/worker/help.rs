@@ -84,8 +84,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// forgotten what sleepers want while guests used their processors, and whoever has let them be woken since may have been
     /// this thread (step V6).
     pub(crate) fn restore_own_demand(&self) {
-        if self.shared.config.guests > 0 && self.shared.idle.has_sleeper() {
-            self.shared.table.entry(self.place.index).demand.restore();
+        if self.shared.config.guests > 0 {
+            self.restore_for_sleepers();
         }
     }
 
@@ -151,14 +151,22 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         awaited.is_done()
     }
 
-    /// Publishes the oldest private job if a worker sleeps, and otherwise forgets what searching workers want: they will
-    /// ask again, or raid. The demand stands as long as a worker sleeps. For pools with raids.
-    pub(crate) fn answer_sleepers(&self) {
+    /// Publishes the oldest private jobs if a worker sleeps, and with `is_late` also if a worker that searches has come by
+    /// since this was last called. Otherwise it only says that it has seen the demand (step D9). For pools with raids.
+    pub(crate) fn answer_sleepers(&self, is_late: bool) {
         self.pick_up_core();
-        self.restore_demand();
-        if job::is_demanded() {
+        let demand = &self.shared.table.entry(self.place.index).demand;
+        let is_wanted = is_late && !demand.was_seen();
+        if is_wanted || !demand.may_keep(&self.shared.idle) {
             self.answer_demand();
-            self.restore_demand();
+            self.restore_for_sleepers();
+        }
+    }
+
+    /// Raises this thread's own demand if a worker sleeps.
+    pub(crate) fn restore_for_sleepers(&self) {
+        if self.shared.idle.has_sleeper() {
+            self.shared.table.entry(self.place.index).demand.restore();
         }
     }
 
@@ -171,9 +179,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return self.answer_with_offer();
         }
         let demand = &self.shared.table.entry(self.place.index).demand;
-        let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
-        // The demand is lowered before others can see the job, and only for jobs that they will see.
-        self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
+        if job::any() && demand.count() > 0 {
+            let next = || (demand.count() > 0).then(job::publish_oldest).flatten();
+            // The demand is lowered before others can see the job, and only for jobs that they will see.
+            self.push_jobs(iter::from_fn(next).inspect(|_| demand.lower()));
+        }
         self.publish_tasks(Wanted::AsDemanded);
         if demand.tasks.is_some() && self.shared.idle.has_sleeper() {
             // What was published may be gone before that worker comes, and nothing else tells it of private tasks (D10).

@@ -137,9 +137,13 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         Self::push_pieces(self, pieces, group);
     }
 
-    fn may_keep_private(&self) -> bool {
+    fn may_keep_private(&self, closures: u32) -> bool {
         // In a hook at the start or the end of the thread, nobody reaches its jobs.
-        self.on_top.get() && self.in_service.get() && self.shared.has_raids()
+        if !self.in_service.get() || !self.shared.has_raids() {
+            return false;
+        }
+        self.on_top.get()
+            || self.core.borrow().as_ref().is_some_and(|core| core.skip_turns(closures))
     }
 
     fn is_cancelling(&self) -> bool {
@@ -154,12 +158,12 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         Self::answer_demand(self);
     }
 
-    fn answer_sleepers(&self) {
-        Self::answer_sleepers(self);
+    fn answer_sleepers(&self, is_late: bool) {
+        Self::answer_sleepers(self, is_late);
     }
 
-    fn restore_demand(&self) {
-        Self::restore_demand(self);
+    fn restore_for_sleepers(&self) {
+        Self::restore_for_sleepers(self);
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
