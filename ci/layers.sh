@@ -8,7 +8,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # From the lowest to the highest. Modules in one line are one layer, and may use each other.
 layers=(
-    "sync order error panic cancel cluster topology"
+    "sync order error panic cancel priority cluster topology"
     "stats"
     "trace"
     "task"

@@ -153,6 +153,21 @@ impl CancelToken {
         self.0.cancelled.load(order::cancel_read())
     }
 
+    /// Returns a guard that cancels the token when it is dropped: at the end of a block, by an early return, by `?`, or by a
+    /// panic.
+    ///
+    /// ```
+    /// let token = heist::CancelToken::new();
+    /// {
+    ///     let _guard = token.clone().drop_guard();
+    ///     assert!(!token.is_cancelled());
+    /// }
+    /// assert!(token.is_cancelled());
+    /// ```
+    pub fn drop_guard(self) -> CancelGuard {
+        CancelGuard(Some(self))
+    }
+
     /// Notifies the follower when the token is cancelled, or at once if it is.
     pub(crate) fn follow(&self, follower: &Arc<dyn Follower>) {
         let mut followers = lock(&self.0.followers);
@@ -165,6 +180,38 @@ impl CancelToken {
             followers.tidy_at = TIDY.max(2 * followers.list.len());
         }
         followers.list.push(Arc::downgrade(follower));
+    }
+}
+
+/// Cancels a token when it is dropped: see [`CancelToken::drop_guard`].
+///
+/// ```
+/// let token = heist::CancelToken::new();
+/// drop(token.child().drop_guard());
+/// assert!(!token.is_cancelled(), "only the child was cancelled");
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it cancels the token"]
+pub struct CancelGuard(Option<CancelToken>);
+
+impl CancelGuard {
+    /// Returns the token, which the guard no longer cancels.
+    ///
+    /// ```
+    /// let guard = heist::CancelToken::new().drop_guard();
+    /// let token = guard.disarm();
+    /// assert!(!token.is_cancelled());
+    /// ```
+    pub fn disarm(mut self) -> CancelToken {
+        self.0.take().expect("it is there until the guard is dropped")
+    }
+}
+
+impl Drop for CancelGuard {
+    fn drop(&mut self) {
+        if let Some(token) = &self.0 {
+            token.cancel();
+        }
     }
 }
 

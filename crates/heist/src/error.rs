@@ -17,7 +17,8 @@ use crate::topology::CpuSet;
 pub enum JoinError {
     /// The task panicked, with this panic.
     Panicked(Panic),
-    /// The task was cancelled before it started, by [`Pool::stop_now`](crate::Pool::stop_now).
+    /// The task was cancelled before it started: by [`JoinHandle::cancel`](crate::JoinHandle::cancel), by the token of its
+    /// [`TaskBuilder`](crate::TaskBuilder), or by [`Pool::stop_now`](crate::Pool::stop_now).
     Cancelled,
     /// The pool had stopped before the task was submitted.
     Stopped,

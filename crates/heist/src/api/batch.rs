@@ -5,8 +5,8 @@
 //! thread that runs a piece keeps its first closure and pushes the rest to its lane, in pieces of which each is half of
 //! what was left. So everything that is not running can be stolen, the largest pieces first, and each task runs one closure.
 //!
-//! A thread that runs a piece on top of a task that waits keeps several closures, and runs them by joins: the halves are
-//! private until another worker wants them. The closures of a batch may wait for each other, which those of a join may
+//! A thread that runs a piece on top of a task that waits, or whose last tasks were short, keeps several closures, and runs them
+//! by joins: the halves are private until another worker wants them. The closures of a batch may wait for each other, which those of a join may
 //! not, so the halves must stay within reach while their thread is blocked. Workers that sleep are offered a half at each
 //! fork, and workers that are awake raid.
 
@@ -21,8 +21,9 @@ use crate::api::join::fork;
 use crate::fork::job;
 use crate::order;
 use crate::panic::{PanicHook, contain};
+use crate::priority::Priority;
 use crate::sync::{Arc, AtomicUsize, Padded, UnsafeCell};
-use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::task::{Control, DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
 use crate::trace;
 use crate::worker::current::with_worker;
 
@@ -62,6 +63,8 @@ struct Batch<F, T> {
     left: AtomicUsize,
     promise: Promise<T>,
     hook: Arc<PanicHook>,
+    /// The control that all closures have, if their priority is not the normal one.
+    control: Option<Arc<Control>>,
 }
 
 // SAFETY: closures come from the thread that made the batch, and results go to the thread that waits; both are
@@ -93,10 +96,12 @@ pub(crate) struct Unstarted {
     pub(crate) count: u64,
 }
 
-/// Returns the handle to the results of a batch, and what is to be put into a queue, unless the batch is empty.
+/// Returns the handle to the results of a batch of that priority, and what is to be put into a queue, unless the batch is
+/// empty.
 pub(crate) fn new<F, T>(
     tasks: impl Iterator<Item = F>,
     hook: &Arc<PanicHook>,
+    priority: Priority,
 ) -> (TaskHandle<Vec<T>>, Option<Unstarted>)
 where
     F: FnOnce() -> T + Send + 'static,
@@ -117,7 +122,9 @@ where
         ((0..groups).map(of_group).collect(), groups)
     };
     let left = AtomicUsize::new(left);
-    let batch = Batch { entries, groups, left, promise, hook: Arc::clone(hook) };
+    let is_normal = priority == Priority::Normal;
+    let control = (!is_normal).then(|| Arc::new(Control::new(priority, None)));
+    let batch = Batch { entries, groups, left, promise, hook: Arc::clone(hook), control };
     let piece = Piece { batch: NonNull::from(Box::leak(Box::new(batch))), range: 0..count };
     let (task, starter) = Task::starter(piece);
     (handle, Some(Unstarted { task, starter, count: count as u64 }))
@@ -213,7 +220,12 @@ where
         let Entry::Closure(closure) = self.exchange(index, Entry::Away) else {
             unreachable!("a closure is run once")
         };
-        let (outcome, end) = match catch_unwind(AssertUnwindSafe(closure)) {
+        let call = || match &self.batch().control {
+            None => closure(),
+            // Each closure is a task of its own, and so is the root of what it forks.
+            Some(control) => job::isolated_as(job::root_of(control), closure),
+        };
+        let (outcome, end) = match catch_unwind(AssertUnwindSafe(call)) {
             Ok(value) => (Ok(value), End::Completed),
             Err(payload) => (Err(Failure::panicked(payload, &self.batch().hook)), End::Panicked),
         };

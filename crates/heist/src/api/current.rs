@@ -5,6 +5,8 @@ use std::hash::{Hash, Hasher};
 
 use crate::api::handle::JoinHandle;
 use crate::api::pool::{Pool, install_on};
+use crate::fork::job;
+use crate::priority::Priority;
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -88,6 +90,10 @@ impl PoolHandle {
         Self(pool)
     }
 
+    pub(super) fn any_pool(&self) -> &dyn AnyPool {
+        &*self.0
+    }
+
     /// Spawns a task on the pool, as [`Pool::spawn`] does.
     ///
     /// ```
@@ -104,9 +110,13 @@ impl PoolHandle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        if job::is_controlled() {
+            // It has the priority of the task that spawns it.
+            return self.task().spawn(f);
+        }
         // SAFETY: the closure is `'static`, so it borrows nothing.
         let (task, handle) = unsafe { Task::new(f) };
-        self.0.submit(task);
+        self.0.submit(Priority::Normal, task, 1);
         JoinHandle::new(handle, self.0.id())
     }
 

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::JoinError;
+use crate::fork::job;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
-use crate::task::{Awaited, Claimed, TaskHandle};
+use crate::task::{Awaited, Claimed, Control, TaskHandle};
 use crate::worker::wait::wait;
 
 /// A handle to a task's result, which can be joined or awaited.
@@ -33,6 +34,11 @@ enum Beside {
     Nothing,
     /// The listener that the first poll has left with the task.
     Polled(Arc<Listener>),
+    /// The handle of a task with a control, and the listener of the first poll.
+    Controlled {
+        control: Arc<Control>,
+        polled: Option<Arc<Listener>>,
+    },
     /// The handle of a batch: the task that starts the batch, and the listener of the first poll.
     Batch {
         starter: TaskHandle<()>,
@@ -45,14 +51,16 @@ impl Beside {
         match self {
             Self::Nothing => None,
             Self::Polled(listener) => Some(listener),
-            Self::Batch { polled, .. } => polled.as_ref(),
+            Self::Batch { polled, .. } | Self::Controlled { polled, .. } => polled.as_ref(),
         }
     }
 
     /// Keeps the listener of the first poll.
     fn keep(&mut self, listener: Arc<Listener>) {
         match self {
-            Self::Batch { polled, .. } => *polled = Some(listener),
+            Self::Batch { polled, .. } | Self::Controlled { polled, .. } => {
+                *polled = Some(listener)
+            }
             Self::Nothing | Self::Polled(_) => *self = Self::Polled(listener),
         }
     }
@@ -61,6 +69,12 @@ impl Beside {
 impl<T> JoinHandle<T> {
     pub(crate) fn new(handle: TaskHandle<T>, pool: usize) -> Self {
         Self { handle: Some(handle), pool, beside: Beside::Nothing }
+    }
+
+    /// Returns the handle of a task with that control.
+    pub(crate) fn controlled(handle: TaskHandle<T>, control: Arc<Control>, pool: usize) -> Self {
+        let beside = Beside::Controlled { control, polled: None };
+        Self { handle: Some(handle), pool, beside }
     }
 
     /// Returns the handle of a batch, which `starter` starts; an empty batch has none.
@@ -94,6 +108,9 @@ impl<T> JoinHandle<T> {
     ///
     /// Panics if the handle was polled to completion before.
     pub fn join(mut self) -> Result<T, JoinError> {
+        if self.will_not_run() {
+            return Err(JoinError::Cancelled);
+        }
         let handle = self.handle.take().expect("the result was given out by a poll");
         match &self.beside {
             Beside::Nothing => wait(&handle, self.pool),
@@ -112,7 +129,154 @@ impl<T> JoinHandle<T> {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn is_finished(&self) -> bool {
-        self.handle.as_ref().is_none_or(Awaited::is_done)
+        self.handle.as_ref().is_none_or(Awaited::is_done) || self.will_not_run()
+    }
+
+    /// Cancels the task. Returns `true` if it had not started, and will never run.
+    ///
+    /// Then [`join`](Self::join) returns [`JoinError::Cancelled`] at once. The closure is dropped when a worker comes to it. Of a
+    /// batch, either all tasks are cancelled or none.
+    ///
+    /// A task that is running is not interrupted. If it was spawned by a [`TaskBuilder`](crate::TaskBuilder), it can ask
+    /// [`is_cancelled`](crate::is_cancelled) from now on, and end early; its result is what it returns.
+    ///
+    /// ```
+    /// use std::sync::mpsc;
+    ///
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (begin, begun) = mpsc::channel();
+    /// let (gate, opened) = mpsc::channel::<()>();
+    /// let running = pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
+    /// begun.recv().unwrap();
+    ///
+    /// let queued = pool.spawn(|| unreachable!("the only worker is busy"));
+    /// assert!(queued.cancel());
+    /// assert!(matches!(queued.join(), Err(heist::JoinError::Cancelled)));
+    ///
+    /// assert!(!running.cancel(), "it has started");
+    /// drop(gate);
+    /// assert!(running.join().unwrap());
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn cancel(&self) -> bool {
+        if let Beside::Controlled { control, .. } = &self.beside {
+            control.cancel();
+        }
+        self.revoke()
+    }
+
+    /// Makes sure that the task does not run, if it has not started. Returns whether it will not.
+    fn revoke(&self) -> bool {
+        match &self.beside {
+            Beside::Batch { starter, .. } => starter.revoke(),
+            _ => self.handle.as_ref().is_some_and(TaskHandle::revoke),
+        }
+    }
+
+    /// Returns whether the task was cancelled before it started, by this handle or by its token.
+    fn will_not_run(&self) -> bool {
+        match &self.beside {
+            Beside::Batch { starter, .. } => starter.is_revoked(),
+            // The worker that comes to it would find the same.
+            Beside::Controlled { control, .. } if control.is_token_cancelled() => self.revoke(),
+            _ => self.handle.as_ref().is_some_and(TaskHandle::is_revoked),
+        }
+    }
+
+    /// Cancels the task, as [`cancel`](Self::cancel) does, when what this returns is dropped: for a request whose client may go
+    /// away.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let (begin, begun) = std::sync::mpsc::channel();
+    /// let (gate, opened) = std::sync::mpsc::channel::<()>();
+    /// pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
+    /// begun.recv().unwrap();
+    ///
+    /// let request = pool.spawn(|| unreachable!("nobody waits for it any more")).abort_on_drop();
+    /// drop(request);
+    /// drop(gate);
+    /// pool.stop();
+    /// assert_eq!(pool.stats().total.cancellations, 1);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn abort_on_drop(self) -> AbortOnDrop<T> {
+        AbortOnDrop(self)
+    }
+}
+
+/// A handle to a task that is cancelled when the handle is dropped: see [`JoinHandle::abort_on_drop`].
+///
+/// ```
+/// let pool = heist::Pool::builder().workers(1).build()?;
+/// let handle = pool.spawn(|| 42).abort_on_drop();
+/// assert_eq!(handle.join().unwrap(), 42);
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "dropping it cancels the task"]
+pub struct AbortOnDrop<T>(JoinHandle<T>);
+
+impl<T> AbortOnDrop<T> {
+    /// Waits for the task and returns its result, as [`JoinHandle::join`] does.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// assert_eq!(pool.spawn(|| 42).abort_on_drop().join().unwrap(), 42);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the task panicked, was cancelled, or was refused because the pool had stopped.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the handle was polled to completion before.
+    pub fn join(self) -> Result<T, JoinError> {
+        self.detach().join()
+    }
+
+    /// Returns the handle, which no longer cancels the task.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let guarded = pool.spawn(|| 42).abort_on_drop();
+    /// let handle = guarded.detach();
+    /// assert_eq!(handle.join().unwrap(), 42);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn detach(mut self) -> JoinHandle<T> {
+        let nothing = JoinHandle { handle: None, pool: 0, beside: Beside::Nothing };
+        std::mem::replace(&mut self.0, nothing)
+    }
+}
+
+impl<T> Drop for AbortOnDrop<T> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// Awaits the task, as [`JoinHandle`] does.
+///
+/// ```
+/// use std::future::Future;
+/// use std::task::{Context, Poll, Waker};
+///
+/// let pool = heist::Pool::builder().workers(1).build()?;
+/// let mut handle = std::pin::pin!(pool.spawn(|| 42).abort_on_drop());
+/// pool.stop();
+/// let mut context = Context::from_waker(Waker::noop());
+/// let Poll::Ready(result) = handle.as_mut().poll(&mut context) else { unreachable!() };
+/// assert_eq!(result.unwrap(), 42);
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+impl<T> Future for AbortOnDrop<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        Pin::new(&mut self.get_mut().0).poll(context)
     }
 }
 
@@ -135,6 +299,10 @@ impl<T> Future for JoinHandle<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
+        if this.will_not_run() {
+            this.handle = None;
+            return Poll::Ready(Err(JoinError::Cancelled));
+        }
         let handle = this.handle.as_ref().expect("polled after the result was given out");
         let pending = match this.beside.polled() {
             _ if handle.is_done() => false,
@@ -158,7 +326,7 @@ impl<T> Future for JoinHandle<T> {
     }
 }
 
-/// A thread's view of a batch, or of something that already has the listener of a future.
+/// A thread's view of a batch, of a task with a control, or of something that already has the listener of a future.
 struct Joined<'h, T> {
     handle: &'h TaskHandle<T>,
     beside: &'h Beside,
@@ -166,7 +334,10 @@ struct Joined<'h, T> {
 
 impl<T> Awaited for Joined<'_, T> {
     fn id(&self) -> usize {
-        self.handle.id()
+        match self.beside {
+            Beside::Controlled { control, .. } => job::root_of(control),
+            _ => self.handle.id(),
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -176,7 +347,7 @@ impl<T> Awaited for Joined<'_, T> {
     fn task_id(&self) -> usize {
         match self.beside {
             Beside::Batch { starter, .. } => starter.id(),
-            Beside::Nothing | Beside::Polled(_) => self.handle.id(),
+            _ => self.handle.id(),
         }
     }
 
@@ -189,7 +360,7 @@ impl<T> Awaited for Joined<'_, T> {
     fn claim(&self) -> Option<Claimed<'_>> {
         match self.beside {
             Beside::Batch { starter, .. } => starter.claim(),
-            Beside::Nothing | Beside::Polled(_) => self.handle.claim(),
+            _ => self.handle.claim(),
         }
     }
 }

@@ -13,4 +13,5 @@ pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
 pub(crate) mod scope;
+pub(crate) mod task;
 pub(crate) mod scoped;

@@ -8,6 +8,7 @@ use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
 use crate::api::scope::{Scope, scope};
+use crate::api::task::{TaskBuilder, current_priority};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::panic::AbortOnUnwind;
@@ -16,7 +17,7 @@ use crate::stats::Stats;
 use crate::sync::{Arc, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
-use crate::worker::current::{AnyPool, current_pool, submit};
+use crate::worker::current::{AnyPool, current_pool, submit, submit_with};
 use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -111,9 +112,10 @@ impl Pool {
     {
         let tasks = tasks.into_iter();
         with_shared!(self, shared => {
-            let (handle, unstarted) = batch::new(tasks, &shared.config.on_panic);
+            let priority = current_priority();
+            let (handle, unstarted) = batch::new(tasks, &shared.config.on_panic, priority);
             let starter = unstarted.map(|Unstarted { task, starter, count }| {
-                submit(shared, task, count);
+                submit_with(&**shared, priority, task, count);
                 starter
             });
             JoinHandle::of_batch(handle, starter, shared.id())
@@ -396,10 +398,23 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    if job::is_controlled() {
+        return spawn_inheriting(shared, f);
+    }
     // SAFETY: the closure is `'static`, so it borrows nothing.
     let (task, handle) = unsafe { Task::new(f) };
     submit(shared, task, 1);
     JoinHandle::new(handle, shared.id())
+}
+
+/// Spawns a task that has the priority of the task that spawns it.
+#[cold]
+fn spawn_inheriting<F, T>(pool: &dyn AnyPool, f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    TaskBuilder::new(pool).spawn(f)
 }
 
 impl fmt::Debug for Pool {

@@ -8,6 +8,7 @@
 //! The fields of a frame that the end of a join reads are not written again between the beginning and the end of
 //! that join, by this thread or another: the loads find the values of the stores, as the processor expects.
 
+mod control;
 mod part;
 
 use std::cell::Cell;
@@ -21,6 +22,7 @@ use crate::fork::raid::Guard;
 use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
+pub(crate) use control::{control, controlled, is_controlled, isolated, isolated_as, root_of};
 pub(crate) use part::{begin_visit, close, end_visit, leave_place, open, use_demand_of};
 
 /// The second half of a join, in its stack frame.
@@ -73,7 +75,8 @@ pub(crate) struct Jobs {
     demand: Cell<*const Demand>,
     /// The demand of the place that this thread has as a guest, whether it visits or not; else null.
     place: Cell<*const Demand>,
-    /// The root of the newest job: the task that this thread runs, or the innermost `isolate` call.
+    /// The root of the newest job: the task that this thread runs, or the innermost `isolate` call. `control` says what
+    /// the number means.
     root: Cell<usize>,
     /// The root of the oldest private job. Ordering: relaxed; it moves together with the border.
     border_root: AtomicUsize,
@@ -342,6 +345,7 @@ pub(crate) fn publish_oldest() -> Option<Task> {
 
 /// Returns the root of what this thread runs: the address of a task that is running, or of an isolated part of one.
 /// While a join waits, its thread runs jobs of the same root and nothing else.
+#[inline(always)]
 pub(crate) fn root() -> usize {
     with_jobs(|jobs| jobs.root.get())
 }
@@ -353,6 +357,14 @@ pub(crate) fn begin(root: usize) {
         jobs.root.set(root);
         jobs.border_root.store(root, Ordering::Relaxed);
     });
+}
+
+/// Ends what [`begin`] has begun. If that was a part of a task with a control, the control may be gone.
+#[inline(always)]
+pub(crate) fn end(root: usize) {
+    if control::has_flag(root) {
+        begin(0);
+    }
 }
 
 /// Calls `f`, with this root for what it forks. The root outlives `f` and what `f` forks. `f` does not panic.
@@ -387,12 +399,6 @@ fn in_another_root<R>(root: usize, f: impl FnOnce() -> R) -> R {
     with_jobs(|jobs| jobs.root.set(root));
     let _pop = PopMarkOnDrop(&mark);
     f()
-}
-
-/// Calls `f`, with this call as the root of what it forks. On a thread of no pool `f` is just called.
-pub(crate) fn isolated<R>(f: impl FnOnce() -> R) -> R {
-    let place = 0_u8;
-    if is_open() { in_another_root((&raw const place).addr(), f) } else { f() }
 }
 
 /// Separates jobs of different roots in the chain.

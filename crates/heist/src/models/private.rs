@@ -134,5 +134,5 @@ models! {
     private_pop_against_thief: || against_thief(&[Push, Push]), Some(5), 2_700;
     private_push_against_thief: || against_thief(&[Push, Pop, Push]), Some(5), 1_100;
     private_growth_against_thief: || against_thief(&[Push, Push, Push]), Some(4), 1_900;
-    private_against_sleep: against_sleep, Some(6), 35_000;
+    private_against_sleep: against_sleep, Some(6), 25_000;
 }

@@ -12,6 +12,7 @@ use super::explore::{Model, models};
 use crate::api::batch::{self, Unstarted};
 use crate::fork::demand::Demand;
 use crate::panic::PanicHook;
+use crate::priority::Priority;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 use crate::task::returned::Returned;
@@ -182,7 +183,7 @@ impl AnyWorker for Threads {
 fn batch_of_two() {
     let hook = Arc::new(PanicHook::default());
     let closures = [10, 20].map(|n| move || Box::new(n));
-    let (handle, unstarted) = batch::new(closures.into_iter(), &hook);
+    let (handle, unstarted) = batch::new(closures.into_iter(), &hook, Priority::Normal);
     let Unstarted { task, starter, count } = unstarted.expect("not empty");
     assert_eq!(count, 2);
     drop(starter);

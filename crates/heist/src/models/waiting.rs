@@ -11,6 +11,7 @@ use crate::fork::demand::Demand;
 use crate::idle::{Announced, Idle};
 use crate::order;
 use crate::panic::PanicHook;
+use crate::priority::Priority;
 use crate::queues::Lane;
 use crate::sync::{Arc, full_fence};
 use crate::task::listener::Listener;
@@ -127,7 +128,8 @@ fn part_against_sleep() {
 /// It is started once at most. The thread that starts it runs the first closure, and the thread that waits the other one.
 fn start_against_claim(refuses: bool) {
     let hook = Arc::new(PanicHook::default());
-    let (handle, unstarted) = batch::new([7, 8].map(|n| move || Box::new(n)).into_iter(), &hook);
+    let (handle, unstarted) =
+        batch::new([7, 8].map(|n| move || Box::new(n)).into_iter(), &hook, Priority::Normal);
     let Unstarted { task, starter, .. } = unstarted.expect("not empty");
     let worker = Worker::new();
     let other = thread::spawn({

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use super::{
-    Broadcasts, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
+    Broadcasts, Found, Lane, Lengths, Queues, Ranked, RemoteLengths, SharedQueue,
+    steal_between_lanes, steal_from_lane,
 };
 use crate::cluster::Clusters;
+use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock, try_lock};
 use crate::task::Task;
@@ -14,10 +16,6 @@ use crate::task::Task;
 pub(super) struct Queue(Mutex<VecDeque<Task>>);
 
 impl Queue {
-    pub(super) fn new() -> Self {
-        Self(Mutex::new(VecDeque::new()))
-    }
-
     fn lock(&self, tally: Tally<'_>) -> MutexGuard<'_, VecDeque<Task>> {
         match self.0.try_lock() {
             Ok(guard) => guard,
@@ -29,18 +27,6 @@ impl Queue {
         }
     }
 
-    pub(super) fn push(&self, task: Task, tally: Tally<'_>) {
-        let mut tasks = self.lock(tally);
-        if tasks.len() == tasks.capacity() {
-            make_room(&mut tasks);
-        }
-        tasks.push_back(task);
-    }
-
-    pub(super) fn pop(&self, tally: Tally<'_>) -> Option<Task> {
-        self.lock(tally).pop_front()
-    }
-
     /// Removes the newest task, if `is_it` says so.
     fn take_back(&self, is_it: impl Fn(&Task) -> bool, tally: Tally<'_>) -> Option<Task> {
         let mut tasks = self.lock(tally);
@@ -50,22 +36,40 @@ impl Queue {
     pub(super) fn any(&self) -> bool {
         !lock(&self.0).is_empty()
     }
+}
 
-    /// Returns the number of tasks, unless another thread holds the lock.
-    pub(super) fn len(&self) -> Option<usize> {
+impl SharedQueue for Queue {
+    fn new() -> Self {
+        Self(Mutex::new(VecDeque::new()))
+    }
+
+    fn push(&self, task: Task, tally: Tally<'_>) -> usize {
+        let mut tasks = self.lock(tally);
+        let dropped = if tasks.len() == tasks.capacity() { make_room(&mut tasks) } else { 0 };
+        tasks.push_back(task);
+        dropped
+    }
+
+    fn pop(&self, tally: Tally<'_>) -> Option<Task> {
+        self.lock(tally).pop_front()
+    }
+
+    fn len(&self) -> Option<usize> {
         try_lock(&self.0).map(|tasks| tasks.len())
     }
 }
 
 /// Drops the stale entries of a full queue, and lets it grow if that leaves it more than half full. So stale entries never
-/// make it grow, and their number is bounded by the number of the other tasks.
+/// make it grow, and their number is bounded by the number of the other tasks. Returns how many were dropped.
 #[cold]
-fn make_room(tasks: &mut VecDeque<Task>) {
+fn make_room(tasks: &mut VecDeque<Task>) -> usize {
     let full = tasks.len();
     tasks.retain(|task| !task.is_stale());
-    if tasks.len() > full / 2 {
+    let left = tasks.len();
+    if left > full / 2 {
         tasks.reserve(full);
     }
+    full - left
 }
 
 pub(crate) struct Global {
@@ -73,6 +77,7 @@ pub(crate) struct Global {
     /// Parts of running tasks that came from outside.
     outside: Lane,
     broadcasts: Broadcasts,
+    ranked: Ranked<Queue>,
 }
 
 /// The only queue that each thread has of its own is its lane.
@@ -84,7 +89,7 @@ impl Queues for Global {
 
     fn new(workers: usize, _: Clusters) -> Self {
         let broadcasts = Broadcasts::new(workers);
-        Self { tasks: Queue::new(), outside: Lane::new(), broadcasts }
+        Self { tasks: Queue::new(), outside: Lane::new(), broadcasts, ranked: Ranked::new() }
     }
 
     fn of_thread() -> (Arc<Lane>, Arc<Lane>) {
@@ -98,6 +103,19 @@ impl Queues for Global {
 
     fn push_remote(&self, _: usize, task: Task, tally: Tally<'_>) {
         self.tasks.push(task, tally);
+    }
+
+    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
+        self.ranked.push(rank, task, tally);
+    }
+
+    #[inline(always)]
+    fn has_ranked(&self) -> bool {
+        self.ranked.any()
+    }
+
+    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
+        self.ranked.pop(rank, tally)
     }
 
     fn pop(&self, _: &Arc<Lane>, _: Tally<'_>) -> Option<Task> {
@@ -166,7 +184,7 @@ impl Queues for Global {
     }
 
     fn has_remote(&self) -> bool {
-        self.tasks.any() || self.outside.any()
+        self.tasks.any() || self.outside.any() || self.ranked.any()
     }
 
     fn take_injected(&self, _: &Arc<Lane>, tally: Tally<'_>) -> Found {
@@ -195,7 +213,11 @@ impl Queues for Global {
     }
 
     fn remote_lengths(&self) -> RemoteLengths {
-        RemoteLengths { injectors: vec![self.tasks.len()], parts: self.outside.len() }
+        RemoteLengths {
+            injectors: vec![self.tasks.len()],
+            ranked: self.ranked.lengths(),
+            parts: self.outside.len(),
+        }
     }
 
     fn leave(&self, _: &Arc<Lane>, _: Tally<'_>) {}

@@ -7,10 +7,11 @@ use heist_deque::locked::{self, Stealer, Worker};
 
 use super::global::Queue;
 use super::{
-    Broadcasts, FEWEST, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes,
-    steal_from_lane,
+    Broadcasts, FEWEST, Found, Lane, Lengths, Queues, Ranked, RemoteLengths, SharedQueue,
+    steal_between_lanes, steal_from_lane,
 };
 use crate::cluster::Clusters;
+use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -26,6 +27,7 @@ pub(crate) struct Locked {
     /// Parts of running tasks that came from outside.
     outside: Lane,
     broadcasts: Broadcasts,
+    ranked: Ranked<Queue>,
 }
 
 pub(crate) struct Own {
@@ -45,7 +47,7 @@ impl Queues for Locked {
 
     fn new(workers: usize, _: Clusters) -> Self {
         let broadcasts = Broadcasts::new(workers);
-        Self { injector: Queue::new(), outside: Lane::new(), broadcasts }
+        Self { injector: Queue::new(), outside: Lane::new(), broadcasts, ranked: Ranked::new() }
     }
 
     fn of_thread() -> (Own, Reach) {
@@ -65,6 +67,19 @@ impl Queues for Locked {
 
     fn push_remote(&self, _: usize, task: Task, tally: Tally<'_>) {
         self.injector.push(task, tally);
+    }
+
+    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
+        self.ranked.push(rank, task, tally);
+    }
+
+    #[inline(always)]
+    fn has_ranked(&self) -> bool {
+        self.ranked.any()
+    }
+
+    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
+        self.ranked.pop(rank, tally)
     }
 
     fn pop(&self, own: &Own, tally: Tally<'_>) -> Option<Task> {
@@ -124,7 +139,7 @@ impl Queues for Locked {
     }
 
     fn has_remote(&self) -> bool {
-        self.injector.any() || self.outside.any()
+        self.injector.any() || self.outside.any() || self.ranked.any()
     }
 
     fn take_injected(&self, _: &Own, tally: Tally<'_>) -> Found {
@@ -154,12 +169,16 @@ impl Queues for Locked {
     }
 
     fn remote_lengths(&self) -> RemoteLengths {
-        RemoteLengths { injectors: vec![self.injector.len()], parts: self.outside.len() }
+        RemoteLengths {
+            injectors: vec![self.injector.len()],
+            ranked: self.ranked.lengths(),
+            parts: self.outside.len(),
+        }
     }
 
     fn leave(&self, own: &Own, tally: Tally<'_>) {
         let mut left: Vec<_> = std::iter::from_fn(|| own.tasks.pop()).collect();
-        left.drain(..).rev().for_each(|task| self.injector.push(task, tally));
+        left.drain(..).rev().for_each(|task| _ = self.injector.push(task, tally));
     }
 }
 

@@ -4,6 +4,7 @@ mod broadcasts;
 mod global;
 mod lane;
 mod locked;
+mod ranked;
 mod single;
 mod stealing;
 mod swept;
@@ -13,6 +14,7 @@ use std::fmt;
 use heist_deque::Steal;
 
 use crate::cluster::Clusters;
+use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::{pause, yield_now};
 use crate::task::Task;
@@ -20,6 +22,7 @@ use broadcasts::Broadcasts;
 pub(crate) use global::Global;
 pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
+use ranked::{Ranked, SharedQueue};
 pub(crate) use single::Single;
 pub(crate) use stealing::Stealing;
 
@@ -91,6 +94,8 @@ pub(crate) struct Lengths {
 pub(crate) struct RemoteLengths {
     /// Tasks in each injector, `None` if another thread holds its lock.
     pub(crate) injectors: Vec<Option<usize>>,
+    /// Tasks of high and of low priority, `None` if another thread holds the lock of their queue.
+    pub(crate) ranked: [Option<usize>; 2],
     /// Parts of running tasks.
     pub(crate) parts: usize,
 }
@@ -147,6 +152,22 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
 
     /// Pushes a task to the injector of that cluster, from outside.
     fn push_remote(&self, cluster: usize, task: Task, tally: Tally<'_>);
+
+    /// Pushes a task that is not of normal priority to the queue for that, from any thread. An engine has no priorities.
+    fn push_ranked(&self, _: Rank, _: Task, _: Tally<'_>) {
+        unreachable!("an engine has no priorities")
+    }
+
+    /// Returns whether there may be a task that is not of normal priority.
+    #[inline(always)]
+    fn has_ranked(&self) -> bool {
+        false
+    }
+
+    /// Removes the oldest task of that priority.
+    fn pop_ranked(&self, _: Rank, _: Tally<'_>) -> Option<Task> {
+        None
+    }
 
     /// Pops the thread's own newest task.
     fn pop(&self, own: &Self::Own, tally: Tally<'_>) -> Option<Task>;

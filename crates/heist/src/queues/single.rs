@@ -129,7 +129,7 @@ impl Queues for Single {
     }
 
     fn remote_lengths(&self) -> RemoteLengths {
-        RemoteLengths { injectors: vec![Some(self.injector.len())], parts: 0 }
+        RemoteLengths { injectors: vec![Some(self.injector.len())], ranked: [Some(0); 2], parts: 0 }
     }
 
     fn leave(&self, own: &Self::Own, _: Tally<'_>) {

@@ -13,10 +13,11 @@ use heist_deque::{BATCH_LIMIT, Full, Injector};
 
 use super::swept::{Interval, Swept};
 use super::{
-    Broadcasts, Found, Lane, Lengths, Queues, RemoteLengths, steal_between_lanes, steal_from_lane,
-    steal_until_decided, to_found,
+    Broadcasts, Found, Lane, Lengths, Queues, Ranked, RemoteLengths, SharedQueue,
+    steal_between_lanes, steal_from_lane, steal_until_decided, to_found,
 };
 use crate::cluster::Clusters;
+use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -54,6 +55,7 @@ pub(crate) struct Stealing {
     /// does not change meanwhile.
     outside: Lane,
     broadcasts: Broadcasts,
+    ranked: Ranked<Injected>,
 }
 
 /// The tasks that were pushed to a cluster. Both fields are on cache lines of their own, because those of the injector are.
@@ -84,14 +86,14 @@ impl Queues for Stealing {
     const PRIVATE: bool = true;
 
     fn new(workers: usize, clusters: Clusters) -> Self {
-        let injected = || Injected { injector: Injector::new(), swept: Swept::new() };
         Self {
             clusters,
-            injected: (0..clusters.count()).map(|_| injected()).collect(),
+            injected: (0..clusters.count()).map(|_| Injected::new()).collect(),
             interval: Interval::new(),
             few: if clusters.count() > 1 { FEW } else { 0 },
             outside: Lane::new(),
             broadcasts: Broadcasts::new(workers),
+            ranked: Ranked::new(),
         }
     }
 
@@ -135,6 +137,19 @@ impl Queues for Stealing {
     #[inline]
     fn push_remote(&self, cluster: usize, task: Task, _: Tally<'_>) {
         self.injected[cluster].injector.push(task);
+    }
+
+    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
+        self.ranked.push(rank, task, tally);
+    }
+
+    #[inline(always)]
+    fn has_ranked(&self) -> bool {
+        self.ranked.any()
+    }
+
+    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
+        self.ranked.pop(rank, tally)
     }
 
     #[inline]
@@ -196,7 +211,7 @@ impl Queues for Stealing {
     }
 
     fn has_remote(&self) -> bool {
-        self.injected.iter().any(Injected::any) || self.outside.any()
+        self.injected.iter().any(Injected::any) || self.outside.any() || self.ranked.any()
     }
 
     fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {
@@ -245,9 +260,9 @@ impl Queues for Stealing {
     }
 
     fn remote_lengths(&self) -> RemoteLengths {
-        let len = |injected: &Injected| Some(injected.injector.len() + injected.swept.len());
         RemoteLengths {
-            injectors: self.injected.iter().map(len).collect(),
+            injectors: self.injected.iter().map(SharedQueue::len).collect(),
+            ranked: self.ranked.lengths(),
             parts: self.outside.len(),
         }
     }
@@ -256,7 +271,8 @@ impl Queues for Stealing {
         if !self.interval.is_over(claims) {
             return false;
         }
-        self.interval.begin(self.injected.iter().map(|injected| injected.sweep(tally)).sum());
+        let left: usize = self.injected.iter().map(|injected| injected.sweep(tally).1).sum();
+        self.interval.begin(left + self.ranked.sweep(tally));
         true
     }
 
@@ -285,9 +301,27 @@ impl Injected {
     fn take_one(&self, tally: Tally<'_>) -> Option<Task> {
         self.swept.pop().or_else(|| steal_until_decided(|| self.injector.steal(), tally))
     }
+}
 
-    /// Drops the stale entries, and returns how many tasks are left.
-    fn sweep(&self, tally: Tally<'_>) -> usize {
+impl SharedQueue for Injected {
+    fn new() -> Self {
+        Self { injector: Injector::new(), swept: Swept::new() }
+    }
+
+    fn push(&self, task: Task, _: Tally<'_>) -> usize {
+        self.injector.push(task);
+        0
+    }
+
+    fn pop(&self, tally: Tally<'_>) -> Option<Task> {
+        if self.any() { self.take_one(tally) } else { None }
+    }
+
+    fn len(&self) -> Option<usize> {
+        Some(self.injector.len() + self.swept.len())
+    }
+
+    fn sweep(&self, tally: Tally<'_>) -> (usize, usize) {
         let next = || steal_until_decided(|| self.injector.steal(), tally);
         self.swept.sweep(self.injector.len(), next)
     }

@@ -72,18 +72,19 @@ impl Swept {
         oldest
     }
 
-    /// Sweeps: `next` takes the oldest task out of the injector, which has `injected` of them. Returns how many tasks are
-    /// left.
+    /// Sweeps: `next` takes the oldest task out of the injector, which has `injected` of them. Returns how many stale entries
+    /// were dropped, and how many tasks are left.
     ///
     /// A thread that is about to sleep and looks at the wrong moment finds neither an entry in the injector nor one here.
     /// The calling thread has a task to run, and announces what it has moved, as if it had pushed it.
-    pub(crate) fn sweep(&self, injected: usize, next: impl Fn() -> Option<Task>) -> usize {
+    pub(crate) fn sweep(&self, injected: usize, next: impl Fn() -> Option<Task>) -> (usize, usize) {
         let mut tasks = lock(&self.tasks);
         self.len.store(tasks.len() + 1, Ordering::Relaxed);
+        let mut seen = tasks.len();
         tasks.retain(|task| !task.is_stale());
-        let taken = std::iter::from_fn(next).take(injected);
+        let taken = std::iter::from_fn(next).take(injected).inspect(|_| seen += 1);
         tasks.extend(taken.filter(|task| !task.is_stale()));
         self.len.store(tasks.len(), Ordering::Relaxed);
-        tasks.len()
+        (seen - tasks.len(), tasks.len())
     }
 }

@@ -38,6 +38,16 @@ impl<T> TaskHandle<T> {
         unsafe { Slot::state(self.slot) }
     }
 
+    /// Cancels the task, unless it was started. Returns whether it is cancelled: no side will run it.
+    pub(crate) fn revoke(&self) -> bool {
+        self.state().revoke()
+    }
+
+    /// Returns whether the task was cancelled by [`revoke`](Self::revoke). It may not be done yet.
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.state().is_revoked()
+    }
+
     /// Takes the outcome of the task.
     ///
     /// Panics if the task is not done.

@@ -4,6 +4,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
+use super::control::Control;
 use super::outcome::{Failure, Outcome};
 use super::queued::Task;
 use super::slot::{End, Execute, Kind, Refusal, Slot, fits};
@@ -31,6 +32,69 @@ pub(super) struct Rooted<F> {
 impl<F: FnOnce() -> T, T> Body<T> for Rooted<F> {
     fn call(self) -> T {
         (self.closure)()
+    }
+}
+
+/// The closure of a task with a control.
+pub(super) struct Controlled<F> {
+    pub(super) control: Arc<Control>,
+    pub(super) closure: F,
+}
+
+impl<F: FnOnce(&Arc<Control>) -> T, T> Body<T> for Controlled<F> {
+    fn call(self) -> T {
+        (self.closure)(&self.control)
+    }
+}
+
+/// Implements [`Kind::execute`] for tasks with a control.
+unsafe fn execute_controlled<F: FnOnce(&Arc<Control>) -> T, T>(
+    slot: NonNull<Slot>,
+    hook: &Arc<PanicHook>,
+) -> End {
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
+    if unsafe { Slot::look(slot, |body: &Controlled<F>| body.control.is_cancelled()) } {
+        // SAFETY: started by the caller.
+        unsafe { refuse::<Controlled<F>, T>(slot, Refusal::Cancelled) };
+        return End::Refused;
+    }
+    // SAFETY: started by the caller.
+    unsafe { execute::<Controlled<F>, T>(slot, hook) }
+}
+
+/// Implements [`Kind::execute_alone`] for tasks with a control.
+unsafe fn execute_controlled_alone<F: FnOnce(&Arc<Control>) -> T, T>(
+    slot: NonNull<Slot>,
+    hook: &Arc<PanicHook>,
+) -> End {
+    // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
+    let body: Controlled<F> = unsafe { Slot::take(slot) };
+    if body.control.is_cancelled() {
+        contain(|| drop(body));
+        return End::Refused;
+    }
+    // SAFETY: the room belongs to the caller, and is empty, because the closure was taken out.
+    unsafe { Slot::put(slot, body) };
+    // SAFETY: started by the caller, and no other thread will ever look, by the caller's promise.
+    unsafe { execute_alone::<Controlled<F>, T>(slot, hook) }
+}
+
+/// Returns the kind of a closure with a handle and a control.
+pub(super) fn of_controlled<F: FnOnce(&Arc<Control>) -> T, T>() -> &'static Kind {
+    const {
+        &Kind {
+            execute: execute_controlled::<F, T>,
+            execute_alone: execute_controlled_alone::<F, T>,
+            leaves: false,
+            group: None,
+            is_job: false,
+            credited: false,
+            counts: true,
+            settle: None,
+            release: None,
+            refuse: refuse::<Controlled<F>, T>,
+            discard: discard::<T>,
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::panic::contain;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
 
 /// A thread or future to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
-#[repr(align(16))]
+#[repr(align(32))]
 #[derive(Debug)]
 pub(crate) enum Listener {
     Thread(Sleeper),

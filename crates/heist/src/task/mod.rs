@@ -3,6 +3,7 @@
 //! A [`Task`] is what the queues carry; a [`TaskHandle`] is what the handle of a task holds. `state` says how the
 //! two sides share the slot.
 
+mod control;
 mod state;
 mod slot;
 mod outcome;
@@ -28,6 +29,7 @@ use std::ptr::NonNull;
 use crate::panic::{PanicHook, contain};
 use crate::sync::{Arc, UnsafeCell};
 use crate::task::listener::Listener;
+pub(crate) use control::Control;
 pub(crate) use handle::{Awaited, Claimed, TaskHandle};
 pub(crate) use kind::DetachedTask;
 pub(crate) use outcome::Failure;

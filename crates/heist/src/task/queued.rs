@@ -3,8 +3,9 @@
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
+use super::control::Control;
 use super::handle::TaskHandle;
-use super::kind::{self, DetachedTask, Rooted};
+use super::kind::{self, Controlled, DetachedTask, Rooted};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
 use super::state::{Left, Start, State};
@@ -37,6 +38,19 @@ impl Task {
         let slot = make(kind::of_task::<F, T>(), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, closure) };
+        (Self(slot), TaskHandle::new(slot))
+    }
+
+    /// Returns a task with that control, and the handle's side of it. The closure is not run if the task was cancelled
+    /// before it was started; else it is called with the control.
+    pub(crate) fn controlled<F, T>(control: Arc<Control>, closure: F) -> (Self, TaskHandle<T>)
+    where
+        F: FnOnce(&Arc<Control>) -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let slot = make(kind::of_controlled::<F, T>(), State::queued());
+        // SAFETY: just made, and its room is empty.
+        unsafe { Slot::put(slot, Controlled { control, closure }) };
         (Self(slot), TaskHandle::new(slot))
     }
 
@@ -138,8 +152,9 @@ impl Task {
         let slot = ManuallyDrop::new(self).0;
         // SAFETY: the queue's side keeps the slot alive.
         match unsafe { Slot::state(slot) }.start() {
-            Start::Alone => Some(Started { slot, alone: true }),
-            Start::Ours => Some(Started { slot, alone: false }),
+            Start::Alone => Some(Started { slot, alone: true, revoked: false }),
+            Start::Ours => Some(Started { slot, alone: false, revoked: false }),
+            Start::Revoked => Some(Started { slot, alone: false, revoked: true }),
             Start::Stale => {
                 drop_stale(slot);
                 None
@@ -189,6 +204,7 @@ impl Drop for Task {
 pub(crate) struct Started {
     slot: NonNull<Slot>,
     alone: bool,
+    revoked: bool,
 }
 
 /// A task that has its outcome, which is still to be delivered.
@@ -216,6 +232,12 @@ impl Started {
         unsafe { Slot::kind(self.slot) }.is_job
     }
 
+    /// Returns whether the handle's side has cancelled the task, which must then be refused.
+    #[inline]
+    pub(crate) fn is_revoked(&self) -> bool {
+        self.revoked
+    }
+
     /// Returns whether the end of the task leaves credit in the purse of its thread: it is a part of a scope.
     #[inline]
     pub(crate) fn is_credited(&self) -> bool {
@@ -238,7 +260,7 @@ impl Started {
 
     #[inline]
     pub(crate) fn execute(self, hook: &Arc<PanicHook>) -> (End, Ended) {
-        let Self { slot, alone } = self;
+        let Self { slot, alone, .. } = self;
         // SAFETY: the queue's side keeps the slot alive.
         let kind = unsafe { Slot::kind(slot) };
         if !alone {
@@ -254,7 +276,7 @@ impl Started {
 
     /// Refuses the task. Also returns how many tasks it stands for.
     pub(crate) fn refuse(self, refusal: Refusal) -> (u64, Ended) {
-        let Self { slot, alone } = self;
+        let Self { slot, alone, .. } = self;
         // SAFETY: the queue's side keeps the slot alive.
         let kind = unsafe { Slot::kind(slot) };
         // SAFETY: started by this side.

@@ -40,7 +40,7 @@ impl Room {
 pub(crate) enum End {
     Completed,
     Panicked,
-    /// It was refused by the thread that ran the rest of its batch.
+    /// It was refused where it would have run: it was cancelled.
     Refused,
     /// It stands for several tasks, and has counted the end of each.
     Counted,

@@ -18,9 +18,11 @@ const DONE: usize = 2;
 const QUEUE_GONE: usize = 4;
 /// The handle's side has let go.
 const HANDLE_GONE: usize = 8;
+/// The handle's side has cancelled the task before it was started. So no side runs it: the queue's side refuses it.
+const REVOKED: usize = 16;
 /// The other bits are the address of the listener that the handle's side has registered, or zero. Its reference
 /// count belongs to the word until `DONE`, and from then on to the thread that has set `DONE`.
-const LISTENER: usize = !15;
+const LISTENER: usize = !31;
 
 pub(crate) struct State(AtomicUsize);
 
@@ -32,6 +34,8 @@ pub(crate) enum Start {
     Alone,
     /// The caller may run it; the handle's side may be waiting.
     Ours,
+    /// The caller must refuse it: the handle's side has cancelled it.
+    Revoked,
     /// The handle's side has claimed it. The caller only lets go.
     Stale,
 }
@@ -70,11 +74,40 @@ impl State {
         if now == HANDLE_GONE {
             return Start::Alone;
         }
-        if now & STARTED == 0 && self.claim() { Start::Ours } else { Start::Stale }
+        if now & STARTED != 0 {
+            return Start::Stale;
+        }
+        // Ordering: relaxed, as in `claim`.
+        let before = self.0.fetch_or(STARTED, Ordering::Relaxed);
+        match before & (STARTED | REVOKED) {
+            0 => Start::Ours,
+            REVOKED => Start::Revoked,
+            _ => Start::Stale,
+        }
     }
 
-    /// Handle's side: claims the task, if it may. Returns whether it did.
-    ///
+    /// Handle's side: cancels the task, unless it was started. Returns whether the task is cancelled: no side will run it.
+    pub(crate) fn revoke(&self) -> bool {
+        // Ordering: relaxed, everywhere. No data is passed with it: the side that starts the task reads the bit by the same
+        // operation by which it sets `STARTED`.
+        let mut now = self.0.load(Ordering::Relaxed);
+        while now & (STARTED | REVOKED) == 0 {
+            let revoked = now | REVOKED;
+            match self.0.compare_exchange_weak(now, revoked, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) => now = found,
+            }
+        }
+        now & REVOKED != 0
+    }
+
+    /// Handle's side: returns whether it has cancelled the task.
+    pub(crate) fn is_revoked(&self) -> bool {
+        // Ordering: relaxed. Written by this side.
+        self.0.load(Ordering::Relaxed) & REVOKED != 0
+    }
+
+    /// Handle's side: claims the task, if it may. Returns whether it did. It has not cancelled the task.
     #[inline]
     pub(crate) fn claim(&self) -> bool {
         // Ordering: relaxed. The claimer got access to the closure from the queue, or from the spawn that also made the

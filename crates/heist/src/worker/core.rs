@@ -6,6 +6,7 @@
 use std::cell::Cell;
 
 use crate::stats::{OwnBlock, Tally};
+use crate::worker::rank::Ranks;
 
 /// Tasks are counted several at once if the next turn would come after this many times as many. So what is counted at once
 /// takes a small part of the time from one turn to the next.
@@ -24,6 +25,8 @@ pub(crate) struct Core {
     turn: Cell<u32>,
     /// The turns in which this worker looks into other queues first.
     pub(crate) turns: Turns,
+    /// What it has started while tasks waited that are not of normal priority.
+    pub(crate) ranks: Ranks,
     /// State of the generator that chooses victims. Never zero.
     random: Cell<u64>,
 }
@@ -43,7 +46,14 @@ impl Core {
         // Odd, and different for every core.
         let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
         let turns = Turns { interval: Cell::new(2), count: Cell::new(0), last: Cell::new(0) };
-        Self { index, block, turn: Cell::new(0), turns, random: Cell::new(seed) }
+        Self {
+            index,
+            block,
+            turn: Cell::new(0),
+            turns,
+            ranks: Ranks::default(),
+            random: Cell::new(seed),
+        }
     }
 
     /// Returns the worker's own counters.

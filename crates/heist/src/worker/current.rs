@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use crate::cancel::Follower;
 use crate::fork::demand::Demand;
 use crate::fork::job;
+use crate::priority::Priority;
 use crate::stats::Stats;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Task};
@@ -83,8 +84,8 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Pushes a new task to the injector, unless the pool is stopping and the caller is not one of its tasks.
     fn push_remote_if_open(&self, task: Task);
 
-    /// Calls [`submit`] with one new task.
-    fn submit(&self, task: Task);
+    /// Calls [`submit_with`].
+    fn submit(&self, priority: Priority, task: Task, count: u64);
 
     /// Returns the counters of the pool.
     fn stats(&self) -> Stats;
@@ -123,8 +124,8 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
         }
     }
 
-    fn submit(&self, task: Task) {
-        submit(self, task, 1);
+    fn submit(&self, priority: Priority, task: Task, count: u64) {
+        submit_with(self, priority, task, count);
     }
 
     fn stats(&self) -> Stats {
@@ -200,6 +201,23 @@ pub(crate) fn submit<Q: PoolQueues>(shared: &Shared<Q>, task: Task, count: u64) 
     with_worker_thread(shared, |thread| thread.push_local(task.take().expect("once"), count));
     if let Some(task) = task {
         shared.push_remote_unless_stopping(task, count);
+    }
+}
+
+/// Like [`submit`], for a task of that priority.
+pub(crate) fn submit_with<Q: PoolQueues>(
+    shared: &Shared<Q>,
+    priority: Priority,
+    task: Task,
+    count: u64,
+) {
+    let Some(rank) = priority.rank() else { return submit(shared, task, count) };
+    let mut task = Some(task);
+    with_worker_thread(shared, |thread| {
+        thread.push_ranked(rank, task.take().expect("once"), count);
+    });
+    if let Some(task) = task {
+        shared.push_ranked_unless_stopping(rank, task, count);
     }
 }
 

@@ -140,6 +140,8 @@ impl fmt::Display for PoolDump {
         for (n, &tasks) in self.remote.injectors.iter().enumerate() {
             writeln!(f, "injector {n}: {} tasks", OrLocked(tasks))?;
         }
+        let [high, low] = self.remote.ranked.map(OrLocked);
+        writeln!(f, "priorities: {high} tasks of high priority, {low} of low priority")?;
         writeln!(f, "from outside: {} parts", self.remote.parts)?;
         match &self.waiting {
             None => writeln!(f, "hand-off: locked")?,

@@ -4,7 +4,8 @@
 //! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
 //! threads, and then it takes tasks from the injector. If there are several injectors, one for each cluster, it tries them
 //! before it steals, that of its own cluster first: they have tasks by the batch, and few workers use the same one. At times
-//! it looks in another order (`turn`).
+//! it looks in another order (`turn`). Tasks of high priority come before all of this, and those of low priority after it
+//! (`rank`).
 
 use crate::cluster::NO_PLACE;
 use crate::fork::private::PrivateTasks;
@@ -75,6 +76,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let then = || if injector_first { None } else { self.take_injected(core) };
             first.or_else(|| self.steal(core)).or_else(then)
         });
+        let found = found.or_else(|| self.next_of_any_rank(core));
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }
@@ -86,9 +88,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let find_job = || if everywhere { self.steal_job(core) } else { self.steal_job_near(core) };
         let found = self
             .next_broadcast(core)
+            .or_else(|| self.next_ranked(core))
             .or_else(find_job)
             .or_else(|| self.take_injected(core))
-            .or_else(|| self.steal(core));
+            .or_else(|| self.steal(core))
+            .or_else(|| self.next_of_any_rank(core));
         Q::Waiting::after_search(self, core, found.is_some());
         found
     }

@@ -20,6 +20,7 @@ pub(crate) mod dump;
 pub(crate) mod find;
 pub(crate) mod look;
 pub(crate) mod turn;
+pub(crate) mod rank;
 pub(crate) mod run;
 
 pub(crate) mod guest;

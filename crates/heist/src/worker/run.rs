@@ -229,7 +229,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if self.shared.handoff.is_wanted() {
             return Next::CoreWanted;
         }
-        match self.next_own(core).or_else(|| self.search_others(core)) {
+        let ranked = self.next_ranked(core);
+        match ranked.or_else(|| self.next_own(core)).or_else(|| self.search_others(core)) {
             Some(task) => Next::Run(task),
             None => self.idle(core),
         }

@@ -7,6 +7,7 @@ use crate::fork::demand::Demand;
 use crate::fork::purse;
 use crate::idle::{Announced, Idle};
 use crate::panic::PanicHook;
+use crate::priority::Rank;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
@@ -263,6 +264,20 @@ impl<Q: PoolQueues> Shared<Q> {
         self.announce(tally, self.clusters.first_place(cluster));
     }
 
+    /// Pushes a task that is not of normal priority, from a thread outside of the pool, unless the pool is stopping. `count` is
+    /// the number of new tasks.
+    pub(crate) fn push_ranked_unless_stopping(&self, rank: Rank, task: Task, count: u64) {
+        if self.idle.is_stopping() {
+            // It is not counted. Dropping it notifies the thread that waits for it.
+            return drop(task);
+        }
+        let cluster = if self.clusters.count() == 1 { 0 } else { self.near.of_outsider(self.id()) };
+        let tally = self.ledger.of_outsiders(cluster);
+        tally.add(|block| &block.tasks_submitted, count);
+        self.queues.push_ranked(rank, task, tally);
+        self.announce(tally, self.clusters.first_place(cluster));
+    }
+
     /// Returns whether a worker that has jobs keeps one of them published at all times. It does where waiting threads
     /// keep their cores and the system has no fence for raids, because no thief could take a private job there.
     #[inline(always)]
@@ -342,6 +357,8 @@ impl<Q: PoolQueues> Shared<Q> {
         let next = || {
             let task =
                 self.queues.take_one_injected(0, tally).or_else(|| self.take_broadcast(tally));
+            let task = task.or_else(|| self.queues.pop_ranked(Rank::High, tally));
+            let task = task.or_else(|| self.queues.pop_ranked(Rank::Low, tally));
             task.or_else(|| match self.queues.steal_job_remote(tally) {
                 Found::Task(task, _) => Some(task),
                 Found::Nothing | Found::Contended => None,

@@ -5,6 +5,7 @@ use std::iter;
 
 use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
+use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::{Arc, end_of_stack};
 use crate::task::listener::Listener;
@@ -153,6 +154,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
+    /// Pushes a task that this thread has spawned, and that is not of normal priority. It stands for `count` new tasks.
+    pub(crate) fn push_ranked(&self, rank: Rank, task: Task, count: u64) {
+        self.pick_up_core();
+        self.with_tally(|tally| {
+            tally.add(|block| &block.tasks_submitted, count);
+            self.shared.queues.push_ranked(rank, task, tally);
+            self.shared.announce(tally, self.place.index);
+        });
+    }
+
     #[cold]
     #[inline(never)]
     fn push_without_core(&self, task: Task, count: u64) {
@@ -223,8 +234,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(always)]
     pub(crate) fn run_first(&self, task: Task) {
         if let Some(started) = task.start() {
-            job::begin(started.root());
+            let root = started.root();
+            job::begin(root);
             self.execute(started);
+            job::end(root);
         }
     }
 
@@ -265,7 +278,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             purse::flush();
         }
         let hook = &shared.config.on_panic;
-        if shared.is_cancelling() && !started.is_job() {
+        if (shared.is_cancelling() || started.is_revoked()) && !started.is_job() {
             let (count, ended) = started.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.deliver(Some(hook));

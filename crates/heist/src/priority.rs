@@ -1,0 +1,91 @@
+//! `Priority`: which queued tasks start first.
+
+/// Which of the queued tasks of a pool start first: see [`TaskBuilder::priority`](crate::TaskBuilder::priority).
+///
+/// * A worker that becomes free starts a queued `High` task before all others, and a `Low` task only if it finds no other.
+/// * Every priority makes progress. A worker that has started [`MOST_HIGH`](Self::MOST_HIGH) `High` tasks in a row starts
+///   another task next, if it finds one. Of [`LOW_SHARE`](Self::LOW_SHARE) tasks that a worker starts while `Low` tasks are
+///   queued, at least one is `Low`, or the next one is.
+/// * What a task spawns has the priority of that task, unless it is set. So have the parts of the task: what it forks, and the
+///   parts of its scopes.
+/// * A task that waits for a task which has not started runs it at once, whatever the priority of either: a task never waits
+///   for a queued task of its own pool because that is less urgent.
+///
+/// Priorities only order tasks that have not started. A running task is never interrupted, and what has started goes on before
+/// `Normal` and `Low` tasks that have not: the parts of its scopes, the halves of its joins.
+///
+/// `Normal` tasks cost what they cost in a pool without priorities. Those of another priority go through one queue for the
+/// whole pool, and each needs an allocation.
+///
+/// ```
+/// use heist::{Pool, Priority};
+/// use std::sync::{Arc, Mutex, mpsc};
+///
+/// let pool = Pool::builder().workers(1).build()?;
+/// let (begin, begun) = mpsc::channel();
+/// let (gate, opened) = mpsc::channel::<()>();
+/// pool.spawn(move || begin.send(()).is_ok() && opened.recv().is_err());
+/// begun.recv().unwrap();
+///
+/// // The only worker is busy.
+/// let order = Arc::new(Mutex::new(Vec::new()));
+/// for priority in [Priority::Low, Priority::Normal, Priority::High] {
+///     let order = Arc::clone(&order);
+///     pool.task().priority(priority).spawn(move || order.lock().unwrap().push(priority));
+/// }
+/// drop(gate);
+/// pool.stop();
+/// assert_eq!(*order.lock().unwrap(), [Priority::High, Priority::Normal, Priority::Low]);
+/// # Ok::<(), heist::BuildError>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Starts before all other queued tasks.
+    High,
+    /// The priority of tasks for which none is set.
+    #[default]
+    Normal,
+    /// Starts when there is nothing else to do, and now and then.
+    Low,
+}
+
+impl Priority {
+    /// Every priority, the most urgent first.
+    ///
+    /// ```
+    /// use heist::Priority;
+    /// assert_eq!(Priority::ALL, [Priority::High, Priority::Normal, Priority::Low]);
+    /// ```
+    pub const ALL: [Self; 3] = [Self::High, Self::Normal, Self::Low];
+
+    /// The number of `High` tasks that a worker starts in a row while it could find others.
+    ///
+    /// ```
+    /// assert_eq!(heist::Priority::MOST_HIGH, 31);
+    /// ```
+    pub const MOST_HIGH: u32 = 31;
+
+    /// Of this many tasks that a worker starts while `Low` tasks are queued, one is `Low`, at least.
+    ///
+    /// ```
+    /// assert_eq!(heist::Priority::LOW_SHARE, 64);
+    /// ```
+    pub const LOW_SHARE: u32 = 64;
+
+    /// Returns the queue for tasks of this priority, unless it is normal.
+    #[inline]
+    pub(crate) fn rank(self) -> Option<Rank> {
+        match self {
+            Self::High => Some(Rank::High),
+            Self::Normal => None,
+            Self::Low => Some(Rank::Low),
+        }
+    }
+}
+
+/// A priority other than the normal one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rank {
+    High,
+    Low,
+}

@@ -1,0 +1,39 @@
+//! What a task carries that was spawned by a builder: its priority, and who may cancel it.
+
+use crate::cancel::CancelToken;
+use crate::priority::Priority;
+use crate::sync::{AtomicBool, Ordering};
+
+/// The control of a task. Its task and the handle share it; while the task runs, all of its parts find it by their root
+/// (`fork::job`). Aligned, so that a root has room for flags.
+#[repr(align(16))]
+pub(crate) struct Control {
+    pub(crate) priority: Priority,
+    /// Was the task cancelled by its handle?
+    ///
+    /// Ordering: relaxed. No data is passed with it.
+    cancelled: AtomicBool,
+    /// The token that cancels the task, if there is one.
+    token: Option<CancelToken>,
+}
+
+impl Control {
+    pub(crate) fn new(priority: Priority, token: Option<CancelToken>) -> Self {
+        Self { priority, cancelled: AtomicBool::new(false), token }
+    }
+
+    /// Requests that the task ends, by its handle.
+    pub(crate) fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns whether the task was cancelled, by its handle or by its token.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed) || self.is_token_cancelled()
+    }
+
+    /// Returns whether the token of the task was cancelled.
+    pub(crate) fn is_token_cancelled(&self) -> bool {
+        self.token.as_ref().is_some_and(CancelToken::is_cancelled)
+    }
+}
