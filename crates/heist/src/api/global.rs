@@ -10,6 +10,7 @@ use crate::api::join::fork;
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::api::scope::{Scope, open};
 use crate::error::BuildError;
+use crate::fork::job;
 use crate::task::Task;
 use crate::worker::current::{current_pool, with_worker};
 use crate::worker::guest::{Offers, visit};
@@ -142,6 +143,11 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    if job::is_controlled() {
+        if let Some(pool) = Pool::current() {
+            return pool.spawn(f);
+        }
+    }
     let mut f = Some(f);
     let spawned = with_worker(|worker| {
         // SAFETY: the closure is `'static`, so it borrows nothing.

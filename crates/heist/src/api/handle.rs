@@ -39,8 +39,10 @@ enum Beside {
         control: Arc<Control>,
         polled: Option<Arc<Listener>>,
     },
-    /// The handle of a batch: the task that starts the batch, and the listener of the first poll.
+    /// The handle of a batch, or of a part of a scope: the group of its parts, the task that starts it, and the listener of the
+    /// first poll.
     Batch {
+        group: usize,
         starter: TaskHandle<()>,
         polled: Option<Arc<Listener>>,
     },
@@ -83,8 +85,23 @@ impl<T> JoinHandle<T> {
         starter: Option<TaskHandle<()>>,
         pool: usize,
     ) -> Self {
-        let of_starter = |starter| Beside::Batch { starter, polled: None };
-        let beside = starter.map_or(Beside::Nothing, of_starter);
+        match starter {
+            None => Self::new(handle, pool),
+            Some(starter) => {
+                let group = handle.id();
+                Self::of_parts(handle, group, starter, pool)
+            }
+        }
+    }
+
+    /// Returns the handle of something whose parts have that group, and which `starter` starts.
+    pub(crate) fn of_parts(
+        handle: TaskHandle<T>,
+        group: usize,
+        starter: TaskHandle<()>,
+        pool: usize,
+    ) -> Self {
+        let beside = Beside::Batch { group, starter, polled: None };
         Self { handle: Some(handle), pool, beside }
     }
 
@@ -336,7 +353,8 @@ impl<T> Awaited for Joined<'_, T> {
     fn id(&self) -> usize {
         match self.beside {
             Beside::Controlled { control, .. } => job::root_of(control),
-            _ => self.handle.id(),
+            Beside::Batch { group, .. } => *group,
+            Beside::Nothing | Beside::Polled(_) => self.handle.id(),
         }
     }
 

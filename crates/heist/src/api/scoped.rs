@@ -53,14 +53,16 @@ impl<'scope> Scope<'scope> {
         T: Send + 'scope,
     {
         let (promise, handle) = Promise::new();
-        let work = Work::Closure(Box::new(f));
+        let closure = Box::new(Closure { outer: self.root, f: Some(f) });
+        let root = closure.root(&promise);
+        let work = Work::Closure(closure);
         let is_inside = self.count_part();
         let part = HandledPart { scope: NonNull::from(self), promise, work };
         // SAFETY: what the closure borrows, and what its result borrows, outlives the scope. The scope, to which the part
         // refers as well, waits for it: the part was counted.
         let (job, claim) = unsafe { Task::claimable_part(part) };
         self.push_shared(job, is_inside);
-        let handle = JoinHandle::of_batch(handle, Some(claim), self.pool);
+        let handle = JoinHandle::of_parts(handle, root, claim, self.pool);
         ScopedJoinHandle { handle, scope: PhantomData }
     }
 }
@@ -140,9 +142,25 @@ struct HandledPart<'scope, F, T> {
     work: Work<F, T>,
 }
 
+/// The closure of a part, and the root of its scope.
+struct Closure<F> {
+    outer: usize,
+    /// `None` once it runs.
+    f: Option<F>,
+}
+
+impl<F> Closure<F> {
+    /// Returns the root of what the closure forks: a number that is that of no other root while the part is there. If the
+    /// scope is a part of a task with a control, it is the root that is nested in that of the scope.
+    fn root<T: Send>(&self, promise: &Promise<T>) -> usize {
+        if job::has_flag(self.outer) { job::nested_in(&self.outer) } else { promise.id() }
+    }
+}
+
 enum Work<F, T> {
-    /// The closure, which has not run. In a box, so that the part has the same size whatever its closure is.
-    Closure(Box<F>),
+    /// The closure, which has not run. In a box, so that the part has the same size whatever its closure is, and so that it
+    /// stays in its place.
+    Closure(Box<Closure<F>>),
     /// What the closure has left. Nothing while it runs.
     Ended(Vec<Ended<T>>),
 }
@@ -165,11 +183,13 @@ where
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the scope waits for this part.
         let scope = unsafe { self.scope.as_ref() };
-        let Work::Closure(f) = mem::replace(&mut self.work, Work::Ended(Vec::new())) else {
+        let Work::Closure(mut closure) = mem::replace(&mut self.work, Work::Ended(Vec::new()))
+        else {
             unreachable!("a closure is run once")
         };
+        let f = closure.f.take().expect("a closure is run once");
         // Who waits for the handle runs parts of this root meanwhile.
-        let root = self.promise.id();
+        let root = closure.root(&self.promise);
         let (ended, end) = match job::in_root(root, || catch_unwind(AssertUnwindSafe(|| f(scope))))
         {
             Ok(value) => (Ok(value), End::Completed),
@@ -178,6 +198,8 @@ where
                 (Err(scope.with_panics(|panics| panics.share(panic))), End::Panicked)
             }
         };
+        // Its root may be the address of a word in there.
+        drop(closure);
         self.work = Work::Ended(vec![ended]);
         end
     }

@@ -22,7 +22,9 @@ use crate::fork::raid::Guard;
 use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
-pub(crate) use control::{control, controlled, is_controlled, isolated, isolated_as, root_of};
+pub(crate) use control::{
+    control, controlled, has_flag, is_controlled, isolated, isolated_as, nested_in, root_of,
+};
 pub(crate) use part::{begin_visit, close, end_visit, leave_place, open, use_demand_of};
 
 /// The second half of a join, in its stack frame.
@@ -362,7 +364,7 @@ pub(crate) fn begin(root: usize) {
 /// Ends what [`begin`] has begun. If that was a part of a task with a control, the control may be gone.
 #[inline(always)]
 pub(crate) fn end(root: usize) {
-    if control::has_flag(root) {
+    if has_flag(root) {
         begin(0);
     }
 }

@@ -1,11 +1,12 @@
-//! Models of a pool with several injectors: a worker sleeps while a task is pushed to the injector of another cluster. The
-//! queues and the last look are those of the pool.
+//! Models of a pool with several injectors and with priorities: a worker sleeps while a task is pushed to the injector of
+//! another cluster, or to the queue of a priority. The queues and the last look are those of the pool.
 
 use loom::thread;
 
 use super::explore::{Model, models};
 use crate::cluster::Clusters;
 use crate::idle::{IdleWorker, LastLook, WakeReason};
+use crate::priority::Rank;
 use crate::queues::{Found, Queues, Stealing};
 use crate::sync::Arc;
 use crate::task::Task;
@@ -13,9 +14,23 @@ use crate::worker::core::Core;
 use crate::worker::shared::{Config, Shared};
 use crate::worker::thread::WorkerThread;
 
-/// A task comes from outside, to the second of two clusters; the only worker that is there is in the first one. With
-/// `near`, its last look does not see that injector.
-fn push_against_sleep(near: bool) {
+/// Where the task is that comes from outside.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    OtherCluster,
+    LowPriority,
+}
+
+/// What the last look of the worker sees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sees {
+    Everything,
+    /// Not the queue of the task.
+    Nothing,
+}
+
+/// A task comes from outside; the only worker that is there is in the first of two clusters.
+fn push_against_sleep(to: Where, sees: Sees) {
     let clusters = Clusters::of_size(2, 1);
     let shared = Arc::new(Shared::<Stealing>::with_clusters(Config::plain(2, 2), clusters));
     let place = shared.enter().expect("for two threads");
@@ -25,7 +40,10 @@ fn push_against_sleep(near: bool) {
             // SAFETY: it borrows nothing.
             let (task, handle) = unsafe { Task::new(|| ()) };
             drop(handle);
-            shared.push_remote(1, task, 1);
+            match to {
+                Where::OtherCluster => shared.push_remote(1, task, 1),
+                Where::LowPriority => shared.push_ranked_unless_stopping(Rank::Low, task, 1),
+            }
         }
     });
     let thread = WorkerThread::new(Arc::clone(&shared), place);
@@ -36,9 +54,14 @@ fn push_against_sleep(near: bool) {
         if let Found::Task(task, _) = queues.take_injected(&thread.place.own, tally) {
             break task;
         }
+        if let Some(task) = queues.pop_ranked(Rank::Low, tally) {
+            break task;
+        }
         let me = IdleWorker { listener: &thread.listener, place: 0, searching };
-        let last_look =
-            || if near { LastLook::Nothing } else { shared.last_look(Some(0), 0, || false) };
+        let last_look = || match sees {
+            Sees::Everything => shared.last_look(Some(0), 0, || false),
+            Sees::Nothing => LastLook::Nothing,
+        };
         match shared.idle.sleep(me, last_look, || false, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
             _ => unreachable!("nobody stops the pool, and it waits for nothing"),
@@ -52,13 +75,24 @@ fn push_against_sleep(near: bool) {
 }
 
 models! {
-    injectors_push_against_sleep: || push_against_sleep(false), None, 50;
+    injectors_push_against_sleep:
+        || push_against_sleep(Where::OtherCluster, Sees::Everything), None, 50;
+    ranked_push_against_sleep:
+        || push_against_sleep(Where::LowPriority, Sees::Everything), None, 50;
 }
 
-/// A last look that leaves out the injectors of other clusters: this must fail.
-pub(crate) const WRONG: &[Model] = &[Model {
-    name: "injectors_near_look",
-    run: || push_against_sleep(true),
-    preemptions: None,
-    floor: 0,
-}];
+/// A last look that leaves out the injectors of other clusters, or the queues of priorities: these must fail.
+pub(crate) const WRONG: &[Model] = &[
+    Model {
+        name: "injectors_near_look",
+        run: || push_against_sleep(Where::OtherCluster, Sees::Nothing),
+        preemptions: None,
+        floor: 0,
+    },
+    Model {
+        name: "ranked_without_look",
+        run: || push_against_sleep(Where::LowPriority, Sees::Nothing),
+        preemptions: None,
+        floor: 0,
+    },
+];

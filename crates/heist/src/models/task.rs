@@ -16,7 +16,7 @@ use crate::priority::Priority;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
 use crate::task::returned::Returned;
-use crate::task::{Awaited, Task, TaskHandle};
+use crate::task::{Awaited, Refusal, Task, TaskHandle};
 use crate::worker::current::{AnyWorker, enter};
 
 /// A closure's captured value or its result: counts its drops.
@@ -45,6 +45,51 @@ fn run(task: Task) -> bool {
     ended.deliver(Some(&hook));
     true
 }
+
+/// Whether a worker refuses a task that was cancelled, as it must.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Revoked {
+    Heeded,
+    Ignored,
+}
+
+/// The handle cancels the task while a worker comes to it. A task that is said to be cancelled does not run.
+fn run_against_cancel(revoked: Revoked) {
+    let (task, handle, drops) = task();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let runner = thread::spawn({
+        let ran = Arc::clone(&ran);
+        move || {
+            let hook = Arc::new(PanicHook::default());
+            let started = task.start().expect("the handle does not claim it");
+            if started.is_revoked() && revoked == Revoked::Heeded {
+                let (count, ended) = started.refuse(Refusal::Cancelled);
+                assert_eq!(count, 1);
+                return ended.deliver(Some(&hook));
+            }
+            ran.fetch_add(1, Relaxed);
+            let (_, ended) = started.execute(&hook);
+            ended.deliver(Some(&hook));
+        }
+    });
+    let cancelled = handle.revoke();
+    assert_eq!(cancelled, handle.is_revoked());
+    drop(handle);
+    runner.join().unwrap();
+    assert_eq!(ran.load(Relaxed), usize::from(!cancelled), "{RUNS_CANCELLED}");
+    assert_eq!(drops.load(Relaxed), 1);
+}
+
+/// What the model says of a cancelled task that runs.
+pub(crate) const RUNS_CANCELLED: &str = "a cancelled task has run, or another one has not";
+
+/// A worker that runs a task although that was cancelled: this must fail.
+pub(crate) const WRONG: &[Model] = &[Model {
+    name: "task_cancel_ignored",
+    run: || run_against_cancel(Revoked::Ignored),
+    preemptions: None,
+    floor: 0,
+}];
 
 /// Waits as a thread outside does. The outcome can be taken afterwards.
 fn wait<T>(handle: &TaskHandle<T>) {
@@ -228,6 +273,7 @@ models! {
     task_slab: slab_comes_back, None, 2;
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
+    task_cancel: || run_against_cancel(Revoked::Heeded), None, 8;
     task_claim: run_against_claim, None, 160;
     task_delegate: delegated, None, 580;
     task_poll: run_against_poll, None, 10;

@@ -31,6 +31,7 @@ fn child() {
     let sites: Vec<_> = ORDERINGS.iter().chain(FENCES).chain(JOB_DEQUE).copied().collect();
     let wrong = fork::WRONG
         .iter()
+        .chain(task::WRONG)
         .chain(idle::WRONG)
         .chain(pipeline::WRONG)
         .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK])
@@ -238,13 +239,23 @@ fn credit_that_is_kept_or_missing_is_noticed() {
     }
 }
 
-/// A worker looks into the injectors of all clusters before it sleeps, after its fence.
+/// A worker looks into the injectors of all clusters, and into the queues of priorities, before it sleeps, after its fence.
 #[test]
 fn a_last_look_that_leaves_out_an_injector_is_noticed() {
-    let model = model(injectors::MODELS, "injectors_push_against_sleep");
-    each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
+    for name in ["injectors_push_against_sleep", "ranked_push_against_sleep"] {
+        let model = model(injectors::MODELS, name);
+        each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
+    }
     for model in injectors::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
+}
+
+/// A worker that comes to a cancelled task refuses it.
+#[test]
+fn a_cancelled_task_that_runs_is_noticed() {
+    for model in task::WRONG {
+        assert!(explore::fails(CHILD, model, "", task::RUNS_CANCELLED), "{} holds", model.name);
     }
 }
 

@@ -21,6 +21,8 @@ mod cores;
 mod pin;
 mod order;
 mod fairness;
+mod priority;
+mod control;
 mod panic;
 mod cancel;
 mod drops;

@@ -12,6 +12,7 @@ mod pool;
 mod broadcast;
 mod fork;
 mod scoped;
+mod control;
 mod waiting;
 mod policy;
 mod plan;

@@ -2,7 +2,8 @@
 //!
 //! What a task forks carries the root of the task with it. The root is a number that is only compared, as a rule. If the task
 //! has a [`Control`], the root is the address of that, with a flag; then all parts of the task can look at it. The root of an
-//! `isolate` call within such a task is the address of a word with the root around it, with another flag.
+//! `isolate` call within such a task, or of a part of its scopes that has a handle, is the address of a word with the root
+//! around it, with another flag.
 //!
 //! Both addresses are valid as long as something has that root: a task ends, and an `isolate` call returns, after everything
 //! that was forked within.
@@ -28,7 +29,7 @@ pub(crate) fn root_of(control: &Control) -> usize {
 
 /// Returns whether a root is more than a number.
 #[inline(always)]
-pub(super) fn has_flag(root: usize) -> bool {
+pub(crate) fn has_flag(root: usize) -> bool {
     root & FLAGS != 0
 }
 
@@ -43,8 +44,8 @@ pub(crate) fn control<R>(f: impl FnOnce(&Control) -> R) -> Option<R> {
     let mut root = root();
     while root & FLAGS == NESTED {
         let outer = ptr::with_exposed_provenance::<usize>(root - NESTED);
-        // SAFETY: it is the address of a word in the frame of `isolated_as`, which does not return before what has this root
-        // has ended; and the calling code has it.
+        // SAFETY: it is the address of a word that is valid and does not change as long as something has this root, by what
+        // `nested_in` says; and the calling code has it.
         root = unsafe { *outer };
     }
     if root & FLAGS != CONTROL {
@@ -72,6 +73,12 @@ pub(crate) fn isolated<R>(f: impl FnOnce() -> R) -> R {
 /// Calls `f`, with this call as the root of what it forks. It finds the control that code with the root `outer` finds. Only on
 /// a thread of a pool.
 pub(crate) fn isolated_as<R>(outer: usize, f: impl FnOnce() -> R) -> R {
-    let flag = if has_flag(outer) { NESTED } else { 0 };
-    in_another_root((&raw const outer).expose_provenance() + flag, f)
+    let root = if has_flag(outer) { nested_in(&outer) } else { (&raw const outer).addr() };
+    in_another_root(root, f)
+}
+
+/// Returns a root for code that finds the control which code with the root `outer` finds. The reference is valid, and the word
+/// does not change, as long as something has the root that this returns.
+pub(crate) fn nested_in(outer: &usize) -> usize {
+    (&raw const *outer).expose_provenance() + NESTED
 }
