@@ -78,7 +78,7 @@ models! {
     injectors_push_against_sleep:
         || push_against_sleep(Where::OtherCluster, Sees::Everything), None, 50;
     ranked_push_against_sleep:
-        || push_against_sleep(Where::LowPriority, Sees::Everything), None, 50;
+        || push_against_sleep(Where::LowPriority, Sees::Everything), None, 30_000;
 }
 
 /// A last look that leaves out the injectors of other clusters, or the queues of priorities: these must fail.

@@ -13,6 +13,7 @@ use crate::pipeline::models::{
     AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
     Turn,
 };
+use crate::priority::Priority;
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
@@ -36,7 +37,7 @@ impl AnyPool for CountingPool {
         drop(task);
     }
 
-    fn submit(&self, _: Task) {
+    fn submit(&self, _: Priority, _: Task, _: u64) {
         unreachable!("nobody has a handle to the pool")
     }
 

@@ -273,7 +273,7 @@ models! {
     task_slab: slab_comes_back, None, 2;
     task_join: run_against_join, None, 90;
     task_detach: run_against_detach, None, 8;
-    task_cancel: || run_against_cancel(Revoked::Heeded), None, 8;
+    task_cancel: || run_against_cancel(Revoked::Heeded), None, 40;
     task_claim: run_against_claim, None, 160;
     task_delegate: delegated, None, 580;
     task_poll: run_against_poll, None, 10;

@@ -32,10 +32,6 @@ impl Queue {
         let mut tasks = self.lock(tally);
         if tasks.back().is_some_and(is_it) { tasks.pop_back() } else { None }
     }
-
-    pub(super) fn any(&self) -> bool {
-        !lock(&self.0).is_empty()
-    }
 }
 
 impl SharedQueue for Queue {
@@ -52,6 +48,10 @@ impl SharedQueue for Queue {
 
     fn pop(&self, tally: Tally<'_>) -> Option<Task> {
         self.lock(tally).pop_front()
+    }
+
+    fn any(&self) -> bool {
+        !lock(&self.0).is_empty()
     }
 
     fn len(&self) -> Option<usize> {
@@ -111,7 +111,7 @@ impl Queues for Global {
 
     #[inline(always)]
     fn has_ranked(&self) -> bool {
-        self.ranked.any()
+        self.ranked.may_have()
     }
 
     fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {

@@ -75,7 +75,7 @@ impl Queues for Locked {
 
     #[inline(always)]
     fn has_ranked(&self) -> bool {
-        self.ranked.any()
+        self.ranked.may_have()
     }
 
     fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {

@@ -15,6 +15,9 @@ pub(crate) trait SharedQueue {
     /// Removes the oldest task.
     fn pop(&self, tally: Tally<'_>) -> Option<Task>;
 
+    /// Returns whether there is a task.
+    fn any(&self) -> bool;
+
     /// Returns the number of tasks, unless another thread is in the way. It is only shown.
     fn len(&self) -> Option<usize>;
 
@@ -30,7 +33,8 @@ pub(crate) struct Ranked<S> {
     /// after one was removed. Padded, because every worker reads it for every task.
     ///
     /// Ordering: relaxed. A worker that must not miss a task has passed a fence, and so has the thread that has pushed it:
-    /// see `idle/README.md`, steps P1 to P4.
+    /// see `idle/README.md`, steps P1 to P4. Such a worker also looks at the queues themselves: if it took the number for a
+    /// task, it would look again and again while a thread is interrupted between the two steps.
     waiting: Padded<AtomicUsize>,
     high: S,
     low: S,
@@ -48,10 +52,15 @@ impl<S: SharedQueue> Ranked<S> {
         }
     }
 
-    /// Returns whether there may be a task.
+    /// Returns whether there may be a task. If not, there is none.
     #[inline(always)]
-    pub(crate) fn any(&self) -> bool {
+    pub(crate) fn may_have(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether there is a task.
+    pub(crate) fn any(&self) -> bool {
+        self.may_have() && (self.high.any() || self.low.any())
     }
 
     pub(crate) fn push(&self, rank: Rank, task: Task, tally: Tally<'_>) {

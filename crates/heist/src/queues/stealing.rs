@@ -145,7 +145,7 @@ impl Queues for Stealing {
 
     #[inline(always)]
     fn has_ranked(&self) -> bool {
-        self.ranked.any()
+        self.ranked.may_have()
     }
 
     fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
@@ -211,7 +211,7 @@ impl Queues for Stealing {
     }
 
     fn has_remote(&self) -> bool {
-        self.injected.iter().any(Injected::any) || self.outside.any() || self.ranked.any()
+        self.injected.iter().any(SharedQueue::any) || self.outside.any() || self.ranked.any()
     }
 
     fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {
@@ -283,11 +283,6 @@ impl Queues for Stealing {
 }
 
 impl Injected {
-    /// Returns whether there is a task.
-    fn any(&self) -> bool {
-        !self.injector.is_empty() || self.swept.any()
-    }
-
     /// Takes the oldest tasks: one to run, and perhaps more into the thread's own deque.
     fn take(&self, own: &Own, tally: Tally<'_>) -> Found {
         if let Some(task) = self.swept.pop() {
@@ -315,6 +310,10 @@ impl SharedQueue for Injected {
 
     fn pop(&self, tally: Tally<'_>) -> Option<Task> {
         if self.any() { self.take_one(tally) } else { None }
+    }
+
+    fn any(&self) -> bool {
+        !self.injector.is_empty() || self.swept.any()
     }
 
     fn len(&self) -> Option<usize> {
