@@ -36,6 +36,25 @@ impl fmt::Display for JoinError {
 
 impl std::error::Error for JoinError {}
 
+/// A closure has ended early, because a token was cancelled: see [`CancelToken::run`](crate::CancelToken::run).
+///
+/// ```
+/// let token = heist::CancelToken::new();
+/// token.cancel();
+/// assert_eq!(token.run(|| 42), Err(heist::Cancelled));
+/// assert_eq!(heist::Cancelled.to_string(), "the work was cancelled before it was done");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Cancelled;
+
+impl fmt::Display for Cancelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the work was cancelled before it was done")
+    }
+}
+
+impl std::error::Error for Cancelled {}
+
 /// The reason why a pool could not be built. No thread is left running.
 ///
 /// ```

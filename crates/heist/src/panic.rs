@@ -18,6 +18,12 @@ pub struct Panic {
     payload: Exclusive<Box<dyn Any + Send>>,
 }
 
+/// The payload by which a loop or a scope unwinds to a call of `CancelToken::run` whose token was cancelled. It is no panic.
+pub(crate) struct Stopped {
+    /// The root of the call, which tells it from others.
+    pub(crate) run: usize,
+}
+
 /// A value that can only be moved out. It may be shared between threads, because a shared reference gives access
 /// to nothing.
 struct Exclusive<T>(T);

@@ -13,5 +13,6 @@ pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
 pub(crate) mod scope;
-pub(crate) mod task;
 pub(crate) mod scoped;
+pub(crate) mod stop;
+pub(crate) mod task;

@@ -374,6 +374,20 @@ where
     if current_pool() == pool && job::is_open() {
         return f();
     }
+    let outer = job::root();
+    if job::has_flag(outer) {
+        // What runs on the pool is a part of the task that calls this, which waits for it.
+        return run_on(pool, push, || job::isolated_as(outer, f));
+    }
+    run_on(pool, push, f)
+}
+
+/// Runs a closure on the pool with that id, of which the calling thread is no part, and waits for it.
+fn run_on<F, R>(pool: usize, push: impl FnOnce(Task), f: F) -> R
+where
+    F: FnOnce() -> R + Send,
+    R: Send,
+{
     let guard = AbortOnUnwind;
     // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done, and it does not
     // unwind: the guard would abort.

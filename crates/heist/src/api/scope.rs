@@ -231,12 +231,17 @@ where
         let scope = unsafe { self.scope.as_ref() };
         purse::flush_unless(&scope.latch);
         let f = self.f.take().expect("run once");
-        match catch_unwind(AssertUnwindSafe(|| f(scope))) {
+        let run = || {
+            job::stop_point();
+            f(scope);
+        };
+        match catch_unwind(AssertUnwindSafe(run)) {
             Ok(()) => End::Completed,
             Err(payload) => {
+                let end = End::unwound(&*payload);
                 let other = scope.with_panics(|panics| panics.keep(payload));
                 contain(|| drop(other));
-                End::Panicked
+                end
             }
         }
     }

@@ -194,8 +194,9 @@ where
         {
             Ok(value) => (Ok(value), End::Completed),
             Err(payload) => {
+                let end = End::unwound(&*payload);
                 let panic = Panic::new(payload);
-                (Err(scope.with_panics(|panics| panics.share(panic))), End::Panicked)
+                (Err(scope.with_panics(|panics| panics.share(panic))), end)
             }
         };
         // Its root may be the address of a word in there.

@@ -169,7 +169,8 @@ pub fn current_priority() -> Priority {
 }
 
 /// Returns whether the task that the calling code is a part of was cancelled: by the token of its
-/// [`TaskBuilder`], or by [`JoinHandle::cancel`]. A long task asks this now and then, and ends early.
+/// [`TaskBuilder`], or by [`JoinHandle::cancel`]. A long task asks this now and then, and ends early. Within
+/// [`CancelToken::run`], it also returns whether that token was cancelled.
 ///
 /// Every part of the task can ask, on whatever thread it runs: what it forks, and the parts of its scopes. Tasks that were
 /// spawned without a builder, and code that is a part of no task, are never cancelled once they run.
@@ -192,5 +193,5 @@ pub fn current_priority() -> Priority {
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 pub fn is_cancelled() -> bool {
-    job::control(Control::is_cancelled).unwrap_or(false)
+    job::find_control(|control| control.is_cancelled().then_some(())).is_some()
 }

@@ -23,7 +23,8 @@ use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
 pub(crate) use control::{
-    control, controlled, has_flag, is_controlled, isolated, isolated_as, nested_in, root_of,
+    control, controlled, find_control, has_flag, is_controlled, isolated, isolated_as, nested_in,
+    root_of, stop_point, within,
 };
 pub(crate) use part::{begin_visit, close, end_visit, leave_place, open, use_demand_of};
 
@@ -350,6 +351,11 @@ pub(crate) fn publish_oldest() -> Option<Task> {
 #[inline(always)]
 pub(crate) fn root() -> usize {
     with_jobs(|jobs| jobs.root.get())
+}
+
+/// Sets the root of the code on this thread, which has no jobs, and returns the one before.
+fn replace(root: usize) -> usize {
+    with_jobs(|jobs| jobs.root.replace(root))
 }
 
 /// Sets the root of what is forked from now on. Nothing runs on this thread yet.

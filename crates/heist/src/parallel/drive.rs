@@ -94,7 +94,7 @@ impl<W: Work> Rest<'_, W> {
     /// Runs the loop on a thread of a pool.
     fn inside(mut self) -> W::Output {
         let workers = with_worker(|worker| worker.workers()).unwrap_or(1);
-        if workers == 1 {
+        if workers == 1 && !job::is_controlled() {
             return self.finish();
         }
         self = self.probe(Ticks::now, workers);
@@ -120,7 +120,7 @@ impl<W: Work> Rest<'_, W> {
     /// Runs the loop on an external thread: alone if it is short, else as a guest of the global pool.
     fn outside(mut self) -> W::Output {
         let workers = external::workers();
-        if workers == 1 {
+        if workers == 1 && !job::is_controlled() {
             return self.finish();
         }
         let alone = Alone::begin();
@@ -164,6 +164,7 @@ impl<W: Work> Rest<'_, W> {
 
     /// Processes the first `items`, and times them: since the last block, or else since `start`.
     fn block(self, start: impl FnOnce() -> Ticks, items: usize) -> Self {
+        job::stop_point();
         let Self { work, min, left, done, wake, looked, .. } = self;
         let start = looked.unwrap_or_else(start);
         let (now, left) = left.split_at(items);
@@ -174,6 +175,7 @@ impl<W: Work> Rest<'_, W> {
     }
 
     fn finish(self) -> W::Output {
+        job::stop_point();
         match self.done {
             Some(done) if self.left.len() == 0 => done,
             done => go_on(self.work, done, self.left),

@@ -34,6 +34,8 @@
 //! [`find_any`], [`find_first`], [`any`], [`all`], [`try_for_each`] and [`try_map`] do not process all items if the result is
 //! known before. What is left of a vector that was passed by value is dropped.
 //!
+//! All loops and sorts end early within [`CancelToken::run`](crate::CancelToken::run), when its token is cancelled.
+//!
 //! # Panics
 //!
 //! If a closure panics, the loop panics with one of the panics, after what was running has ended. Other items may

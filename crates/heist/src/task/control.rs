@@ -1,4 +1,5 @@
-//! What a task carries that was spawned by a builder: its priority, and who may cancel it.
+//! What a task carries that was spawned by a builder: its priority, and who may cancel it. A call of `CancelToken::run` has the
+//! same.
 
 use crate::cancel::CancelToken;
 use crate::priority::Priority;
@@ -15,11 +16,18 @@ pub(crate) struct Control {
     cancelled: AtomicBool,
     /// The token that cancels the task, if there is one.
     token: Option<CancelToken>,
+    /// The root of the code around it, if this is not the control of a task but that of a call of [`CancelToken::run`].
+    pub(crate) outer: Option<usize>,
 }
 
 impl Control {
     pub(crate) fn new(priority: Priority, token: Option<CancelToken>) -> Self {
-        Self { priority, cancelled: AtomicBool::new(false), token }
+        Self { priority, cancelled: AtomicBool::new(false), token, outer: None }
+    }
+
+    /// Returns the control of a call of [`CancelToken::run`], within code that has that priority and that root.
+    pub(crate) fn of_run(priority: Priority, token: &CancelToken, outer: usize) -> Self {
+        Self { outer: Some(outer), ..Self::new(priority, Some(token.clone())) }
     }
 
     /// Requests that the task ends, by its handle.
@@ -27,7 +35,7 @@ impl Control {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the task was cancelled, by its handle or by its token.
+    /// Returns whether the task, or the call, was cancelled: by its handle or by its token.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed) || self.is_token_cancelled()
     }

@@ -184,7 +184,10 @@ unsafe fn execute<F: Body<T>, T>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> 
     let closure: F = unsafe { Slot::take(slot) };
     let (outcome, end): (Outcome<T>, _) = match catch_unwind(AssertUnwindSafe(|| closure.call())) {
         Ok(value) => (Ok(value), End::Completed),
-        Err(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
+        Err(payload) => {
+            let end = End::unwound(&*payload);
+            (Err(Failure::panicked(payload, hook)), end)
+        }
     };
     // SAFETY: the room still belongs to the caller, and is empty, because the closure was taken out.
     unsafe { Slot::put(slot, outcome) };

@@ -1,11 +1,12 @@
 //! The memory of a task: 64 bytes, with room for a small closure and then for its result.
 
+use std::any::Any;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use super::queued::Task;
 use super::state::State;
-use crate::panic::PanicHook;
+use crate::panic::{PanicHook, Stopped};
 use crate::sync::{Arc, UnsafeCell};
 
 /// Closures and results of up to this size are stored in the slot; larger ones are boxed.
@@ -40,10 +41,17 @@ impl Room {
 pub(crate) enum End {
     Completed,
     Panicked,
-    /// It was refused where it would have run: it was cancelled.
+    /// It was refused where it would have run, or has ended early, because it was cancelled.
     Refused,
     /// It stands for several tasks, and has counted the end of each.
     Counted,
+}
+
+impl End {
+    /// Returns how a task ended that has unwound with that payload.
+    pub(crate) fn unwound(payload: &(dyn Any + Send)) -> Self {
+        if payload.is::<Stopped>() { Self::Refused } else { Self::Panicked }
+    }
 }
 
 /// Why a task is not run.

@@ -99,7 +99,8 @@ where
     if !seat.0.has_room_to_visit() || !shared.idle.enter_guest(seat.0.place.index) {
         return Err(f);
     }
-    Ok(Visit { seat: Some(seat), before: Cell::new(0) }.run(offers, f))
+    let (before, outer) = (Cell::new(0), job::root());
+    Ok(Visit { seat: Some(seat), before, outer }.run(offers, f))
 }
 
 /// A visit that is under way.
@@ -108,6 +109,8 @@ struct Visit<Q: PoolQueues> {
     seat: Option<Box<Seat<Q>>>,
     /// The id of the pool that the thread belonged to before: see [`begin_visit`].
     before: Cell<usize>,
+    /// The root of the code around the visit.
+    outer: usize,
 }
 
 impl<Q: PoolQueues> Visit<Q> {
@@ -120,7 +123,9 @@ impl<Q: PoolQueues> Visit<Q> {
         // thread-local until it is dropped. That leaves the place.
         self.before.set(unsafe { begin_visit(thread.shared.id(), thread, demand) });
         // The root of what is forked is this call.
-        job::begin((&raw const self).addr());
+        let is_nested = job::has_flag(self.outer);
+        let here = &self.outer;
+        job::begin(if is_nested { job::nested_in(here) } else { (&raw const *here).addr() });
         f()
     }
 }
@@ -128,6 +133,7 @@ impl<Q: PoolQueues> Visit<Q> {
 impl<Q: PoolQueues> Drop for Visit<Q> {
     /// Ends the visit, after its closure has returned or panicked.
     fn drop(&mut self) {
+        job::begin(self.outer);
         end_visit(self.before.get());
         let Some(seat) = self.seat.take() else { return };
         seat.0.end_visit();

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod cancelled;
 mod early;
 mod init;
 mod loops;

@@ -89,7 +89,9 @@ fn spawned_inside_in_any_order<S: Kind>() {
         let log = log.clone();
         move || {
             for number in 0..5 {
-                Priority::ALL.map(|priority| log.spawn(&inside, priority, number));
+                for priority in Priority::ALL {
+                    log.spawn(&inside, priority, number);
+                }
             }
         }
     };

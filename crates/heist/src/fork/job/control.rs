@@ -8,11 +8,12 @@
 //! Both addresses are valid as long as something has that root: a task ends, and an `isolate` call returns, after everything
 //! that was forked within.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
-use super::{in_another_root, in_root, is_open, root};
-use crate::sync::Arc;
+use super::{in_another_root, in_root, is_open, replace, root};
+use crate::panic::Stopped;
 use crate::task::Control;
 
 /// The root is the address of a [`Control`], plus this.
@@ -39,29 +40,86 @@ pub(crate) fn is_controlled() -> bool {
     has_flag(root())
 }
 
-/// Calls `f` with the control of the task that the calling code is a part of, if it has one.
+/// Returns the innermost control that the calling code is a part of, if there is one, and calls `f` with it.
 pub(crate) fn control<R>(f: impl FnOnce(&Control) -> R) -> Option<R> {
+    // SAFETY: the calling code has this root.
+    unsafe { control_of(root()) }.map(f)
+}
+
+/// Calls `f` with the controls that the calling code is a part of, from the innermost to that of its task, until one returns
+/// something.
+pub(crate) fn find_control<R>(f: impl Fn(&Control) -> Option<R>) -> Option<R> {
     let mut root = root();
+    loop {
+        // SAFETY: the calling code has the first root, and so it is a part of what has the others.
+        let control = unsafe { control_of(root) }?;
+        if let Some(found) = f(control) {
+            return Some(found);
+        }
+        root = control.outer?;
+    }
+}
+
+/// Returns the innermost control of code with that root.
+///
+/// # Safety
+///
+/// The calling code has the root, or is a part of something that does, as long as the reference is used.
+unsafe fn control_of<'a>(mut root: usize) -> Option<&'a Control> {
     while root & FLAGS == NESTED {
         let outer = ptr::with_exposed_provenance::<usize>(root - NESTED);
         // SAFETY: it is the address of a word that is valid and does not change as long as something has this root, by what
-        // `nested_in` says; and the calling code has it.
+        // `nested_in` says; and something has it, by the caller's promise.
         root = unsafe { *outer };
     }
     if root & FLAGS != CONTROL {
         return None;
     }
     let control = ptr::with_exposed_provenance::<Control>(root - CONTROL);
-    // SAFETY: it is the address that `root_of` has exposed. Whoever calls `controlled` keeps the control until that returns,
-    // which is not before what has this root has ended; and the calling code has it.
-    Some(f(unsafe { &*control }))
+    // SAFETY: it is the address that `root_of` has exposed. Whoever calls `within` keeps the control until that returns, which
+    // is not before what has this root has ended; and something has it, by the caller's promise.
+    Some(unsafe { &*control })
 }
 
 /// Calls `f` as a task with that control: what it forks can look at the control.
-pub(crate) fn controlled<R>(control: &Arc<Control>, f: impl FnOnce() -> R) -> R {
-    match in_root(root_of(control), || catch_unwind(AssertUnwindSafe(f))) {
-        Ok(value) => value,
-        Err(payload) => resume_unwind(payload),
+pub(crate) fn controlled<R>(control: &Control, f: impl FnOnce() -> R) -> R {
+    within(control, f).unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+/// Calls `f` with that control, on any thread, and returns its result or its panic.
+pub(crate) fn within<R>(
+    control: &Control,
+    f: impl FnOnce() -> R,
+) -> Result<R, Box<dyn Any + Send>> {
+    let (root, call) = (root_of(control), || catch_unwind(AssertUnwindSafe(f)));
+    if is_open() {
+        return in_root(root, call);
+    }
+    // A thread of no pool has no jobs. If it becomes a guest within `f`, that looks at this root.
+    let outer = replace(root);
+    let result = call();
+    replace(outer);
+    result
+}
+
+/// Ends the innermost call of `CancelToken::run` around the calling code whose token was cancelled, by unwinding, if there is
+/// one. Loops call this between two blocks.
+#[inline(always)]
+pub(crate) fn stop_point() {
+    if is_controlled() {
+        stop_if_cancelled();
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn stop_if_cancelled() {
+    let cancelled = |control: &Control| {
+        (control.outer.is_some() && control.is_cancelled()).then(|| root_of(control))
+    };
+    if let Some(run) = find_control(cancelled) {
+        // Not `panic_any`, which would call the panic hook of the program.
+        resume_unwind(Box::new(Stopped { run }));
     }
 }
 

@@ -12,6 +12,7 @@ use std::mem::MaybeUninit;
 use super::merge::Merge;
 use super::{Compare, ordered, sorters};
 use crate::api::join::join;
+use crate::fork::job;
 use crate::parallel::external::inside;
 
 /// The number of leaves for each worker, or up to four times as many: enough that a worker which is late has
@@ -55,6 +56,7 @@ impl<F> Mergesort<'_, F> {
         T: Send,
         F: Compare<T>,
     {
+        job::stop_point();
         if v.len() <= self.leaf {
             return v.sort_by(self.compare);
         }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::partition::{exchange, partition};
 use super::{Compare, ordered, sorters};
 use crate::api::join::join;
+use crate::fork::job;
 use crate::parallel::external::inside;
 
 /// The number of leaves for each worker, if all have the same length: enough that a worker which is late has
@@ -53,6 +54,7 @@ impl<F> Quicksort<'_, F> {
         T: Send,
         F: Compare<T>,
     {
+        job::stop_point();
         if v.len() <= self.leaf || depth == 0 {
             return v.sort_unstable_by(self.compare);
         }
