@@ -97,8 +97,11 @@ impl<W: Work> Rest<'_, W> {
         if workers == 1 && !job::is_controlled() {
             return self.finish();
         }
+        job::stop_point();
         self = self.probe(Ticks::now, workers);
         loop {
+            // Before what is left is shared: whoever takes a half of it would share that in turn.
+            job::stop_point();
             if self.left.len() <= self.min || self.work.is_over(&self.left) {
                 return self.finish();
             }
@@ -128,6 +131,7 @@ impl<W: Work> Rest<'_, W> {
         // Whether the loop is long enough to count together with those after it.
         let mut counts = false;
         loop {
+            job::stop_point();
             let time = self.pace.of(self.left.len());
             counts |= time >= SHARE;
             let items = self.pace.block(self.left.len());
@@ -164,7 +168,6 @@ impl<W: Work> Rest<'_, W> {
 
     /// Processes the first `items`, and times them: since the last block, or else since `start`.
     fn block(self, start: impl FnOnce() -> Ticks, items: usize) -> Self {
-        job::stop_point();
         let Self { work, min, left, done, wake, looked, .. } = self;
         let start = looked.unwrap_or_else(start);
         let (now, left) = left.split_at(items);
@@ -175,7 +178,6 @@ impl<W: Work> Rest<'_, W> {
     }
 
     fn finish(self) -> W::Output {
-        job::stop_point();
         match self.done {
             Some(done) if self.left.len() == 0 => done,
             done => go_on(self.work, done, self.left),
