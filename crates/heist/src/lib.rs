@@ -77,6 +77,7 @@ struct Readme;
 #[cfg(all(test, loom))]
 mod models;
 
+pub use api::block::block_on;
 pub use api::builder::Builder;
 pub use api::current::{PoolHandle, worker_index};
 pub use api::global::spawn;
@@ -87,6 +88,7 @@ pub use api::pin::Pin;
 pub use api::pool::Pool;
 pub use api::scope::{Scope, scope};
 pub use api::scoped::ScopedJoinHandle;
+pub use api::yields::yield_now;
 pub use cancel::CancelToken;
 pub use error::{BuildError, JoinError};
 pub use panic::Panic;

@@ -1,6 +1,7 @@
 //! What users call: the pool and its builder, handles and batches, and fork-join.
 
 pub(crate) mod batch;
+pub(crate) mod block;
 pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
@@ -14,3 +15,4 @@ pub(crate) mod pin;
 pub(crate) mod pool;
 pub(crate) mod scope;
 pub(crate) mod scoped;
+pub(crate) mod yields;

@@ -56,6 +56,10 @@ pub(crate) trait AnyWorker {
     /// Returns whether a worker is looking for work.
     fn has_searcher(&self) -> bool;
 
+    /// Lets queued tasks start, and returns afterwards. Returns `false` at once if there are none, or if what runs on
+    /// this thread is no task.
+    fn yield_to_queued(&self) -> bool;
+
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
 

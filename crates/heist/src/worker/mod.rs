@@ -29,3 +29,4 @@ pub(crate) mod keep;
 pub(crate) mod nested;
 pub(crate) mod outside;
 pub(crate) mod wait;
+pub(crate) mod yields;
