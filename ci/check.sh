@@ -20,7 +20,7 @@ deny=(-- -D warnings)
 own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
 
 # The optional features of heist.
-extras=tracing,prometheus
+extras=tracing,prometheus,futures
 
 # on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
@@ -82,8 +82,8 @@ step_docs() {
 # The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
 step_test() {
     cargo test --workspace
-    cargo test -p heist --features "$extras" --test spans --test prometheus
-    cargo test -p heist --features "$extras" --doc prometheus
+    cargo test -p heist --features "$extras" --test spans --test prometheus --test futures --test auto_traits
+    cargo test -p heist --features "$extras" --doc -- prometheus future
     RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }

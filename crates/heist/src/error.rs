@@ -17,7 +17,8 @@ use crate::topology::CpuSet;
 pub enum JoinError {
     /// The task panicked, with this panic.
     Panicked(Panic),
-    /// The task was cancelled before it started, by [`Pool::stop_now`](crate::Pool::stop_now).
+    /// The task was cancelled before it started, by [`Pool::stop_now`](crate::Pool::stop_now). Or it is a future, which was
+    /// cancelled, or was still pending when its pool had nothing else to run and ended.
     Cancelled,
     /// The pool had stopped before the task was submitted.
     Stopped,

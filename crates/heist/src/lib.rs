@@ -80,6 +80,8 @@ mod models;
 pub use api::block::block_on;
 pub use api::builder::Builder;
 pub use api::current::{PoolHandle, worker_index};
+#[cfg(feature = "futures")]
+pub use api::future::{FutureHandle, spawn_future};
 pub use api::global::spawn;
 pub use api::handle::JoinHandle;
 pub use api::isolate::isolate;

@@ -88,6 +88,11 @@ impl PoolHandle {
         Self(pool)
     }
 
+    #[cfg(feature = "futures")]
+    pub(super) fn any_pool(&self) -> Arc<dyn AnyPool> {
+        Arc::clone(&self.0)
+    }
+
     /// Spawns a task on the pool, as [`Pool::spawn`] does.
     ///
     /// ```

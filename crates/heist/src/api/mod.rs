@@ -6,6 +6,8 @@ pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
 pub(crate) mod current;
+#[cfg(feature = "futures")]
+pub(crate) mod future;
 pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
@@ -13,6 +15,8 @@ pub(crate) mod join;
 pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
+#[cfg(feature = "futures")]
+mod runs;
 pub(crate) mod scope;
 pub(crate) mod scoped;
 pub(crate) mod yields;
