@@ -19,3 +19,4 @@ mod generated;
 mod guests;
 mod engine;
 mod pipeline;
+mod futures;
