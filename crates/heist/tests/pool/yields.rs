@@ -54,7 +54,7 @@ fn tasks_from_outside_start_first<S: Kind>() {
     gate.open();
     let before = yields.join().expect("a result");
     // A batch is 32 tasks. The one worker has taken two of them at most, and the thread that yields one.
-    let least = if S::STRATEGY == Strategy::GlobalQueue { TASKS } else { TASKS - 3 * 32 };
+    let least = if S::STRATEGY == Strategy::WorkStealing { TASKS - 3 * 32 } else { TASKS };
     assert!(before >= least, "only {before} of {TASKS} tasks have started");
     assert_counts(&pool, TASKS as u64 + 2, 0, 0);
 }
