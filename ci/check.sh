@@ -16,8 +16,9 @@ checked=(--release --config 'profile.release.debug-assertions=true' --config 'pr
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
 
-# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`.
-own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
+# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`, and nothing but an example
+# needs a web server.
+own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist examples/axum)
 
 # The optional features of heist.
 extras=tracing,prometheus,futures
@@ -91,13 +92,14 @@ step_test() {
 # The least efficiencies on virtual cores. Their figures are those of a plain release build: debug assertions cost virtual time.
 step_sim() { cargo test --release -p heist-sim-workloads --test floors; }
 
-# The first command of the README, the stress tests and the example.
+# The first command of the README, the stress tests and the examples.
 step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
     cargo run "${checked[@]}" -p heist-stress -- --seed 1
     # Not in a release build, for which all that the tests depend on would be compiled again.
     cargo run -p heist --example skew
+    on examples/axum test
 }
 
 # The tests of our rayon-core, and the published tests of rayon and rayon-core on it.
