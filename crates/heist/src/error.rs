@@ -28,7 +28,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(panic) => write!(f, "the task panicked: {panic}"),
-            Self::Cancelled => f.write_str("the task was cancelled before it started"),
+            Self::Cancelled => f.write_str("the task was cancelled"),
             Self::Stopped => f.write_str("the pool has stopped and takes no more tasks"),
         }
     }
