@@ -61,15 +61,12 @@ impl Future for Treadmill {
     }
 }
 
-/// Checks how many polls of the treadmill each of the others has seen before its own start.
-fn assert_bounded(mut seen: Vec<usize>) {
-    seen.sort_unstable();
-    for (position, seen) in seen.into_iter().enumerate() {
-        let bound = TURN * (position + 1);
-        assert!(seen <= bound, "task {position} has started after {seen} polls, not {bound}");
-    }
+/// Checks how many polls of the treadmill each of the others has seen before it started, or before its last poll.
+fn assert_at_most(bound: usize, seen: &[usize]) {
+    assert!(seen.iter().all(|&polls| polls <= bound), "{seen:?}, not {bound}");
 }
 
+/// The treadmill is the first in the injector. Its next polls come after the others.
 fn tasks_from_outside<S: Kind>() {
     let pool = S::pool(1);
     let treadmill = Treadmill::default();
@@ -82,12 +79,13 @@ fn tasks_from_outside<S: Kind>() {
         })
         .collect();
     gate.open();
-    let seen = others.into_iter().map(|other| other.join().expect("a result")).collect();
+    let seen: Vec<_> = others.into_iter().map(|other| other.join().expect("a result")).collect();
     treadmill.end();
     future.join().expect("a result");
-    assert_bounded(seen);
+    assert_at_most(1, &seen);
 }
 
+/// The worker has tasks in its own deque, and takes one from the injector at times, but never two in a row.
 fn tasks_of_the_same_worker<S: Kind>() {
     let pool = S::pool(1);
     let treadmill = Treadmill::default();
@@ -101,12 +99,13 @@ fn tasks_of_the_same_worker<S: Kind>() {
         (future, (0..OTHERS).map(|_| other()).collect::<Vec<_>>())
     });
     let (future, others) = others.join().expect("handles");
-    let seen = others.into_iter().map(|other| other.join().expect("a result")).collect();
+    let seen: Vec<_> = others.into_iter().map(|other| other.join().expect("a result")).collect();
     treadmill.end();
     future.join().expect("a result");
-    assert_bounded(seen);
+    assert_at_most(OTHERS + 1, &seen);
 }
 
+/// All of them are polled in turn.
 fn other_futures<S: Kind>() {
     let pool = S::pool(1);
     let treadmill = Treadmill::default();
@@ -122,10 +121,10 @@ fn other_futures<S: Kind>() {
         })
         .collect();
     gate.open();
-    let seen = others.into_iter().map(|other| other.join().expect("a result")).collect();
+    let seen: Vec<_> = others.into_iter().map(|other| other.join().expect("a result")).collect();
     treadmill.end();
     future.join().expect("a result");
-    assert_bounded(seen);
+    assert_at_most(4, &seen);
 }
 
 /// A task spawns itself again and again. The future is polled in between, each time after a bounded number of starts.
@@ -152,5 +151,9 @@ fn a_future_beside_tasks_without_end<S: Kind>() {
         all
     });
     gate.open();
-    assert_bounded(future.join().expect("a result"));
+    let seen = future.join().expect("a result");
+    for (poll, seen) in seen.into_iter().enumerate() {
+        let bound = TURN * (poll + 1);
+        assert!(seen <= bound, "poll {poll} has come after {seen} starts, not {bound}");
+    }
 }
