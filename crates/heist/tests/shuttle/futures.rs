@@ -13,6 +13,7 @@ use crate::scenarios::{exact, pool, scenarios};
 
 scenarios! {
     wake_up_against_the_end
+    pending_futures_against_the_end
     wake_up_against_a_cancellation
     wake_ups_from_two_threads
     future_that_wakes_itself_against_the_end
@@ -89,6 +90,19 @@ fn wake_up_against_the_end(strategy: Strategy) {
     assert!(matches!(future.join(), Ok(1) | Err(JoinError::Cancelled)));
     assert_eq!(Arc::strong_count(&owned), 1);
     waker.join().unwrap();
+    exact(&pool);
+}
+
+/// Nobody wakes the futures. One is spawned before the stop and one at the same time.
+fn pending_futures_against_the_end(strategy: Strategy) {
+    let pool = pool(strategy, 1);
+    let before = pool.spawn_future(std::future::pending::<()>());
+    let here = pool.handle();
+    let spawner = thread::spawn(move || here.spawn_future(std::future::pending::<()>()).join());
+    pool.stop();
+    assert!(matches!(before.join(), Err(JoinError::Cancelled)));
+    let at_the_same_time = spawner.join().unwrap();
+    assert!(matches!(at_the_same_time, Err(JoinError::Cancelled | JoinError::Stopped)));
     exact(&pool);
 }
 
