@@ -21,7 +21,8 @@
 //!
 //! A [`Pool`] runs closures on its workers. Each worker has a deque of its own; an idle worker steals the oldest
 //! tasks of another. [`Pool::spawn`] returns a [`JoinHandle`], which can be joined or awaited. [`Pool::install`]
-//! runs a closure that borrows and returns its result.
+//! runs a closure that borrows and returns its result. [`block_on`] waits for a future without keeping a worker from other
+//! tasks. With the feature `futures`, `Pool::spawn_future` has the workers poll a future.
 //!
 //! ```
 //! let pool = heist::Pool::builder().workers(2).build()?;
