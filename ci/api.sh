@@ -61,6 +61,6 @@ compare() {
 }
 
 compare heist-deque
-compare heist --features tracing,prometheus
+compare heist --features tracing,prometheus,futures
 [[ -z $changed ]] ||
     fail "the public API of$changed has changed: if that is intended, run ci/api.sh --accept, and write it in CHANGELOG.md"

@@ -49,4 +49,5 @@ export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 # long to compile as all others together: the stress program has every kind of pipeline, with panics and early ends.
 run test -p heist --test pool --test fork --test parallel --test engine --test process -- \
     --skip ::forget --skip stack_overflow::
+run test -p heist --features futures --test futures
 run run -p heist-stress -- pools forks loops pipelines engines --quick --seed 1

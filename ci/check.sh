@@ -16,11 +16,12 @@ checked=(--release --config 'profile.release.debug-assertions=true' --config 'pr
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
 
-# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`.
-own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist)
+# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`, and nothing but an example
+# needs a web server.
+own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist examples/axum)
 
 # The optional features of heist.
-extras=tracing,prometheus
+extras=tracing,prometheus,futures
 
 # on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
@@ -82,8 +83,8 @@ step_docs() {
 # The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
 step_test() {
     cargo test --workspace
-    cargo test -p heist --features "$extras" --test spans --test prometheus
-    cargo test -p heist --features "$extras" --doc prometheus
+    cargo test -p heist --features "$extras" --test spans --test prometheus --test futures --test auto_traits
+    cargo test -p heist --features "$extras" --doc -- prometheus future
     RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }
@@ -91,13 +92,14 @@ step_test() {
 # The least efficiencies on virtual cores. Their figures are those of a plain release build: debug assertions cost virtual time.
 step_sim() { cargo test --release -p heist-sim-workloads --test floors; }
 
-# The first command of the README, the stress tests and the example.
+# The first command of the README, the stress tests and the examples.
 step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
     cargo run "${checked[@]}" -p heist-stress -- --seed 1
     # Not in a release build, for which all that the tests depend on would be compiled again.
     cargo run -p heist --example skew
+    on examples/axum test
 }
 
 # The tests of our rayon-core, and the published tests of rayon and rayon-core on it.

@@ -7,4 +7,4 @@ cd "$(dirname "$0")/.."
 shuttle() { RUSTFLAGS="--cfg shuttle ${RUSTFLAGS:-}" cargo test --profile model --target-dir target/shuttle --features shuttle "$@"; }
 
 shuttle -p heist-deque --test shuttle -- "$@"
-shuttle -p heist --test shuttle -- "$@"
+shuttle -p heist --features futures --test shuttle -- "$@"

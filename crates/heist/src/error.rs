@@ -18,7 +18,8 @@ pub enum JoinError {
     /// The task panicked, with this panic.
     Panicked(Panic),
     /// The task was cancelled before it started: by [`JoinHandle::cancel`](crate::JoinHandle::cancel), by the token of its
-    /// [`TaskBuilder`](crate::TaskBuilder), or by [`Pool::stop_now`](crate::Pool::stop_now).
+    /// [`TaskBuilder`](crate::TaskBuilder), or by [`Pool::stop_now`](crate::Pool::stop_now). Or it is a future, which was
+    /// cancelled, or was still pending when its pool had nothing else to run and ended.
     Cancelled,
     /// The pool had stopped before the task was submitted.
     Stopped,
@@ -28,7 +29,7 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Panicked(panic) => write!(f, "the task panicked: {panic}"),
-            Self::Cancelled => f.write_str("the task was cancelled before it started"),
+            Self::Cancelled => f.write_str("the task was cancelled"),
             Self::Stopped => f.write_str("the pool has stopped and takes no more tasks"),
         }
     }

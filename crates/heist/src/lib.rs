@@ -21,7 +21,8 @@
 //!
 //! A [`Pool`] runs closures on its workers. Each worker has a deque of its own; an idle worker steals the oldest
 //! tasks of another. [`Pool::spawn`] returns a [`JoinHandle`], which can be joined or awaited. [`Pool::install`]
-//! runs a closure that borrows and returns its result.
+//! runs a closure that borrows and returns its result. [`block_on`] waits for a future without keeping a worker from other
+//! tasks. With the feature `futures`, `Pool::spawn_future` has the workers poll a future.
 //!
 //! ```
 //! let pool = heist::Pool::builder().workers(2).build()?;
@@ -78,8 +79,11 @@ struct Readme;
 #[cfg(all(test, loom))]
 mod models;
 
+pub use api::block::block_on;
 pub use api::builder::Builder;
 pub use api::current::{PoolHandle, worker_index};
+#[cfg(feature = "futures")]
+pub use api::future::{FutureHandle, spawn_future};
 pub use api::global::spawn;
 pub use api::handle::{AbortOnDrop, JoinHandle};
 pub use api::isolate::isolate;
@@ -90,6 +94,7 @@ pub use api::scope::{Scope, scope};
 pub use api::scoped::ScopedJoinHandle;
 pub use api::stop::stop_point;
 pub use api::task::{TaskBuilder, current_priority, is_cancelled};
+pub use api::yields::yield_now;
 pub use cancel::{CancelGuard, CancelToken};
 pub use error::{BuildError, Cancelled, JoinError};
 pub use panic::Panic;

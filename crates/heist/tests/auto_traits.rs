@@ -92,3 +92,15 @@ fn objects() {
     let _: fn(&Pool, Task) -> JoinHandle<Task> = |pool, task| pool.spawn(move || task);
     let _: fn(&'static Pool) -> JoinHandle<&'static Pool> = |pool| pool.spawn(move || pool);
 }
+
+#[cfg(feature = "futures")]
+#[test]
+fn future_handle() {
+    use heist::FutureHandle;
+
+    fn is_future<T, F: Future<Output = Result<T, JoinError>>>() {}
+    is_send_and_sync::<FutureHandle<Sendable>>();
+    is_unpin::<FutureHandle<std::marker::PhantomPinned>>();
+    is_future::<Sendable, FutureHandle<Sendable>>();
+    is_debug::<FutureHandle<Sendable>>();
+}

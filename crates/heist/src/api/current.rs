@@ -94,6 +94,11 @@ impl PoolHandle {
         &*self.0
     }
 
+    #[cfg(feature = "futures")]
+    pub(super) fn owned_pool(&self) -> Arc<dyn AnyPool> {
+        Arc::clone(&self.0)
+    }
+
     /// Spawns a task on the pool, as [`Pool::spawn`] does.
     ///
     /// ```

@@ -1,10 +1,13 @@
 //! What users call: the pool and its builder, handles and batches, and fork-join.
 
 pub(crate) mod batch;
+pub(crate) mod block;
 pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
 pub(crate) mod current;
+#[cfg(feature = "futures")]
+pub(crate) mod future;
 pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
@@ -12,7 +15,10 @@ pub(crate) mod join;
 pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
+#[cfg(feature = "futures")]
+mod runs;
 pub(crate) mod scope;
 pub(crate) mod scoped;
 pub(crate) mod stop;
 pub(crate) mod task;
+pub(crate) mod yields;

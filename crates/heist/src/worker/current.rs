@@ -58,6 +58,10 @@ pub(crate) trait AnyWorker {
     /// Returns whether a worker is looking for work.
     fn has_searcher(&self) -> bool;
 
+    /// Lets queued tasks start, and returns afterwards. Returns `false` at once if there are none, or if what runs on
+    /// this thread is no task.
+    fn yield_to_queued(&self) -> bool;
+
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
 
@@ -86,6 +90,15 @@ pub(crate) trait AnyPool: Send + Sync {
 
     /// Calls [`submit_with`].
     fn submit(&self, priority: Priority, task: Task, count: u64);
+
+    /// Pushes a new task to the injector, from whatever thread. The task continues something that the pool has accepted
+    /// before, so it is refused only when the pool has ended.
+    #[cfg(feature = "futures")]
+    fn push_continued(&self, task: Task);
+
+    /// Notifies the follower when the pool has ended, or at once if it has.
+    #[cfg(feature = "futures")]
+    fn follow_end(&self, follower: &Arc<dyn Follower>);
 
     /// Returns the counters of the pool.
     fn stats(&self) -> Stats;
@@ -126,6 +139,23 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 
     fn submit(&self, priority: Priority, task: Task, count: u64) {
         submit_with(self, priority, task, count);
+    }
+
+    #[cfg(feature = "futures")]
+    fn push_continued(&self, task: Task) {
+        if self.idle.has_ended() {
+            // It is not counted. Dropping it refuses it.
+            return drop(task);
+        }
+        // If the pool ends now, this thread sees that after the push, and sweeps (step E4).
+        let near = with_worker_thread(self, |thread| self.queues.cluster(&thread.place.own));
+        let cluster = near.unwrap_or_else(|| self.near.of_outsider(self.id()));
+        self.push_remote(cluster, task, 1);
+    }
+
+    #[cfg(feature = "futures")]
+    fn follow_end(&self, follower: &Arc<dyn Follower>) {
+        self.ended.follow(follower);
     }
 
     fn stats(&self) -> Stats {

@@ -30,3 +30,4 @@ pub(crate) mod keep;
 pub(crate) mod nested;
 pub(crate) mod outside;
 pub(crate) mod wait;
+pub(crate) mod yields;

@@ -119,6 +119,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
     cancelling: AtomicBool,
     /// Cancelled when the pool is first stopped.
     pub(crate) stopped: CancelToken,
+    /// Cancelled when the pool has ended: nothing will run any more.
+    pub(crate) ended: CancelToken,
     /// The handles of the threads. A thread that stops the pool joins them.
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Held while the threads are joined, so that no stop returns before all of them have ended.
@@ -157,6 +159,7 @@ impl<Q: PoolQueues> Shared<Q> {
             peak: AtomicUsize::new(0),
             cancelling: AtomicBool::new(false),
             stopped: CancelToken::new(),
+            ended: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
             _slots: SlotLease::begin(clusters.count()),
@@ -390,10 +393,11 @@ impl<Q: PoolQueues> Shared<Q> {
         })
     }
 
-    /// Refuses leftover tasks and ends the standby threads. Called once, when all workers sleep and nothing is queued.
+    /// Refuses leftover tasks, ends the standby threads, and drops what waits to be continued. Called once, when all workers sleep and nothing is queued.
     pub(crate) fn finish_shutdown(&self) {
         self.sweep();
         self.handoff.close();
+        self.ended.cancel();
     }
 
     /// Returns whether tasks that have not started are to be refused.

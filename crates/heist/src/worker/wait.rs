@@ -51,6 +51,9 @@ const YIELD_AFTER: u32 = if cfg!(shuttle) { 1 } else { 16 };
 /// How often the thread then yields its processor, which the task may need.
 pub(crate) const YIELDS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 
+/// The id of no pool, for what no pool runs and no thread can claim.
+pub(crate) const NO_POOL: usize = 0;
+
 /// Returns when the task, which was spawned on `pool`, is done. Works on any thread.
 pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if awaited.is_done() {
@@ -131,6 +134,10 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
 
     fn has_searcher(&self) -> bool {
         self.shared.idle.has_searcher()
+    }
+
+    fn yield_to_queued(&self) -> bool {
+        Self::yield_to_queued(self)
     }
 
     fn push_pieces(&self, pieces: &mut dyn Iterator<Item = Task>, group: usize) {

@@ -249,3 +249,23 @@ fn a_scope_does_not_wait_for_a_thread_that_has_run_a_part() {
         });
     });
 }
+
+/// A thread of an engine that waits for a future, or yields, runs other tasks on top meanwhile.
+#[test]
+fn a_thread_waits_for_a_future_and_yields() {
+    for threads in [1, 2] {
+        with_engine(threads, |engine| {
+            engine.run(|_| {
+                let started = Arc::new(AtomicUsize::new(0));
+                let other = Arc::clone(&started);
+                let task = heist::spawn(move || other.fetch_add(1, Ordering::SeqCst));
+                assert_eq!(heist::block_on(task).unwrap(), 0);
+                let other = Arc::clone(&started);
+                drop(heist::spawn(move || other.fetch_add(1, Ordering::SeqCst)));
+                while started.load(Ordering::SeqCst) < 2 {
+                    heist::yield_now();
+                }
+            });
+        });
+    }
+}

@@ -20,3 +20,4 @@ mod generated;
 mod guests;
 mod engine;
 mod pipeline;
+mod futures;

@@ -1,0 +1,254 @@
+//! How the workers of a pool poll futures.
+//!
+//! A future is a task of `async-task`, which sees to it that a future that was woken is scheduled once, and polled by one
+//! thread at a time. To schedule it is to push a task of the pool, a *run*, which polls it once. A run always goes to the
+//! injector, behind what is queued there.
+//!
+//! The outcome is left in the future's [`FutureState`] by the last poll. The run delivers it by a promise, after the run was
+//! counted, as other tasks do. A future that is dropped without an outcome refuses the promise.
+//!
+//! A future that is not queued is known only to its wakers. So its state keeps one, by which a cancellation and the end
+//! of the pool reach it. The waker is dropped together with the future, which is always: when it has ended, when it was
+//! cancelled, or when the pool has ended, after which to schedule a future is to drop it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use async_task::{Builder, Runnable};
+
+use crate::cancel::Follower;
+use crate::fork::job;
+use crate::panic::{PanicHook, contain};
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock, unsize_arc};
+use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::worker::current::AnyPool;
+
+/// The handle of a future's promise, which has one result, and its state.
+pub(super) type Parts<T> = (TaskHandle<Vec<T>>, Arc<FutureState<T>>);
+
+/// Spawns a future on that pool.
+pub(super) fn start<F>(pool: Arc<dyn AnyPool>, future: F) -> Parts<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let (promise, handle) = Promise::new();
+    let state = Arc::new(FutureState::new(promise.id()));
+    let body = Body {
+        future: Some(future),
+        promise: Some(promise),
+        is_polled: false,
+        state: Arc::clone(&state),
+    };
+    let woken = {
+        let pool = Arc::clone(&pool);
+        move |runnable| pool.push_continued(Run::task(runnable))
+    };
+    let builder = Builder::new().metadata(Arc::clone(&state));
+    let (runnable, task) = builder.spawn(move |_| body, woken);
+    // The promise stands for it.
+    task.detach();
+    *lock(&state.waker) = Some(runnable.waker());
+    // Before the first run is pushed: if the pool has ended, one of the two notices.
+    let follower: Arc<dyn Follower> = unsize_arc!(Arc::clone(&state));
+    pool.follow_end(&follower);
+    pool.push_remote_if_open(Run::task(runnable));
+    (handle, state)
+}
+
+/// What the future, its runs and its handle share.
+pub(super) struct FutureState<T> {
+    /// The root of what the polls fork: that of the promise, so that a thread that waits for the future runs parts of it.
+    root: usize,
+    /// Wakes the future. `None` once the future is dropped.
+    waker: Mutex<Option<Waker>>,
+    /// Is the future to be dropped instead of being polled again?
+    ///
+    /// Ordering: relaxed. Where a poll must see it, a wake-up or the future's own queue passes it on.
+    is_cancelled: AtomicBool,
+    /// What the last poll has left, until a run takes it.
+    left: Mutex<Option<Box<Left<T>>>>,
+}
+
+/// The outcome of a future, and the promise of it.
+struct Left<T> {
+    promise: Promise<T>,
+    outcome: Ended<T>,
+}
+
+enum Ended<T> {
+    Value(T),
+    Panic(Box<dyn Any + Send>),
+    Cancelled,
+}
+
+impl<T> FutureState<T> {
+    fn new(root: usize) -> Self {
+        Self {
+            root,
+            waker: Mutex::new(None),
+            is_cancelled: AtomicBool::new(false),
+            left: Mutex::new(None),
+        }
+    }
+
+    /// Has a worker drop the future.
+    pub(super) fn cancel(&self) {
+        self.request_cancel();
+        self.wake();
+    }
+
+    fn request_cancel(&self) {
+        self.is_cancelled.store(true, Ordering::Relaxed);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Wakes the future, if it was not dropped.
+    fn wake(&self) {
+        // A statement of its own: if the pool has ended, the wake-up drops the future, which takes the lock.
+        let waker = lock(&self.waker).clone();
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// Notified when the pool has ended.
+impl<T: Send> Follower for FutureState<T> {
+    fn cancel(&self) {
+        self.wake();
+    }
+}
+
+/// A future on a pool, with what is to be done when it has ended.
+struct Body<F: Future<Output: Send>> {
+    /// Pinned together with the body. `None` once it has ended.
+    future: Option<F>,
+    /// `None` once an outcome was left.
+    promise: Option<Promise<F::Output>>,
+    is_polled: bool,
+    state: Arc<FutureState<F::Output>>,
+}
+
+impl<F: Future<Output: Send>> Body<F> {
+    /// Polls the future, or drops it if it was cancelled. Returns the outcome, if there is one.
+    fn advance(
+        mut future: Pin<&mut Option<F>>,
+        is_cancelled: bool,
+        context: &mut Context<'_>,
+    ) -> Option<Ended<F::Output>> {
+        if is_cancelled {
+            contain(|| future.set(None));
+            return Some(Ended::Cancelled);
+        }
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let current = future.as_mut().as_pin_mut().expect("there until it has ended");
+            let polled = current.poll(context);
+            if polled.is_ready() {
+                future.set(None);
+            }
+            polled
+        }));
+        match polled {
+            Ok(Poll::Pending) => None,
+            Ok(Poll::Ready(value)) => Some(Ended::Value(value)),
+            Err(payload) => {
+                contain(|| future.set(None));
+                Some(Ended::Panic(payload))
+            }
+        }
+    }
+}
+
+impl<F: Future<Output: Send>> Future for Body<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        // SAFETY: nothing is moved out of the future below.
+        let this = unsafe { self.get_unchecked_mut() };
+        this.is_polled = true;
+        // SAFETY: the future stays in its place until it is dropped there, because the body is pinned.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        let ended = Self::advance(future, this.state.is_cancelled(), context);
+        let Some(outcome) = ended else { return Poll::Pending };
+        let promise = this.promise.take().expect("an outcome is left once");
+        *lock(&this.state.left) = Some(Box::new(Left { promise, outcome }));
+        Poll::Ready(())
+    }
+}
+
+/// Drops the future, in place, and refuses the promise of it if there is no outcome.
+impl<F: Future<Output: Send>> Drop for Body<F> {
+    fn drop(&mut self) {
+        // SAFETY: the body was pinned, if it was polled, and nothing moves the future before it is dropped here.
+        let mut future = unsafe { Pin::new_unchecked(&mut self.future) };
+        // A panic that leaves this function would end the process.
+        contain(|| future.set(None));
+        // A statement of its own, so that it is dropped without the lock.
+        let waker = lock(&self.state.waker).take();
+        drop(waker);
+        if let Some(promise) = self.promise.take() {
+            let was_accepted = self.is_polled || self.state.is_cancelled();
+            let refusal = if was_accepted { Refusal::Cancelled } else { Refusal::Stopped };
+            promise.fulfil(Err(Failure::Refused(refusal)), None);
+        }
+    }
+}
+
+/// A task of the pool that polls a future once.
+struct Run<T: Send> {
+    /// There until the run has begun.
+    runnable: Option<Runnable<Arc<FutureState<T>>>>,
+    /// The outcome, if this was the last run. In a box, so that every run has the same small size.
+    outcome: Option<Box<Delivery<T>>>,
+}
+
+struct Delivery<T> {
+    promise: Promise<T>,
+    outcome: Result<Vec<T>, Failure>,
+}
+
+impl<T: Send + 'static> Run<T> {
+    fn task(runnable: Runnable<Arc<FutureState<T>>>) -> Task {
+        Task::detached(Self { runnable: Some(runnable), outcome: None })
+    }
+}
+
+impl<T: Send> DetachedTask for Run<T> {
+    fn run(&mut self, hook: &Arc<PanicHook>) -> End {
+        let runnable = self.runnable.take().expect("it is run or refused once");
+        let state = Arc::clone(runnable.metadata());
+        job::in_root(state.root, || runnable.run());
+        // If the future was woken meanwhile, the next run may have left this already, and it is delivered here. Each outcome
+        // is taken, and counted, once.
+        let Some(left) = lock(&state.left).take() else { return End::Completed };
+        let Left { promise, outcome } = *left;
+        let (outcome, end) = match outcome {
+            Ended::Value(value) => (Ok(vec![value]), End::Completed),
+            Ended::Panic(payload) => (Err(Failure::panicked(payload, hook)), End::Panicked),
+            Ended::Cancelled => (Err(Failure::Refused(Refusal::Cancelled)), End::Refused),
+        };
+        self.outcome = Some(Box::new(Delivery { promise, outcome }));
+        end
+    }
+
+    fn refuse(&mut self, refusal: Refusal) -> u64 {
+        if let (Refusal::Cancelled, Some(runnable)) = (refusal, &self.runnable) {
+            runnable.metadata().request_cancel();
+        }
+        1
+    }
+
+    fn finish(self) {
+        // A run that was refused: the future is dropped, and refuses its promise.
+        drop(self.runnable);
+        if let Some(delivery) = self.outcome {
+            delivery.promise.fulfil(delivery.outcome, None);
+        }
+    }
+}

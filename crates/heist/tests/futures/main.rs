@@ -1,0 +1,20 @@
+//! The contracts of futures: handles that are awaited in other executors, and futures on a pool, with the feature
+//! `futures`.
+
+#![cfg(not(any(loom, shuttle)))]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod executors;
+
+#[cfg(feature = "futures")]
+mod signal;
+#[cfg(feature = "futures")]
+mod spawned;
+#[cfg(feature = "futures")]
+mod ends;
+#[cfg(feature = "futures")]
+mod fairness;
+#[cfg(feature = "futures")]
+mod handle;

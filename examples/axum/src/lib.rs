@@ -1,0 +1,104 @@
+//! Work for the processors does not belong on the threads of an asynchronous runtime: a thread that computes polls nothing
+//! else. So a handler spawns it on a heist pool, and awaits the handle.
+//!
+//! The handler has a deadline. The work has a [`CancelToken`], which is cancelled when the handler's future is dropped: after
+//! its deadline, and when the client has gone, because axum drops the future then. The loop looks at the token in every chunk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::get;
+use heist::{CancelToken, JoinError, Pool};
+
+/// How many numbers are tested between two looks at the token.
+const CHUNK: u64 = 1024;
+
+/// A pool, and how long a request may take.
+#[derive(Clone)]
+pub struct Server(Arc<Shared>);
+
+struct Shared {
+    pool: Pool,
+    deadline: Duration,
+    running: AtomicUsize,
+}
+
+/// The work was cancelled.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+impl Server {
+    /// Returns a server that computes on that pool.
+    pub fn new(pool: Pool, deadline: Duration) -> Self {
+        Self(Arc::new(Shared { pool, deadline, running: AtomicUsize::new(0) }))
+    }
+
+    /// Returns the routes of the server.
+    pub fn router(&self) -> Router {
+        Router::new().route("/primes/{end}", get(primes)).with_state(self.clone())
+    }
+
+    /// Returns how many requests are being computed.
+    pub fn running(&self) -> usize {
+        self.0.running.load(Ordering::SeqCst)
+    }
+}
+
+/// Cancels the token when the handler's future is dropped.
+struct CancelOnDrop(CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+async fn primes(
+    State(server): State<Server>,
+    Path(end): Path<u64>,
+) -> Result<String, (StatusCode, String)> {
+    let shared = &server.0;
+    let token = CancelToken::new();
+    let _guard = CancelOnDrop(token.clone());
+    let counted = Arc::clone(shared);
+    let work = shared.pool.spawn(move || {
+        counted.running.fetch_add(1, Ordering::SeqCst);
+        let count = count_primes(end, &token);
+        counted.running.fetch_sub(1, Ordering::SeqCst);
+        count
+    });
+    match tokio::time::timeout(shared.deadline, work).await {
+        Ok(Ok(Ok(count))) => Ok(format!("{count}\n")),
+        Ok(Ok(Err(Cancelled))) | Err(_) => {
+            let text = "the deadline has passed: ask for fewer numbers\n";
+            Err((StatusCode::GATEWAY_TIMEOUT, text.to_owned()))
+        }
+        Ok(Err(JoinError::Panicked(panic))) => {
+            Err((StatusCode::INTERNAL_SERVER_ERROR, format!("{panic}\n")))
+        }
+        Ok(Err(stopped)) => Err((StatusCode::SERVICE_UNAVAILABLE, format!("{stopped}\n"))),
+    }
+}
+
+/// Counts the primes below `end`, on all workers of the pool that this runs on.
+pub fn count_primes(end: u64, token: &CancelToken) -> Result<u64, Cancelled> {
+    let count = AtomicU64::new(0);
+    heist::parallel::try_for_each(0..end.div_ceil(CHUNK), |chunk| {
+        if token.is_cancelled() {
+            return Err(Cancelled);
+        }
+        let numbers = chunk * CHUNK..end.min((chunk + 1) * CHUNK);
+        let primes = numbers.filter(|&number| is_prime(number)).count() as u64;
+        count.fetch_add(primes, Ordering::Relaxed);
+        Ok(())
+    })?;
+    Ok(count.into_inner())
+}
+
+fn is_prime(number: u64) -> bool {
+    number >= 2 && (2..).take_while(|n| n * n <= number).all(|n| !number.is_multiple_of(n))
+}

@@ -1,0 +1,84 @@
+//! The server on loopback: an answer, a deadline, and a client that goes.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use heist_example_axum::{Cancelled, Server, count_primes};
+use tokio::runtime::Runtime;
+
+/// Takes hours, but no chunk takes long.
+const ENDLESS: u64 = 1 << 36;
+
+/// Serves until the runtime is dropped.
+fn serve(deadline: Duration) -> (Runtime, Server, SocketAddr) {
+    let pool = heist::Pool::builder().workers(2).build().expect("a pool");
+    let server = Server::new(pool, deadline);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
+    let listener = listener.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let router = server.router();
+    runtime.spawn(async { axum::serve(listener, router).await });
+    (runtime, server, address)
+}
+
+fn request(address: SocketAddr, end: u64) -> TcpStream {
+    let mut stream = TcpStream::connect(address).expect("a server");
+    let head = format!("GET /primes/{end} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("a server that reads");
+    stream
+}
+
+fn answer(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("an answer");
+    text
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn counts_primes() {
+    let (_runtime, _server, address) = serve(Duration::from_secs(600));
+    for (end, primes) in [(0, 0), (3, 1), (100, 25), (10_000, 1229)] {
+        let text = answer(request(address, end));
+        assert!(text.starts_with("HTTP/1.1 200"), "{text}");
+        assert!(text.ends_with(&format!("\r\n\r\n{primes}\n")), "{text}");
+    }
+}
+
+/// The answer comes at the deadline, and the work ends.
+#[test]
+fn has_a_deadline() {
+    let (_runtime, server, address) = serve(Duration::from_millis(20));
+    let text = answer(request(address, ENDLESS));
+    assert!(text.starts_with("HTTP/1.1 504"), "{text}");
+    wait_until(|| server.running() == 0);
+}
+
+/// When the client goes, the work ends.
+#[test]
+fn cancels_when_the_client_goes() {
+    let (_runtime, server, address) = serve(Duration::from_secs(600));
+    let client = request(address, ENDLESS);
+    wait_until(|| server.running() == 1);
+    drop(client);
+    wait_until(|| server.running() == 0);
+}
+
+#[test]
+fn looks_at_its_token() {
+    let token = heist::CancelToken::new();
+    assert_eq!(count_primes(1000, &token), Ok(168));
+    token.cancel();
+    assert_eq!(count_primes(1000, &token), Err(Cancelled));
+}
