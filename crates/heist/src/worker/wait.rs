@@ -253,7 +253,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return true;
         }
         let mine = &self.shared.table.entry(self.place.index).queues;
-        if self.shared.config.workers > 1 && queues.has_any(mine) {
+        let has_others = self.shared.config.workers > 1 || self.core.borrow().is_none();
+        if has_others && queues.has_any(mine) {
             // Another task was taken out and put back: a worker that fell asleep meanwhile has not seen it.
             self.with_tally(|tally| self.shared.announce(tally, self.place.index));
         }
