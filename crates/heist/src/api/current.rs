@@ -3,8 +3,9 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::api::context::install_in_context;
 use crate::api::handle::JoinHandle;
-use crate::api::pool::{Pool, install_on};
+use crate::api::pool::Pool;
 use crate::stats::Stats;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -88,6 +89,10 @@ impl PoolHandle {
         Self(pool)
     }
 
+    pub(super) fn any_pool(&self) -> &dyn AnyPool {
+        &*self.0
+    }
+
     /// Spawns a task on the pool, as [`Pool::spawn`] does.
     ///
     /// ```
@@ -104,8 +109,11 @@ impl PoolHandle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // SAFETY: the closure is `'static`, so it borrows nothing.
-        let (task, handle) = unsafe { Task::new(f) };
+        let (task, handle) = match self.0.admission() {
+            // SAFETY: the closure is `'static`, so it borrows nothing.
+            None => unsafe { Task::new(f) },
+            Some(admission) => admission.task(self.0.id(), f),
+        };
         self.0.submit(task);
         JoinHandle::new(handle, self.0.id())
     }
@@ -128,7 +136,8 @@ impl PoolHandle {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        install_on(self.0.id(), |task| self.0.push_remote_if_open(task), f)
+        let push = |task| self.0.push_remote_if_open(task);
+        install_in_context(self.0.admission(), self.0.id(), push, f)
     }
 
     /// Returns the number of workers.

@@ -7,11 +7,12 @@ use crate::api::builder::Builder;
 use crate::api::call::WithoutMigrated;
 use crate::api::handle::JoinHandle;
 use crate::api::join::fork;
+use crate::api::limit::spawn_admitted_here;
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::api::scope::{Scope, open};
 use crate::error::BuildError;
 use crate::task::Task;
-use crate::worker::current::{current_pool, with_worker};
+use crate::worker::current::{current_pool, has_admission, with_worker};
 use crate::worker::guest::{Offers, visit};
 
 /// Started by [`Builder::build_global`], or else by its first use, and never stopped by heist.
@@ -144,8 +145,12 @@ where
 {
     let mut f = Some(f);
     let spawned = with_worker(|worker| {
+        let f = f.take().expect("once");
+        if has_admission() {
+            return spawn_admitted_here(worker, f);
+        }
         // SAFETY: the closure is `'static`, so it borrows nothing.
-        let (task, handle) = unsafe { Task::new(f.take().expect("once")) };
+        let (task, handle) = unsafe { Task::new(f) };
         worker.push_local(task, 1);
         JoinHandle::new(handle, current_pool())
     });

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use crate::api::batch::{self, Unstarted};
 use crate::api::builder::Builder;
+use crate::api::context::install_in_context;
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
+use crate::api::limit::{batch_on, spawn_admitted};
 use crate::api::scope::{Scope, scope};
 use crate::error::JoinError;
 use crate::fork::job;
@@ -74,7 +75,8 @@ impl Pool {
     /// Spawns a task that runs the closure.
     ///
     /// A task of the pool pushes the new task to its thread's own deque; other threads push it to the injector. After
-    /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error.
+    /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error. If the pool has as many queued tasks as
+    /// [`Builder::max_queued`] allows, this waits until there is room; [`try_spawn`](Self::try_spawn) does not.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -110,14 +112,7 @@ impl Pool {
         T: Send + 'static,
     {
         let tasks = tasks.into_iter();
-        with_shared!(self, shared => {
-            let (handle, unstarted) = batch::new(tasks, &shared.config.on_panic);
-            let starter = unstarted.map(|Unstarted { task, starter, count }| {
-                submit(shared, task, count);
-                starter
-            });
-            JoinHandle::of_batch(handle, starter, shared.id())
-        })
+        with_shared!(self, shared => batch_on(shared, tasks))
     }
 
     /// Runs a closure on the pool, waits for it, and returns its result. The closure may borrow.
@@ -141,7 +136,9 @@ impl Pool {
         R: Send,
     {
         with_shared!(self, shared => {
-            install_on(shared.id(), |task| shared.push_remote_unless_stopping(task, 1), f)
+            let admission = shared.config.admission.as_deref();
+            let push = |task| shared.push_remote_unless_stopping(task, 1);
+            install_in_context(admission, shared.id(), push, f)
         })
     }
 
@@ -396,6 +393,9 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
+    if shared.config.admission.is_some() {
+        return spawn_admitted(shared, f);
+    }
     // SAFETY: the closure is `'static`, so it borrows nothing.
     let (task, handle) = unsafe { Task::new(f) };
     submit(shared, task, 1);

@@ -15,6 +15,7 @@ use crate::sync::{
 };
 use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
+use crate::worker::admission::Admission;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
 use crate::worker::pin::Pins;
@@ -39,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) on_panic: Arc<PanicHook>,
     /// Where the workers are pinned, if they are.
     pub(crate) pins: Option<Pins>,
+    /// The bound on queued tasks and the hook for contexts, if there is one of them.
+    pub(crate) admission: Option<Box<Admission>>,
     /// Where the threads record their events, if the pool keeps a trace.
     pub(crate) trace: Option<Arc<Log>>,
 }
@@ -57,6 +60,7 @@ impl Config {
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
             pins: None,
+            admission: None,
             trace: None,
         }
     }
@@ -394,7 +398,12 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Begins shutdown: accepts nothing more from outside, and ends when everything is done.
     pub(crate) fn close(&self) {
         self.stopped.cancel();
-        if self.idle.stop(|| self.any()) {
+        let ended = self.idle.stop(|| self.any());
+        if let Some(admission) = &self.config.admission {
+            // Before anything is dropped below, which may spawn.
+            admission.close();
+        }
+        if ended {
             self.finish_shutdown();
         }
     }

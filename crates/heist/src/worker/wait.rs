@@ -21,6 +21,7 @@ use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
 use crate::task::{Awaited, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
+use crate::worker::admission::Admission;
 use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, AnyWorker, with_worker};
 use crate::worker::handoff::{Grant, Need};
@@ -168,6 +169,15 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
 
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
         Q::Waiting::wait_for_job(self, awaited, thief);
+    }
+
+    fn admission(&self) -> Option<&Admission> {
+        self.shared.config.admission.as_deref()
+    }
+
+    fn may_wait_for_room(&self) -> bool {
+        // A thread that has no core and wants none is in a hook, or hands its core to another one.
+        self.is_guest || self.resumed.get().is_some() || self.core.borrow().is_some()
     }
 }
 
