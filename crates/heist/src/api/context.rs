@@ -1,9 +1,12 @@
 //! Contexts: what a thread knows when it spawns a task, and the task is to know when it runs.
 
+use std::any::type_name;
+
 use crate::api::builder::Builder;
 use crate::api::pool::install_on;
 use crate::fork::job;
 use crate::task::Task;
+use crate::trace::rename;
 use crate::worker::admission::Admission;
 use crate::worker::context::ContextHook;
 use crate::worker::current::current_pool;
@@ -94,6 +97,9 @@ where
     let captured = admission.filter(|_| !is_here()).and_then(Admission::capture);
     match captured {
         None => install_on(pool, push, f),
-        Some(captured) => install_on(pool, push, move || captured.around(f)),
+        Some(captured) => install_on(pool, push, move || {
+            rename(type_name::<F>);
+            captured.around(f)
+        }),
     }
 }

@@ -1,5 +1,6 @@
 //! The functions that a slot's `Kind` points to. They are generic over the types of the task's closure and result.
 
+use std::any::type_name;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -60,6 +61,7 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: refuse::<F, T>,
+            name: type_name::<F>,
             discard: discard::<T>,
         }
     }
@@ -90,6 +92,7 @@ const fn job_kind<F: FnOnce() -> T, T>(
         settle: None,
         release: None,
         refuse: refuse::<Rooted<F>, T>,
+        name: type_name::<F>,
         discard: discard::<T>,
     }
 }
@@ -195,6 +198,11 @@ pub(crate) trait DetachedTask: Send {
     /// Is it a part of something, a fork or a batch? See [`Kind::group`].
     const PART: bool = Self::JOB;
 
+    /// Returns the name of the task in traces: see [`Kind::name`].
+    fn name() -> &'static str {
+        type_name::<Self>()
+    }
+
     /// Returns the group of a part.
     fn group(&self) -> usize {
         unreachable!("only asked of parts")
@@ -246,6 +254,7 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: refuse_detached::<E>,
+            name: E::name,
             discard: finish_detached::<E>,
         }
     }
@@ -317,6 +326,7 @@ pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
             release: Some(release_starter::<E>),
+            name: E::name,
             discard: discard_starter::<E>,
         }
     }
@@ -341,6 +351,7 @@ pub(super) fn of_claimable_part<E: DetachedTask>() -> &'static Kind {
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
             release: Some(release_starter::<E>),
+            name: E::name,
             discard: discard_starter::<E>,
         }
     }
@@ -360,6 +371,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: never_refused,
+            name: type_name::<T>,
             discard: discard_each::<T>,
         }
     }

@@ -2,8 +2,11 @@
 //!
 //! Most pools do neither. They have no [`Admission`], which is all that a spawn looks at.
 
+use std::any::type_name;
+
 use crate::sync::Arc;
 use crate::task::{Task, TaskHandle};
+use crate::trace::rename;
 use crate::worker::context::{Captured, ContextHook};
 use crate::worker::limit::{Limit, Permit, Room};
 
@@ -28,6 +31,8 @@ impl<F> Admitted<F> {
     {
         let Self { permit, context, closure } = self;
         drop(permit);
+        // The task is named for this closure, but the user knows the inner one.
+        rename(type_name::<F>);
         match context {
             None => closure(),
             Some(captured) => captured.around(closure),

@@ -13,7 +13,7 @@ use crate::sync::{
     Arc, AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
     elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
-use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
+use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
 use crate::worker::admission::Admission;
 use crate::worker::handoff::HandOff;
@@ -356,7 +356,8 @@ impl<Q: PoolQueues> Shared<Q> {
             let hook = &self.config.on_panic;
             if started.is_job() {
                 // A join or scope waits for it, outside of the pool or in a hook at the end of a thread. It must run.
-                let (end, ended) = trace::task(|| started.execute(hook));
+                let (end, ended) =
+                    trace::task_named(started, Started::name, |started| started.execute(hook));
                 count_end(tally, end);
                 ended.deliver(Some(hook));
                 purse::flush();

@@ -19,7 +19,7 @@ use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
-use crate::task::{Awaited, End, Refusal, Started, Task};
+use crate::task::{Awaited, Claimed, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::admission::Admission;
 use crate::worker::core::Core;
@@ -278,7 +278,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let count = claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
         } else {
-            let execute = || trace::task(|| claimed.execute(&self.shared.config.on_panic));
+            let run = |claimed: &Claimed<'_>| claimed.execute(&self.shared.config.on_panic);
+            let execute = || trace::task_named(&claimed, |claimed| claimed.name(), run);
             let root = if claimed.is_job() { job::root() } else { awaited.task_id() };
             self.count(self.on_top(|| job::in_root(root, execute)));
             purse::flush();
