@@ -16,6 +16,7 @@
 //! A closure that is given to an engine must not panic, unless its function says otherwise: a panic aborts the
 //! process.
 
+use std::any::type_name;
 use std::cell::Cell;
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -313,6 +314,10 @@ struct Chore<F>(Option<F>);
 
 impl<F: FnOnce() + Send> DetachedTask for Chore<F> {
     const JOB: bool = true;
+
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
 
     fn group(&self) -> usize {
         ROOT

@@ -74,6 +74,8 @@ pub enum BuildError {
         /// The largest number of workers that a pool can have.
         limit: usize,
     },
+    /// The pool was to queue no tasks, and would never run one.
+    ZeroQueued,
     /// The trace was to keep more events than are supported.
     TooManyEvents {
         /// The number of events that were requested.
@@ -134,6 +136,10 @@ impl fmt::Display for BuildError {
                 f,
                 "a pool has at most {limit} workers, and {asked} were asked for: one for each processor \
                  is usually best, which is what you get if you leave the number out"
+            ),
+            Self::ZeroQueued => f.write_str(
+                "a pool that may queue no task would never run one: allow at least one by `Builder::max_queued`, or \
+                 leave it out",
             ),
             Self::TooManyEvents { asked, limit } => write!(
                 f,

@@ -88,6 +88,7 @@ pub use api::global::spawn;
 pub use api::handle::{AbortOnDrop, JoinHandle};
 pub use api::isolate::isolate;
 pub use api::join::join;
+pub use api::limit::Full;
 pub use api::pin::Pin;
 pub use api::pool::Pool;
 pub use api::scope::{Scope, scope};

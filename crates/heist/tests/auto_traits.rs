@@ -12,8 +12,8 @@ use std::error::Error;
 use std::fmt::{Debug, Display};
 
 use heist::{
-    BuildError, Builder, Counters, JoinError, JoinHandle, Panic, Pin, Pool, PoolDump, PoolHandle,
-    ScopedJoinHandle, Stats, Strategy,
+    BuildError, Builder, Counters, Full, JoinError, JoinHandle, Panic, Pin, Pool, PoolDump,
+    PoolHandle, ScopedJoinHandle, Stats, Strategy,
 };
 
 #[test]
@@ -63,6 +63,8 @@ fn handle() {
 fn errors() {
     is_error::<BuildError>();
     is_error::<JoinError>();
+    is_error::<Full<fn()>>();
+    is_debug::<Full<Sendable>>();
     is_send_and_sync::<Panic>();
     is_debug::<Panic>();
 }

@@ -10,6 +10,7 @@
 //! not, so the halves must stay within reach while their thread is blocked. Workers that sleep are offered a half at each
 //! fork, and workers that are awake raid.
 
+use std::any::type_name;
 use std::iter;
 use std::mem::{self, ManuallyDrop};
 use std::ops::Range;
@@ -137,6 +138,10 @@ where
 {
     const PART: bool = true;
 
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
+
     fn group(&self) -> usize {
         self.batch().promise.id()
     }
@@ -210,7 +215,7 @@ where
                 self.refuse_closure(start, Refusal::Cancelled);
                 return End::Refused;
             }
-            trace::task(|| self.run_closure(start))
+            trace::task_named(&self, |_| Self::name(), |piece| piece.run_closure(start))
         });
         with_worker(|worker| worker.count(end));
     }

@@ -4,7 +4,7 @@
 //! that waits with its core does not run that task on top of the one that waits, but hands its core to another thread, as it
 //! does for all work that is no part of what it awaits. Only if the pool may have no more threads, it runs the task itself.
 
-use std::any::Any;
+use std::any::{Any, type_name};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
@@ -110,6 +110,10 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
+
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the caller waits for this share.
         unsafe { self.call.as_ref() }.run(self.worker)

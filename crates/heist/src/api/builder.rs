@@ -10,6 +10,8 @@ use crate::panic::{Panic, PanicHook};
 use crate::queues::Strategy;
 use crate::sync::{Arc, parallelism};
 use crate::trace::{self, MOST_EVENTS};
+use crate::worker::admission::Admission;
+use crate::worker::context::ContextHook;
 use crate::worker::core::Core;
 use crate::worker::handoff::HandedCore;
 use crate::worker::policy::PoolQueues;
@@ -59,6 +61,10 @@ pub struct Builder {
     on_panic: PanicHook,
     trace: Option<usize>,
     guests: usize,
+    /// See `api::limit`.
+    pub(super) max_queued: Option<usize>,
+    /// See `api::context`.
+    pub(super) context: Option<ContextHook>,
 }
 
 impl Builder {
@@ -75,6 +81,8 @@ impl Builder {
             on_panic: PanicHook::default(),
             trace: None,
             guests: if cfg!(shuttle) { GUESTS } else { 0 },
+            max_queued: None,
+            context: None,
         }
     }
 
@@ -297,7 +305,7 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Returns an error for no workers or too many, for fewer threads than workers, for a trace of too many events, for
+    /// Returns an error for no workers or too many, for fewer threads than workers, for a bound of no queued tasks, for a trace of too many events, for
     /// a `HEIST_WORKERS` that is not a number, for processors that the workers cannot be pinned to, and if the system
     /// refuses a thread. In the last case the threads that had started have ended when this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
@@ -309,6 +317,9 @@ impl Builder {
         }
         if let Some(asked) = self.trace.filter(|&events| events > MOST_EVENTS) {
             return Err(BuildError::TooManyEvents { asked, limit: MOST_EVENTS });
+        }
+        if self.max_queued == Some(0) {
+            return Err(BuildError::ZeroQueued);
         }
         let max_threads = self.max_threads.unwrap_or(workers + MORE_THREADS);
         if max_threads < workers {
@@ -325,6 +336,7 @@ impl Builder {
             on_thread_stop: self.on_thread_stop,
             on_panic: Arc::new(self.on_panic),
             pins: self.pin.resolve()?,
+            admission: Admission::new(self.max_queued, self.context),
             trace: trace::of_pool(&self.strategy.to_string(), workers, self.trace),
         };
         Ok(Pool::new(match self.strategy {
@@ -359,6 +371,7 @@ impl fmt::Debug for Builder {
             .field("pin", &self.pin)
             .field("stack_size", &self.stack_size)
             .field("trace", &self.trace)
+            .field("max_queued", &self.max_queued)
             .finish_non_exhaustive()
     }
 }

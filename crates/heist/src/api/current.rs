@@ -3,8 +3,9 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
+use crate::api::context::install_in_context;
 use crate::api::handle::JoinHandle;
-use crate::api::pool::{Pool, install_on};
+use crate::api::pool::Pool;
 use crate::fork::job;
 use crate::priority::Priority;
 use crate::stats::Stats;
@@ -115,8 +116,7 @@ impl PoolHandle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        if job::is_controlled() {
-            // It has the priority of the task that spawns it.
+        if job::is_controlled() || self.0.admission().is_some() {
             return self.task().spawn(f);
         }
         // SAFETY: the closure is `'static`, so it borrows nothing.
@@ -143,7 +143,8 @@ impl PoolHandle {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        install_on(self.0.id(), |task| self.0.push_remote_if_open(task), f)
+        let push = |task| self.0.push_remote_if_open(task);
+        install_in_context(self.0.admission(), self.0.id(), push, f)
     }
 
     /// Returns the number of workers.

@@ -12,7 +12,7 @@ use crate::api::scope::{Scope, open};
 use crate::error::BuildError;
 use crate::fork::job;
 use crate::task::Task;
-use crate::worker::current::{current_pool, with_worker};
+use crate::worker::current::{current_pool, has_admission, with_worker};
 use crate::worker::guest::{Offers, visit};
 
 /// Started by [`Builder::build_global`], or else by its first use, and never stopped by heist.
@@ -143,7 +143,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    if job::is_controlled() {
+    if job::is_controlled() || has_admission() {
         if let Some(pool) = Pool::current() {
             return pool.spawn(f);
         }

@@ -5,6 +5,7 @@ pub(crate) mod block;
 pub(crate) mod broadcast;
 pub(crate) mod builder;
 pub(crate) mod call;
+pub(crate) mod context;
 pub(crate) mod current;
 #[cfg(feature = "futures")]
 pub(crate) mod future;
@@ -12,6 +13,7 @@ pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod isolate;
 pub(crate) mod join;
+pub(crate) mod limit;
 pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;

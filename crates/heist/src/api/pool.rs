@@ -2,13 +2,14 @@
 
 use std::fmt;
 
-use crate::api::batch::{self, Unstarted};
 use crate::api::builder::Builder;
+use crate::api::context::install_in_context;
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
+use crate::api::limit::batch_on;
 use crate::api::scope::{Scope, scope};
-use crate::api::task::{TaskBuilder, current_priority};
+use crate::api::task::TaskBuilder;
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::panic::AbortOnUnwind;
@@ -17,7 +18,7 @@ use crate::stats::Stats;
 use crate::sync::{Arc, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
-use crate::worker::current::{AnyPool, current_pool, submit, submit_with};
+use crate::worker::current::{AnyPool, current_pool, submit};
 use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -75,7 +76,8 @@ impl Pool {
     /// Spawns a task that runs the closure.
     ///
     /// A task of the pool pushes the new task to its thread's own deque; other threads push it to the injector. After
-    /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error.
+    /// a [`stop`](Self::stop) the closure is dropped, and the handle returns an error. If the pool has as many queued tasks as
+    /// [`Builder::max_queued`] allows, this waits until there is room; [`try_spawn`](Self::try_spawn) does not.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -111,15 +113,7 @@ impl Pool {
         T: Send + 'static,
     {
         let tasks = tasks.into_iter();
-        with_shared!(self, shared => {
-            let priority = current_priority();
-            let (handle, unstarted) = batch::new(tasks, &shared.config.on_panic, priority);
-            let starter = unstarted.map(|Unstarted { task, starter, count }| {
-                submit_with(&**shared, priority, task, count);
-                starter
-            });
-            JoinHandle::of_batch(handle, starter, shared.id())
-        })
+        with_shared!(self, shared => batch_on(shared, tasks))
     }
 
     /// Runs a closure on the pool, waits for it, and returns its result. The closure may borrow.
@@ -143,7 +137,9 @@ impl Pool {
         R: Send,
     {
         with_shared!(self, shared => {
-            install_on(shared.id(), |task| shared.push_remote_unless_stopping(task, 1), f)
+            let admission = shared.config.admission.as_deref();
+            let push = |task| shared.push_remote_unless_stopping(task, 1);
+            install_in_context(admission, shared.id(), push, f)
         })
     }
 
@@ -412,8 +408,8 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    if job::is_controlled() {
-        return spawn_inheriting(shared, f);
+    if job::is_controlled() || shared.config.admission.is_some() {
+        return spawn_by_builder(shared, f);
     }
     // SAFETY: the closure is `'static`, so it borrows nothing.
     let (task, handle) = unsafe { Task::new(f) };
@@ -421,9 +417,10 @@ where
     JoinHandle::new(handle, shared.id())
 }
 
-/// Spawns a task that has the priority of the task that spawns it.
+/// Spawns a task that has the priority of the task that spawns it, or on a pool that does more at a spawn than to push the task.
 #[cold]
-fn spawn_inheriting<F, T>(pool: &dyn AnyPool, f: F) -> JoinHandle<T>
+#[inline(never)]
+fn spawn_by_builder<F, T>(pool: &dyn AnyPool, f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,

@@ -1,5 +1,6 @@
 //! `scope`: many closures that may borrow, all of which have ended when the scope returns.
 
+use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -220,6 +221,10 @@ where
 {
     const JOB: bool = true;
     const CREDITED: bool = true;
+
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
 
     fn group(&self) -> usize {
         // SAFETY: the scope waits for this part.

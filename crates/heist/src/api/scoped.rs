@@ -9,6 +9,7 @@
 //! what it forks, as a task is. So a wait within it runs no other part of the scope on top of it: that part might wait for
 //! this one, by its handle, and would wait for ever. `worker/README.md` has the argument.
 
+use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem;
@@ -174,6 +175,10 @@ where
     T: Send + 'scope,
 {
     const JOB: bool = true;
+
+    fn name() -> &'static str {
+        type_name::<F>()
+    }
 
     fn group(&self) -> usize {
         // SAFETY: the scope waits for this part.

@@ -1,15 +1,18 @@
 //! `TaskBuilder`: spawns a task with a priority, or one that can be cancelled.
 
+use std::any::type_name;
 use std::fmt;
 
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
+use crate::api::limit::Full;
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::cancel::CancelToken;
 use crate::fork::job;
 use crate::priority::Priority;
 use crate::sync::Arc;
 use crate::task::{Control, Task};
+use crate::trace::rename;
 use crate::worker::current::AnyPool;
 
 impl Pool {
@@ -63,11 +66,12 @@ pub struct TaskBuilder<'p> {
     pool: &'p dyn AnyPool,
     priority: Option<Priority>,
     token: Option<CancelToken>,
+    name: Option<&'static str>,
 }
 
 impl<'p> TaskBuilder<'p> {
     pub(super) fn new(pool: &'p dyn AnyPool) -> Self {
-        Self { pool, priority: None, token: None }
+        Self { pool, priority: None, token: None, name: None }
     }
 
     /// Sets the priority of the task. Without this, the task has the priority of the task that spawns it, or
@@ -120,7 +124,25 @@ impl<'p> TaskBuilder<'p> {
         self
     }
 
-    /// Spawns the task.
+    /// Sets the name of the task in [traces](crate::trace). Without this, the task has the name of the closure's type.
+    ///
+    /// ```
+    /// let pool = heist::Pool::builder().workers(1).trace(1_000).build()?;
+    /// pool.task().name("load the level").spawn(|| ());
+    /// pool.stop();
+    ///
+    /// let trace = pool.trace_snapshot().unwrap();
+    /// let names: Vec<_> = trace.threads[0].events.iter().filter_map(|event| event.name).collect();
+    /// assert_eq!(names, ["load the level"]);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn name(mut self, name: &'static str) -> Self {
+        self.name = Some(name);
+        self
+    }
+
+    /// Spawns the task. If the pool has as many queued tasks as it [may have](crate::Builder::max_queued), this waits until there
+    /// is room.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;
@@ -132,10 +154,52 @@ impl<'p> TaskBuilder<'p> {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        match self.pool.admission() {
+            None => self.submit(type_name::<F>(), f),
+            Some(admission) => {
+                let admitted = admission.admit(self.pool.id(), f);
+                self.submit(type_name::<F>(), move || admitted.run())
+            }
+        }
+    }
+
+    /// Spawns the task, unless the pool has as many queued tasks as it may have, as [`Pool::try_spawn`] does.
+    ///
+    /// ```
+    /// use heist::{Pool, Priority};
+    ///
+    /// let pool = Pool::builder().workers(1).max_queued(8).build()?;
+    /// let task = pool.task().priority(Priority::Low).try_spawn(|| 6 * 7).expect("nothing is queued");
+    /// assert_eq!(task.join().unwrap(), 42);
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns the closure if the pool is full.
+    pub fn try_spawn<F, T>(self, f: F) -> Result<JoinHandle<T>, Full<F>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let Some(admission) = self.pool.admission() else { return Ok(self.spawn(f)) };
+        let admitted = admission.try_admit(self.pool.id(), f).map_err(Full)?;
+        Ok(self.submit(type_name::<F>(), move || admitted.run()))
+    }
+
+    /// Pushes a task that runs a closure, which was admitted. `type_name` is the task's name if none was set.
+    fn submit<F, T>(self, type_name: &'static str, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
         let priority = self.priority.unwrap_or_else(current_priority);
+        let name = self.name.unwrap_or(type_name);
         let control = Arc::new(Control::new(priority, self.token));
-        let (task, handle) =
-            Task::controlled(Arc::clone(&control), |control| job::controlled(control, f));
+        let (task, handle) = Task::controlled(Arc::clone(&control), move |control| {
+            rename(|| name);
+            job::controlled(control, f)
+        });
         self.pool.submit(priority, task, 1);
         JoinHandle::controlled(handle, control, self.pool.id())
     }
@@ -146,6 +210,7 @@ impl fmt::Debug for TaskBuilder<'_> {
         f.debug_struct("TaskBuilder")
             .field("priority", &self.priority)
             .field("token", &self.token)
+            .field("name", &self.name)
             .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ use crate::error::JoinError;
 use crate::panic::PanicHook;
 use crate::sync::{Arc, prefetch_for_write};
 use crate::task::listener::Listener;
+use crate::trace::rename;
 
 /// The handle's side of a task. Dropping it detaches the task.
 pub(crate) struct TaskHandle<T> {
@@ -138,6 +139,12 @@ impl Claimed<'_> {
         unsafe { Slot::kind(self.slot) }.is_job
     }
 
+    /// Returns the name of the task in traces.
+    pub(crate) fn name(&self) -> &'static str {
+        // SAFETY: the handle keeps the slot alive.
+        (unsafe { Slot::kind(self.slot) }.name)()
+    }
+
     pub(crate) fn execute(&self, hook: &Arc<PanicHook>) -> End {
         // SAFETY: the handle keeps the slot alive.
         let kind = unsafe { Slot::kind(self.slot) };
@@ -213,6 +220,7 @@ impl<const JOB: bool> DetachedTask for Delegate<JOB> {
     }
 
     fn run(&mut self, hook: &Arc<PanicHook>) -> End {
+        rename(|| (self.kind().name)());
         // SAFETY: started by the claim, which was passed to this delegate and is used once.
         unsafe { (self.kind().execute)(self.slot, hook) }
     }

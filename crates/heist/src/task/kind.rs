@@ -1,5 +1,6 @@
 //! The functions that a slot's `Kind` points to. They are generic over the types of the task's closure and result.
 
+use std::any::type_name;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
@@ -93,6 +94,7 @@ pub(super) fn of_controlled<F: FnOnce(&Arc<Control>) -> T, T>() -> &'static Kind
             settle: None,
             release: None,
             refuse: refuse::<Controlled<F>, T>,
+            name: type_name::<F>,
             discard: discard::<T>,
         }
     }
@@ -124,6 +126,7 @@ pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: refuse::<F, T>,
+            name: type_name::<F>,
             discard: discard::<T>,
         }
     }
@@ -154,6 +157,7 @@ const fn job_kind<F: FnOnce() -> T, T>(
         settle: None,
         release: None,
         refuse: refuse::<Rooted<F>, T>,
+        name: type_name::<F>,
         discard: discard::<T>,
     }
 }
@@ -262,6 +266,11 @@ pub(crate) trait DetachedTask: Send {
     /// Is it a part of something, a fork or a batch? See [`Kind::group`].
     const PART: bool = Self::JOB;
 
+    /// Returns the name of the task in traces: see [`Kind::name`].
+    fn name() -> &'static str {
+        type_name::<Self>()
+    }
+
     /// Returns the group of a part.
     fn group(&self) -> usize {
         unreachable!("only asked of parts")
@@ -313,6 +322,7 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: refuse_detached::<E>,
+            name: E::name,
             discard: finish_detached::<E>,
         }
     }
@@ -384,6 +394,7 @@ pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
             release: Some(release_starter::<E>),
+            name: E::name,
             discard: discard_starter::<E>,
         }
     }
@@ -408,6 +419,7 @@ pub(super) fn of_claimable_part<E: DetachedTask>() -> &'static Kind {
             refuse: refuse_starter::<E>,
             settle: Some(settle_starter::<E>),
             release: Some(release_starter::<E>),
+            name: E::name,
             discard: discard_starter::<E>,
         }
     }
@@ -427,6 +439,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             settle: None,
             release: None,
             refuse: never_refused,
+            name: type_name::<T>,
             discard: discard_each::<T>,
         }
     }

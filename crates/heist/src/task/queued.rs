@@ -258,6 +258,12 @@ impl Started {
         unsafe { group(self.slot) }
     }
 
+    /// Returns the name of the task in traces.
+    pub(crate) fn name(&self) -> &'static str {
+        // SAFETY: the queue's side keeps the slot alive.
+        (unsafe { Slot::kind(self.slot) }.name)()
+    }
+
     #[inline]
     pub(crate) fn execute(self, hook: &Arc<PanicHook>) -> (End, Ended) {
         let Self { slot, alone, .. } = self;

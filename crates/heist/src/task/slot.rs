@@ -91,6 +91,8 @@ pub(super) struct Kind {
     /// Takes the task out of the slot, as one without a handle. Requires: started by the caller. Only for tasks whose
     /// outcome is not left in the slot; the others stay there when another thread is to run them.
     pub(super) release: Option<unsafe fn(NonNull<Slot>) -> Task>,
+    /// Returns the name of the task in traces: the type of the closure.
+    pub(super) name: fn() -> &'static str,
     /// Drops an outcome that no handle takes; panics meanwhile go to the hook. Requires: the outcome is in the room
     /// and belongs to the caller.
     pub(super) discard: unsafe fn(NonNull<Slot>, Option<&PanicHook>),

@@ -7,7 +7,7 @@ use super::event::{Event, EventKind, ThreadTrace, Trace};
 
 impl Trace {
     /// Writes the trace as a JSON file that [Perfetto](https://ui.perfetto.dev) and `chrome://tracing` show. The pool
-    /// is a process. Each thread is a track with its tasks and its sleep; steals and other events are marks on it.
+    /// is a process. Each thread is a track with its tasks, by their names, and its sleep; steals and other events are marks on it.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).trace(1000).build()?;
@@ -70,7 +70,21 @@ enum Bar {
     Sleep,
 }
 
+/// A bar that has begun.
+struct Open {
+    bar: Bar,
+    start: u64,
+    name: Option<&'static str>,
+}
+
+impl Open {
+    fn new(bar: Bar, event: &Event) -> Self {
+        Self { bar, start: event.nanoseconds, name: event.name }
+    }
+}
+
 impl Bar {
+    /// Returns the category of the bar, which is also its name if it has no other.
     fn name(self) -> &'static str {
         match self {
             Self::Task => "task",
@@ -108,18 +122,18 @@ impl Chrome<'_> {
 
     fn thread(&mut self, track: Track, thread: &ThreadTrace, end: u64) -> io::Result<()> {
         self.name(track, "thread_name", &thread.name, thread.lost)?;
-        let mut open: Vec<(Bar, u64)> = Vec::new();
+        let mut open: Vec<Open> = Vec::new();
         for event in &thread.events {
             match event.kind {
-                EventKind::Start => open.push((Bar::Task, event.nanoseconds)),
-                EventKind::Park => open.push((Bar::Sleep, event.nanoseconds)),
+                EventKind::Start => open.push(Open::new(Bar::Task, event)),
+                EventKind::Park => open.push(Open::new(Bar::Sleep, event)),
                 EventKind::End => self.close(track, &mut open, Bar::Task, event.nanoseconds)?,
                 EventKind::Unpark => self.close(track, &mut open, Bar::Sleep, event.nanoseconds)?,
                 _ => self.mark(track, event)?,
             }
         }
         // Closes the bars that are still open.
-        while let Some((bar, _)) = open.last().copied() {
+        while let Some(&Open { bar, .. }) = open.last() {
             self.close(track, &mut open, bar, end)?;
         }
         Ok(())
@@ -127,21 +141,16 @@ impl Chrome<'_> {
 
     /// Closes the bar that was opened last, if it is one of these. An end without a beginning began before the first
     /// event that was kept.
-    fn close(
-        &mut self,
-        track: Track,
-        open: &mut Vec<(Bar, u64)>,
-        bar: Bar,
-        end: u64,
-    ) -> io::Result<()> {
-        let Some(&(_, start)) = open.last().filter(|(last, _)| *last == bar) else {
+    fn close(&mut self, track: Track, open: &mut Vec<Open>, bar: Bar, end: u64) -> io::Result<()> {
+        let Some(&Open { start, name, .. }) = open.last().filter(|last| last.bar == bar) else {
             return Ok(());
         };
         open.pop();
         let time = Micros(end.saturating_sub(start));
-        let (start, name) = (Micros(self.start + start), bar.name());
+        let (start, category) = (Micros(self.start + start), bar.name());
+        let name = Text(name.unwrap_or(category));
         self.event(format_args!(
-            "\"ph\":\"X\",{track},\"ts\":{start},\"dur\":{time},\"name\":\"{name}\""
+            "\"ph\":\"X\",{track},\"ts\":{start},\"dur\":{time},\"cat\":\"{category}\",\"name\":{name}"
         ))
     }
 

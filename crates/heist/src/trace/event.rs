@@ -34,7 +34,7 @@ pub struct Trace {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadTrace {
-    /// The name of the thread, empty if it has none.
+    /// The name of the thread. One that has none is called `thread`, with its place in the pool.
     pub name: String,
     /// The number of events that were overwritten by newer ones.
     pub lost: u64,
@@ -51,6 +51,8 @@ pub struct ThreadTrace {
 /// let trace = pool.trace_snapshot().unwrap();
 /// let events = &trace.threads[0].events;
 /// assert!(events.is_sorted_by_key(|event| event.nanoseconds));
+/// let start = events.iter().find(|event| event.kind == heist::trace::EventKind::Start).unwrap();
+/// assert!(start.name.unwrap().contains("{{closure}}"));
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,8 @@ pub struct Event {
     pub nanoseconds: u64,
     /// What happened.
     pub kind: EventKind,
+    /// The name of the task, for a [`Start`](EventKind::Start): as a rule, the type of its closure.
+    pub name: Option<&'static str>,
 }
 
 /// What a thread of a pool can do.
@@ -120,6 +124,45 @@ pub enum EventKind {
 const WORKER: u32 = 8;
 /// The position of the number of tasks in a word.
 const TASKS: u32 = 32;
+/// The position of the number of a name in a word.
+const NAME: u32 = 32;
+/// The word, without the name, that gives another name to the task that was begun last. A reader gets it as the name of that
+/// task.
+pub(super) const RENAME: u64 = 10;
+
+/// Adds the number of a name to a word.
+pub(super) fn pack_named(word: u64, name: u32) -> u64 {
+    word | u64::from(name) << NAME
+}
+
+/// Returns the events that were packed, with the names of tasks. `name_of` returns the name with a number.
+pub(super) fn unpack(
+    words: Vec<(u64, u64)>,
+    name_of: impl Fn(u32) -> Option<&'static str>,
+) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::with_capacity(words.len());
+    // Where the tasks begin that have not ended.
+    let mut open: Vec<usize> = Vec::new();
+    for (nanoseconds, word) in words {
+        let name = || name_of((word >> NAME) as u32);
+        if word & 0xFF == RENAME {
+            // The beginning of the task may have been overwritten.
+            if let Some(&start) = open.last() {
+                events[start].name = name();
+            }
+            continue;
+        }
+        let kind = EventKind::unpack(word);
+        let name = if kind == EventKind::Start { name() } else { None };
+        match kind {
+            EventKind::Start => open.push(events.len()),
+            EventKind::End => _ = open.pop(),
+            _ => {}
+        }
+        events.push(Event { nanoseconds, kind, name });
+    }
+    events
+}
 
 impl EventKind {
     /// Packs the kind into one word: the kind in the lowest byte, a worker above it, a number of tasks above that.
@@ -182,5 +225,31 @@ mod tests {
         ] {
             assert_eq!(EventKind::unpack(kind.pack()), kind);
         }
+    }
+
+    #[test]
+    fn names_are_those_of_the_tasks_that_run() {
+        let (start, end) = (EventKind::Start.pack(), EventKind::End.pack());
+        let words = [
+            // The beginning of this task is lost.
+            pack_named(RENAME, 3),
+            end,
+            pack_named(start, 1),
+            pack_named(start, 2),
+            pack_named(RENAME, 3),
+            end,
+            EventKind::Wake.pack(),
+            pack_named(RENAME, 4),
+            end,
+            start,
+        ];
+        let names = ["one", "two", "three", "four"];
+        let name_of = |n: u32| names.get((n as usize).checked_sub(1)?).copied();
+        let events = unpack((0..).zip(words).collect(), name_of);
+        let starts = events.iter().filter(|event| event.kind == EventKind::Start);
+        let starts: Vec<_> = starts.map(|event| (event.nanoseconds, event.name)).collect();
+        assert_eq!(starts, [(2, Some("four")), (3, Some("three")), (9, None)]);
+        assert_eq!(events.len(), 7);
+        assert!(events.iter().all(|event| event.name.is_none() || event.kind == EventKind::Start));
     }
 }

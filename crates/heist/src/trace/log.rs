@@ -1,6 +1,7 @@
 //! The trace of one pool: a ring of events for each of its threads.
 
-use super::event::{Event, EventKind, ThreadTrace, Trace};
+use super::event::{ThreadTrace, Trace, unpack};
+use super::names::{Names, name_of};
 use super::ring::{Kept, Ring};
 use crate::sync::{Arc, Instant, Mutex, lock};
 
@@ -23,9 +24,9 @@ pub(super) struct ThreadEvents {
 }
 
 impl ThreadEvents {
-    pub(super) fn write(&self, kind: EventKind) {
+    pub(super) fn write(&self, word: u64) {
         let now = self.start.elapsed();
-        self.ring.write(now.as_nanos() as u64, kind.pack());
+        self.ring.write(now.as_nanos() as u64, word);
     }
 }
 
@@ -44,6 +45,8 @@ pub(crate) struct Log {
     /// The size of each ring.
     size: usize,
     threads: Mutex<Vec<Thread>>,
+    /// The names of the tasks.
+    pub(super) names: Names,
 }
 
 impl Log {
@@ -58,6 +61,7 @@ impl Log {
             start: Instant::now(),
             size,
             threads: Mutex::new(Vec::new()),
+            names: Names::default(),
         }
     }
 
@@ -91,9 +95,9 @@ impl Log {
         let threads: Vec<_> = lock(&self.threads).iter().map(known).collect();
         let thread = |(name, thread_events): (String, Arc<ThreadEvents>)| {
             let Kept { events, lost } = thread_events.ring.read();
-            let event = |(nanoseconds, what)| Event { nanoseconds, kind: EventKind::unpack(what) };
-            let events = events.into_iter().map(event).collect();
-            ThreadTrace { name, lost, events }
+            // Read after the events, so that each name is there.
+            let names = self.names.read();
+            ThreadTrace { name, lost, events: unpack(events, |number| name_of(&names, number)) }
         };
         Trace {
             pool: self.pool.clone(),

@@ -19,6 +19,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Names
+//!
+//! A task has the name of its closure's type, such as `app::load::{{closure}}`. A function that is spawned by its name has that
+//! name. `heist trace --summary` adds up the time of the tasks with each name.
+//!
 //! # For any program
 //!
 //! If the environment variable `HEIST_TRACE` names a file, every pool of the program that was not configured
@@ -48,6 +53,7 @@ mod event;
 #[cfg(not(any(loom, shuttle)))]
 mod file;
 mod log;
+mod names;
 mod recorder;
 mod ring;
 #[cfg(feature = "tracing")]
@@ -55,7 +61,7 @@ mod span;
 
 pub use event::{Event, EventKind, ThreadTrace, Trace};
 pub(crate) use log::{Log, MOST_EVENTS};
-pub(crate) use recorder::{Recorder, record, task};
+pub(crate) use recorder::{Recorder, record, record_start, rename, task_named};
 #[cfg(all(test, loom))]
 pub(crate) use ring::Ring;
 

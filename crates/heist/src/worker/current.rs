@@ -10,6 +10,7 @@ use crate::priority::Priority;
 use crate::stats::Stats;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Task};
+use crate::worker::admission::Admission;
 use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -78,6 +79,17 @@ pub(crate) trait AnyWorker {
     /// Returns when a published job of this thread is done, or all parts of a scope. The thread that runs the job
     /// stores its number in `thief`; a scope has none.
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>);
+
+    /// Returns what the pool does at a spawn, if anything.
+    fn admission(&self) -> Option<&Admission> {
+        None
+    }
+
+    /// Returns whether what runs now may wait until there is room for what it spawns: a task may, a hook of a thread may
+    /// not.
+    fn may_wait_for_room(&self) -> bool {
+        true
+    }
 }
 
 /// A pool, for threads outside of it and for code that does not know its strategy.
@@ -114,6 +126,11 @@ pub(crate) trait AnyPool: Send + Sync {
 
     /// Notifies the follower when the pool is stopped, or at once if it was.
     fn follow(&self, follower: &Arc<dyn Follower>);
+
+    /// Returns what the pool does at a spawn, if anything.
+    fn admission(&self) -> Option<&Admission> {
+        None
+    }
 }
 
 impl<Q: PoolQueues> AnyPool for Shared<Q> {
@@ -177,6 +194,10 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
     fn follow(&self, follower: &Arc<dyn Follower>) {
         self.stopped.follow(follower);
     }
+
+    fn admission(&self) -> Option<&Admission> {
+        self.config.admission.as_deref()
+    }
 }
 
 /// The pool and the worker thread that a thread is part of.
@@ -187,10 +208,25 @@ struct Current {
     pool: usize,
     /// Points to the [`WorkerThread`] of this thread.
     worker: Option<NonNull<dyn AnyWorker>>,
+    /// Has the pool an [`Admission`]? A copy, because a spawn asks for it every time.
+    admits: bool,
+}
+
+impl Current {
+    /// Returns a part in no pool, of a thread that belonged to that one before.
+    const fn after(pool: usize) -> Self {
+        Self { pool, worker: None, admits: false }
+    }
 }
 
 per_thread! {
-    static CURRENT: Cell<Current> = Cell::new(Current { pool: 0, worker: None });
+    static CURRENT: Cell<Current> = Cell::new(Current::after(0));
+}
+
+/// Returns whether the pool that this thread belongs to has an [`Admission`].
+#[inline]
+pub(crate) fn has_admission() -> bool {
+    CURRENT.with(|current| current.get().admits)
 }
 
 /// Returns the id of the pool that this thread belongs to, zero for none.
@@ -264,7 +300,7 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
     impl Drop for LeaveOnDrop {
         fn drop(&mut self) {
             job::close();
-            CURRENT.with(|current| current.set(Current { pool: self.0, worker: None }));
+            CURRENT.with(|current| current.set(Current::after(self.0)));
         }
     }
     // SAFETY: the worker and the demand belong to that pool, by the caller's promise. Both references are valid until
@@ -284,16 +320,17 @@ pub(crate) unsafe fn enter(pool: usize, worker: &dyn AnyWorker, demand: &Demand,
 pub(crate) unsafe fn begin_visit(pool: usize, worker: &dyn AnyWorker, demand: &Demand) -> usize {
     // SAFETY: the caller's promise.
     unsafe { job::begin_visit(demand) };
+    let admits = worker.admission().is_some();
     // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
     let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };
     let worker = Some(NonNull::from(worker));
-    CURRENT.with(|current| current.replace(Current { pool, worker })).pool
+    CURRENT.with(|current| current.replace(Current { pool, worker, admits })).pool
 }
 
 /// Ends a visit of the calling thread, which belonged to that pool before.
 pub(crate) fn end_visit(before: usize) {
     job::end_visit();
-    CURRENT.with(|current| current.set(Current { pool: before, worker: None }));
+    CURRENT.with(|current| current.set(Current::after(before)));
 }
 
 /// Makes the calling thread that worker thread from now on.
@@ -304,12 +341,14 @@ pub(crate) fn end_visit(before: usize) {
 pub(crate) unsafe fn set_current(pool: usize, worker: &dyn AnyWorker, demand: &Demand) {
     // SAFETY: the demand is valid until the thread has ended or is made something else, by the caller's promise.
     unsafe { job::open(demand) };
+    let admits = worker.admission().is_some();
     // SAFETY: only the lifetime changes, and it is current for no longer than it is valid, by the caller's promise.
     let worker = unsafe { std::mem::transmute::<&dyn AnyWorker, &'static dyn AnyWorker>(worker) };
-    CURRENT.with(|current| current.set(Current { pool, worker: Some(NonNull::from(worker)) }));
+    let worker = Some(NonNull::from(worker));
+    CURRENT.with(|current| current.set(Current { pool, worker, admits }));
 }
 
 /// Forgets the pool that the calling thread belonged to.
 pub(crate) fn clear_current() {
-    CURRENT.with(|current| current.set(Current { pool: 0, worker: None }));
+    CURRENT.with(|current| current.set(Current::after(0)));
 }

@@ -11,7 +11,9 @@ use crate::idle::Counts;
 use crate::queues::{Lengths, RemoteLengths};
 use crate::stats::Stats;
 use crate::sync::Ordering;
+use crate::worker::admission::Admission;
 use crate::worker::handoff::Waiting;
+use crate::worker::limit::Room;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::table::Entry;
@@ -35,6 +37,8 @@ pub struct PoolDump {
     free: Option<Vec<usize>>,
     /// `None` if another thread held the lock.
     waiting: Option<Waiting>,
+    /// `None` without a bound on queued tasks, `Some(None)` if another thread held the lock.
+    room: Option<Option<Room>>,
     stats: Stats,
 }
 
@@ -67,6 +71,7 @@ impl<Q: PoolQueues> Shared<Q> {
             threads: (0..self.table.len()).filter_map(thread).collect(),
             free: self.table.free(),
             waiting: self.handoff.waiting(),
+            room: self.config.admission.as_deref().and_then(Admission::room),
             stats: self.stats(),
         }
     }
@@ -130,6 +135,13 @@ impl fmt::Display for PoolDump {
         let ended = total.tasks_completed + total.panics + total.cancellations;
         let left = total.tasks_submitted.saturating_sub(ended);
         writeln!(f, "tasks: {} submitted, {left} of them not ended", total.tasks_submitted)?;
+        match self.room {
+            None => {}
+            Some(None) => writeln!(f, "max_queued: locked")?,
+            Some(Some(Room { bound, queued, waiting })) => {
+                writeln!(f, "max_queued: {bound}; {queued} queued, {waiting} spawners wait")?;
+            }
+        }
         for (n, Counts { asleep, searching, away, listed }) in self.clusters.iter().enumerate() {
             let listed = OrLocked(*listed);
             writeln!(

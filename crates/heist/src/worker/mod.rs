@@ -6,8 +6,11 @@
 //!
 //! `README.md` has the protocol of waiting, with its argument.
 
+pub(crate) mod admission;
+pub(crate) mod context;
 pub(crate) mod core;
 pub(crate) mod current;
+pub(crate) mod limit;
 pub(crate) mod near;
 pub(crate) mod pin;
 pub(crate) mod policy;

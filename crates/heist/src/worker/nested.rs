@@ -10,7 +10,7 @@ use crate::fork::{job, purse};
 use crate::idle::WakeReason;
 use crate::sync::{Arc, AtomicUsize, pause, per_thread, yield_now};
 use crate::task::{Awaited, End, Ended, Started, Task};
-use crate::trace::{self, EventKind, record};
+use crate::trace::{self, EventKind, record, record_start};
 use crate::worker::core::Core;
 use crate::worker::find::Heed;
 use crate::worker::policy::{PoolQueues, RunNested, WaitPolicy};
@@ -163,9 +163,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Runs a task on top of one that waits. Its root does not matter: a thread that waits runs everything.
     #[inline(always)]
     fn run_on_top(&self, started: Started) {
-        let execute = || started.execute(&self.shared.config.on_panic);
+        let execute = |started: Started| started.execute(&self.shared.config.on_panic);
         // Without the feature, the events are recorded elsewhere, for the sake of the frame.
-        let (end, ended) = if cfg!(feature = "tracing") { trace::task(execute) } else { execute() };
+        let (end, ended) = if cfg!(feature = "tracing") {
+            trace::task_named(started, Started::name, execute)
+        } else {
+            execute(started)
+        };
         self.after_task(end, ended);
     }
 
@@ -266,7 +270,7 @@ fn start_first(mut next: impl FnMut() -> Option<Task>) -> Option<Started> {
 fn start(task: Task) -> Option<Started> {
     let started = task.start()?;
     if !cfg!(feature = "tracing") {
-        record(EventKind::Start);
+        record_start(|| started.name());
     }
     Some(started)
 }

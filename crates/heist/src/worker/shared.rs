@@ -14,8 +14,9 @@ use crate::sync::{
     Arc, AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
     elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
-use crate::task::{End, Refusal, SlotLease, Task, prefetch_next, settle};
+use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::trace::{self, EventKind, Log, record};
+use crate::worker::admission::Admission;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
 use crate::worker::pin::Pins;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) on_panic: Arc<PanicHook>,
     /// Where the workers are pinned, if they are.
     pub(crate) pins: Option<Pins>,
+    /// The bound on queued tasks and the hook for contexts, if there is one of them.
+    pub(crate) admission: Option<Box<Admission>>,
     /// Where the threads record their events, if the pool keeps a trace.
     pub(crate) trace: Option<Arc<Log>>,
 }
@@ -58,6 +61,7 @@ impl Config {
             on_thread_stop: Box::new(|_| ()),
             on_panic: Arc::default(),
             pins: None,
+            admission: None,
             trace: None,
         }
     }
@@ -372,7 +376,8 @@ impl<Q: PoolQueues> Shared<Q> {
             let hook = &self.config.on_panic;
             if started.is_job() {
                 // A join or scope waits for it, outside of the pool or in a hook at the end of a thread. It must run.
-                let (end, ended) = trace::task(|| started.execute(hook));
+                let (end, ended) =
+                    trace::task_named(started, Started::name, |started| started.execute(hook));
                 count_end(tally, end);
                 ended.deliver(Some(hook));
                 purse::flush();
@@ -415,7 +420,12 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Begins shutdown: accepts nothing more from outside, and ends when everything is done.
     pub(crate) fn close(&self) {
         self.stopped.cancel();
-        if self.idle.stop(|| self.any()) {
+        let ended = self.idle.stop(|| self.any());
+        if let Some(admission) = &self.config.admission {
+            // Before anything is dropped below, which may spawn.
+            admission.close();
+        }
+        if ended {
             self.finish_shutdown();
         }
     }

@@ -76,7 +76,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn new(shared: Arc<Shared<Q>>, place: Place<Q>) -> Self {
         let listener = Arc::new(Listener::thread());
         Self {
-            recorder: shared.config.trace.as_ref().map(Recorder::new),
+            recorder: shared.config.trace.as_ref().map(|log| Recorder::new(log, place.index)),
             shared,
             core: RefCell::new(None),
             mailbox: Arc::new(Mailbox::new(Arc::clone(&listener), place.index)),
@@ -283,7 +283,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
             return ended.deliver(Some(hook));
         }
-        let (end, ended) = trace::task(|| started.execute(hook));
+        let (end, ended) =
+            trace::task_named(started, Started::name, |started| started.execute(hook));
         self.count(end);
         ended.deliver(Some(hook));
     }

@@ -19,8 +19,9 @@ use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::order;
 use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
-use crate::task::{Awaited, End, Refusal, Started, Task};
+use crate::task::{Awaited, Claimed, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
+use crate::worker::admission::Admission;
 use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, AnyWorker, with_worker};
 use crate::worker::handoff::{Grant, Need};
@@ -180,6 +181,15 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     fn wait_for_job(&self, awaited: &dyn Awaited, thief: Option<&AtomicUsize>) {
         Q::Waiting::wait_for_job(self, awaited, thief);
     }
+
+    fn admission(&self) -> Option<&Admission> {
+        self.shared.config.admission.as_deref()
+    }
+
+    fn may_wait_for_room(&self) -> bool {
+        // A thread that has no core and wants none is in a hook, or hands its core to another one.
+        self.is_guest || self.resumed.get().is_some() || self.core.borrow().is_some()
+    }
 }
 
 impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
@@ -264,7 +274,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return true;
         }
         let mine = &self.shared.table.entry(self.place.index).queues;
-        if self.shared.config.workers > 1 && queues.has_any(mine) {
+        let has_others = self.shared.config.workers > 1 || self.core.borrow().is_none();
+        if has_others && queues.has_any(mine) {
             // Another task was taken out and put back: a worker that fell asleep meanwhile has not seen it.
             self.with_tally(|tally| self.shared.announce(tally, self.place.index));
         }
@@ -278,7 +289,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let count = claimed.refuse(Refusal::Cancelled);
             self.with_tally(|tally| tally.add(|block| &block.cancellations, count));
         } else {
-            let execute = || trace::task(|| claimed.execute(&self.shared.config.on_panic));
+            let run = |claimed: &Claimed<'_>| claimed.execute(&self.shared.config.on_panic);
+            let execute = || trace::task_named(&claimed, |claimed| claimed.name(), run);
             let root = if claimed.is_job() { job::root() } else { awaited.task_id() };
             self.count(self.on_top(|| job::in_root(root, execute)));
             purse::flush();

@@ -18,6 +18,8 @@ for_every_strategy! {
     while_the_pool_works,
     panics_end_a_task,
     a_file_for_viewers,
+    tasks_have_names,
+    tasks_have_names_in_a_bounded_pool,
     zero_is_none,
     too_many,
 }
@@ -198,4 +200,79 @@ fn a_file_for_viewers<S: Kind>() {
     assert_eq!(kinds["M"], 1 + WORKERS);
     assert!(kinds["X"] >= 100, "{kinds:?}");
     assert!(kinds["i"] >= 2, "{kinds:?}");
+}
+
+/// Returns the name of each task, without its module, in the order of the names.
+fn names(trace: &Trace) -> Vec<&'static str> {
+    let starts = trace.threads.iter().flat_map(|thread| &thread.events);
+    let starts = starts.filter(|event| event.kind == EventKind::Start);
+    let short = |name: &'static str| name.split_once("trace::").expect("of this module").1;
+    let mut names: Vec<_> = starts.map(|event| short(event.name.expect("a name"))).collect();
+    names.sort_unstable();
+    names
+}
+
+fn one() {}
+
+fn two() {}
+
+fn part<S>(_: &S) {}
+
+fn waits() {
+    heist::spawn(one).join().unwrap();
+}
+
+fn tasks_have_names<S: Kind>() {
+    let pool = traced::<S>(10_000);
+    pool.spawn(one).join().unwrap();
+    pool.spawn(waits).join().unwrap();
+    pool.install(two);
+    pool.broadcast(|_| ());
+    let closure = || pool.spawn_batch([one, one]).join().unwrap();
+    closure();
+    pool.scope(|scope| scope.spawn(part));
+    let _ = pool.spawn(|| panic!("planned")).join();
+    pool.stop();
+    let trace = pool.trace_snapshot().expect("it was asked for");
+    let names = names(&trace);
+    let count = |name: &str| names.iter().filter(|other| **other == name).count();
+    let function = format!("tasks_have_names<pool::common::{:?}>", S::STRATEGY);
+    // A piece of a batch may be a task around its closures.
+    assert!((4..=5).contains(&count("one")), "{names:?}");
+    assert_eq!((count("two"), count("waits")), (1, 1), "{names:?}");
+    assert_eq!(names.iter().filter(|name| name.starts_with("part<")).count(), 1, "{names:?}");
+    // The broadcast on two workers, the scope, and the task that panics.
+    let closures = names.iter().filter(|name| name.starts_with(&function));
+    assert!(closures.count() >= 3, "{function}: {names:?}");
+    let mut file = Vec::new();
+    trace.write_chrome(&mut file).unwrap();
+    validate(&file);
+    let file: Value = serde_json::from_slice(&file).expect("it is JSON");
+    let events = file["traceEvents"].as_array().expect("events");
+    let is_task = |event: &&Value| event["cat"] == "task";
+    let of = |name: &str| {
+        let is_it = |event: &&Value| event["name"].as_str().is_some_and(|it| it.ends_with(name));
+        events.iter().filter(is_task).filter(is_it).count()
+    };
+    assert_eq!((of("trace::two"), of("trace::waits")), (1, 1));
+    assert!(
+        events
+            .iter()
+            .filter(|event| event["name"] == "asleep")
+            .all(|event| event["cat"] == "asleep")
+    );
+}
+
+/// The names are those of the closures that were spawned, not of what the pool has wrapped around them.
+fn tasks_have_names_in_a_bounded_pool<S: Kind>() {
+    let builder =
+        S::builder(1).trace(10_000).max_queued(2).context(|| |run: &mut dyn FnMut()| run());
+    let pool = builder.build().expect("a pool");
+    pool.spawn(one).join().unwrap();
+    pool.try_spawn(two).expect("room").join().unwrap();
+    pool.spawn(waits).join().unwrap();
+    pool.stop();
+    let trace = pool.trace_snapshot().expect("it was asked for");
+    assert_eq!(names(&trace), ["one", "one", "two", "waits"]);
+    trace.threads.iter().for_each(is_sound);
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 use std::process::Output;
+use std::thread;
 
 use heist::Pool;
+use heist::engine::{Engine, Worker};
 use heist_testkit::{process, temp_dir, test_path};
 use serde_json::Value;
 
@@ -29,6 +31,14 @@ fn program() {
                 Pool::builder().workers(1).build().expect("a pool").install(|| ());
             }
         }
+        Some("engine") => {
+            let (engine, workers) = Engine::new(2, false);
+            let start = |worker: Worker| thread::spawn(|| worker.run(|| (), || ()));
+            let threads: Vec<_> = workers.into_iter().map(start).collect();
+            engine.run(|_| ());
+            engine.close();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        }
         Some("none") => {}
         other => panic!("{other:?} is no program"),
     }
@@ -46,10 +56,15 @@ fn run(part: &str, trace: &Path) -> Output {
 
 /// Returns the names of the processes in a trace file. Each pool is a process there.
 fn pools(file: &Path) -> Vec<String> {
+    names(file, "process_name")
+}
+
+/// Returns the names of the processes or threads in a trace file.
+fn names(file: &Path, of: &str) -> Vec<String> {
     let text = fs::read(file).expect("a file");
     let file: Value = serde_json::from_slice(&text).expect("it is JSON");
     let events = file["traceEvents"].as_array().expect("events");
-    let names = events.iter().filter(|event| event["name"] == "process_name");
+    let names = events.iter().filter(|event| event["name"] == of);
     names.map(|event| event["args"]["name"].as_str().expect("a name").into()).collect()
 }
 
@@ -68,6 +83,18 @@ fn every_pool_is_traced_unless_it_opts_out() {
     run("pools", &file);
     let expected = [1, 2, 3].map(|n| format!("heist {n}: work stealing, {n} workers"));
     assert_eq!(pools(&file), expected);
+}
+
+/// The threads of an engine belong to the caller, and need not have names.
+#[test]
+fn the_threads_of_an_engine_have_names() {
+    let folder = temp_dir();
+    let file = folder.path().join("trace.json");
+    run("engine", &file);
+    assert_eq!(pools(&file), ["heist 1: rayon-core, 2 workers"]);
+    let mut threads = names(&file, "thread_name");
+    threads.sort();
+    assert_eq!(threads, ["thread 0", "thread 1"]);
 }
 
 #[test]

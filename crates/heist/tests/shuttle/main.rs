@@ -9,6 +9,7 @@
 mod scenarios;
 
 mod pool;
+mod admission;
 mod broadcast;
 mod fork;
 mod scoped;

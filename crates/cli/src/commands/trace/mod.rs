@@ -1,5 +1,6 @@
 //! `heist trace`: records what each worker does in one run, and summarizes traces.
 
+mod names;
 mod read;
 mod show;
 mod summary;

@@ -1,7 +1,7 @@
 //! Reads a trace file: what each thread of each pool did.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use serde::Deserialize;
@@ -17,6 +17,27 @@ pub(super) struct Pool {
     /// The name in the file: `heist 1: work stealing, 2 workers`.
     pub(super) name: String,
     pub(super) threads: BTreeMap<u64, Thread>,
+    /// The names of the tasks, which [`Event::name`] refers to.
+    pub(super) names: Names,
+}
+
+/// The names of tasks, each of them once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    pub(super) list: Vec<String>,
+    places: HashMap<String, usize>,
+}
+
+impl Names {
+    /// Returns the place of a name in the list.
+    pub(super) fn place(&mut self, name: &str) -> usize {
+        if let Some(&place) = self.places.get(name) {
+            return place;
+        }
+        self.list.push(name.to_owned());
+        self.places.insert(name.to_owned(), self.list.len() - 1);
+        self.list.len() - 1
+    }
 }
 
 /// A thread of a pool.
@@ -33,6 +54,8 @@ pub(super) struct Thread {
 pub(super) struct Event {
     pub(super) at: u64,
     pub(super) what: What,
+    /// The name of a task, if the file has one: its place in [`Pool::names`].
+    pub(super) name: Option<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,6 +82,9 @@ struct File<'f> {
 struct Line<'f> {
     #[serde(borrow)]
     name: Cow<'f, str>,
+    /// The category of a bar. Older traces have none: there, the bar of a task has the name `task`.
+    #[serde(borrow, default, rename = "cat")]
+    category: Cow<'f, str>,
     #[serde(rename = "pid")]
     pool: u64,
     #[serde(rename = "tid")]
@@ -111,24 +137,28 @@ fn pools(lines: Vec<Line<'_>>) -> Vec<Pool> {
     let mut pools: BTreeMap<u64, Pool> = BTreeMap::new();
     for line in lines {
         let pool = pools.entry(line.pool).or_default();
-        if line.name == "process_name" {
+        // A bar, which has a category, may have any name.
+        let is_metadata = |name| line.category.is_empty() && line.name == name;
+        if is_metadata("process_name") {
             pool.name = line.args.name;
             continue;
         }
         let thread = pool.threads.entry(line.thread).or_default();
-        if line.name == "thread_name" {
+        if is_metadata("thread_name") {
             thread.lost = line.args.lost;
         } else {
-            thread.events.push(event(&line));
+            thread.events.push(event(&line, &mut pool.names));
         }
     }
     pools.into_values().collect()
 }
 
-fn event(line: &Line<'_>) -> Event {
+fn event(line: &Line<'_>, names: &mut Names) -> Event {
     // A time in nanoseconds is exact as a floating-point number for the first hundred days.
     let nanoseconds = |microseconds: f64| (microseconds * 1000.0).round() as u64;
-    let what = match &*line.name {
+    // The name of a task may be anything.
+    let kind = if line.category.is_empty() { &line.name } else { &line.category };
+    let what = match &**kind {
         "task" => What::Task(nanoseconds(line.duration)),
         "asleep" => What::Sleep(nanoseconds(line.duration)),
         "steal" => What::Steal,
@@ -137,7 +167,9 @@ fn event(line: &Line<'_>) -> Event {
         "worker ends" => What::WorkerEnd,
         _ => What::Other,
     };
-    Event { at: nanoseconds(line.microseconds), what }
+    let is_named = matches!(what, What::Task(_)) && line.name != "task";
+    let name = is_named.then(|| names.place(&line.name));
+    Event { at: nanoseconds(line.microseconds), what, name }
 }
 
 fn not_a_trace(path: &Path, bytes: &[u8]) -> Failure {
@@ -187,6 +219,41 @@ mod tests {
         assert_eq!(events(|what| matches!(what, What::Task(_))), 1);
         assert_eq!(events(|what| matches!(what, What::WorkerBegin(_))), 2);
         assert_eq!(events(|what| matches!(what, What::WorkerEnd)), 2);
+    }
+
+    #[test]
+    fn tasks_have_names() {
+        fn asleep() {}
+        let pool = heist::Pool::builder().workers(1).trace(1000).build().unwrap();
+        (0..3).for_each(|_| pool.spawn(asleep).join().unwrap());
+        pool.spawn(|| ()).join().unwrap();
+        pool.stop();
+        let mut bytes = Vec::new();
+        pool.trace_snapshot().unwrap().write_chrome(&mut bytes).unwrap();
+        let pools = parse(Path::new("a.json"), &bytes).unwrap();
+        let (events, names) = (&pools[0].threads[&1].events, &pools[0].names.list);
+        let tasks = events.iter().filter(|event| matches!(event.what, What::Task(_)));
+        let tasks: Vec<_> = tasks.map(|task| &*names[task.name.unwrap()]).collect();
+        assert!(
+            tasks[..3].iter().all(|name| name.ends_with("tasks_have_names::asleep")),
+            "{tasks:?}"
+        );
+        assert!(tasks[3].contains("closure"), "{tasks:?}");
+        assert_eq!(names.len(), 2);
+    }
+
+    #[test]
+    fn a_trace_without_names_is_read() {
+        let old = r#"{"traceEvents": [
+            {"name": "process_name", "pid": 1, "tid": 0, "ts": 0, "args": {"name": "heist 1: old, 1 workers"}},
+            {"name": "task", "ph": "X", "pid": 1, "tid": 1, "ts": 1.0, "dur": 2.0},
+            {"name": "asleep", "ph": "X", "pid": 1, "tid": 1, "ts": 3.0, "dur": 1.0}
+        ]}"#;
+        let pools = parse(Path::new("a.json"), old.as_bytes()).unwrap();
+        let task = Event { at: 1000, what: What::Task(2000), name: None };
+        let sleep = Event { at: 3000, what: What::Sleep(1000), name: None };
+        assert_eq!(pools[0].threads[&1].events, [task, sleep]);
+        assert!(pools[0].names.list.is_empty());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The text of `heist trace --summary`.
 
+use super::names::Named;
 use super::summary::{Figures, Summary};
 use crate::style::Paint;
 use crate::{out, units};
@@ -8,6 +9,10 @@ use crate::{out, units};
 const BAR: u64 = 10;
 /// What a bar is made of: running, searching, asleep.
 const PARTS: [char; 3] = ['█', '▒', '░'];
+/// The number of names that are shown.
+const NAMES: usize = 10;
+/// The columns of a name.
+const NAME: usize = 60;
 /// A worker that was idle for a smaller part of the time, in percent, is called busy.
 const BUSY: f64 = 5.0;
 
@@ -35,6 +40,7 @@ fn table(summary: &Summary, paint: Paint) -> String {
             units::time(summary.nanoseconds as f64),
         );
         text += &rows(summary, paint);
+        text += &names(&summary.names, paint);
     }
     text += &format!("\n{}\n", verdict(summary));
     if summary.lost > 0 {
@@ -69,6 +75,34 @@ fn rows(summary: &Summary, paint: Paint) -> String {
         "{}\n",
         paint.dim(format!("{running} running  {searching} searching  {asleep} asleep"))
     )
+}
+
+/// Returns the tasks that ran longest, by their names; nothing if they have none.
+fn names(names: &[Named], paint: Paint) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let row = |tasks: &str, running: &str, name: &str| format!("{tasks:>8}{running:>10}  {name}\n");
+    let mut text = format!("\n{}", paint.dim(row("tasks", "running", "name")));
+    for Named { name, tasks, running } in &names[..names.len().min(NAMES)] {
+        let name = shortened(&out::harmless(name));
+        text += &row(&units::count(*tasks), &units::time(*running as f64), &name);
+    }
+    if names.len() > NAMES {
+        text += &format!("and {}\n", units::of((names.len() - NAMES) as u64, "more name"));
+    }
+    text
+}
+
+/// Returns a name that fits into a line, without its middle if it is too long.
+fn shortened(name: &str) -> String {
+    let length = name.chars().count();
+    if length <= NAME {
+        return name.to_owned();
+    }
+    let begin: String = name.chars().take(NAME / 2).collect();
+    let end: String = name.chars().skip(length - (NAME - NAME / 2 - 1)).collect();
+    format!("{begin}…{end}")
 }
 
 fn row(name: &str, figures: &Figures) -> String {
@@ -153,6 +187,24 @@ Worker 1 was idle for 70 % of the time: it searched for 20 % and slept for 50 %.
         assert_eq!(text, expected);
         let table = text.lines().filter(|line| line.starts_with(' '));
         assert!(table.map(|line| line.chars().count()).max() <= Some(80), "{text}");
+    }
+
+    #[test]
+    fn the_names_that_ran_longest_are_shown() {
+        let named =
+            |n: u64| Named { name: format!("app::step{n}"), tasks: 10 * n, running: 1000 - n };
+        let mut summary = Summary::new(&uneven());
+        summary.names = (0..12).map(named).collect();
+        summary.names[1].name = format!("app::{}::{{{{closure}}}}", "long".repeat(30));
+        let text = text(&[summary], false, style::plain());
+        assert!(
+            text.contains("\n   tasks   running  name\n       0   1.00 µs  app::step0\n"),
+            "{text}"
+        );
+        assert!(text.contains("  app::longlonglonglonglonglongl…"), "{text}");
+        assert!(text.contains("long::{{closure}}\n"), "{text}");
+        assert!(text.contains("app::step9\nand 2 more names\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Adds up what each worker did in a trace.
 
+use super::names::{self, Named};
 use super::read::{Event, Pool, Thread, What};
 
 /// What one worker did. Times are in nanoseconds.
@@ -52,6 +53,8 @@ pub(super) struct Summary {
     pub(super) others: Figures,
     /// The number of older events that are not in the file.
     pub(super) lost: u64,
+    /// The tasks by their names, those that ran longest first. Empty if the file has no names.
+    pub(super) names: Vec<Named>,
 }
 
 impl Summary {
@@ -63,6 +66,7 @@ impl Summary {
             nanoseconds: span.end - span.begin,
             workers: vec![Figures::default(); workers],
             lost: pool.threads.values().map(|thread| thread.lost).sum(),
+            names: names::add_up(pool, span.begin, span.end),
             ..Self::default()
         };
         let mut begins = vec![span.end; workers];
@@ -244,13 +248,13 @@ pub(super) mod tests {
     use super::*;
 
     fn thread(lost: u64, events: &[(u64, What)]) -> Thread {
-        let events = events.iter().map(|&(at, what)| Event { at, what }).collect();
+        let events = events.iter().map(|&(at, what)| Event { at, what, name: None }).collect();
         Thread { lost, events }
     }
 
     fn pool(threads: Vec<Thread>) -> Pool {
         let name = "heist 1: work stealing, 2 workers".to_owned();
-        Pool { name, threads: (1..).zip(threads).collect() }
+        Pool { name, threads: (1..).zip(threads).collect(), ..Pool::default() }
     }
 
     /// A run of 1000 ns. The first worker is busy, and the second one sleeps, steals, and sleeps again.
