@@ -1,8 +1,9 @@
 //! Work for the processors does not belong on the threads of an asynchronous runtime: a thread that computes polls nothing
 //! else. So a handler spawns it on a heist pool, and awaits the handle.
 //!
-//! The handler has a deadline. The work has a [`CancelToken`], which is cancelled when the handler's future is dropped: after
-//! its deadline, and when the client has gone, because axum drops the future then. The loop looks at the token in every chunk.
+//! The handler has a deadline. The task is cancelled when the handler's future is dropped: after its deadline, and when the
+//! client has gone, because axum drops the future then. If the task has not started, it never will. If it runs, its loop asks
+//! in every chunk whether it was cancelled. The pool refuses requests when too many are queued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -12,9 +13,9 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
-use heist::{CancelToken, JoinError, Pool};
+use heist::{Cancelled, JoinError, Pool};
 
-/// How many numbers are tested between two looks at the token.
+/// How many numbers are tested between two looks whether the task was cancelled.
 const CHUNK: u64 = 1024;
 
 /// A pool, and how long a request may take.
@@ -26,10 +27,6 @@ struct Shared {
     deadline: Duration,
     running: AtomicUsize,
 }
-
-/// The work was cancelled.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Cancelled;
 
 impl Server {
     /// Returns a server that computes on that pool.
@@ -48,30 +45,25 @@ impl Server {
     }
 }
 
-/// Cancels the token when the handler's future is dropped.
-struct CancelOnDrop(CancelToken);
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        self.0.cancel();
-    }
-}
-
 async fn primes(
     State(server): State<Server>,
     Path(end): Path<u64>,
 ) -> Result<String, (StatusCode, String)> {
     let shared = &server.0;
-    let token = CancelToken::new();
-    let _guard = CancelOnDrop(token.clone());
     let counted = Arc::clone(shared);
-    let work = shared.pool.spawn(move || {
+    let spawned = shared.pool.task().try_spawn(move || {
         counted.running.fetch_add(1, Ordering::SeqCst);
-        let count = count_primes(end, &token);
+        let count = count_primes(end);
         counted.running.fetch_sub(1, Ordering::SeqCst);
         count
     });
-    match tokio::time::timeout(shared.deadline, work).await {
+    let Ok(task) = spawned else {
+        return Err((
+            StatusCode::SERVICE_UNAVAILABLE,
+            "too many requests are waiting\n".to_owned(),
+        ));
+    };
+    match tokio::time::timeout(shared.deadline, task.abort_on_drop()).await {
         Ok(Ok(Ok(count))) => Ok(format!("{count}\n")),
         Ok(Ok(Err(Cancelled))) | Err(_) => {
             let text = "the deadline has passed: ask for fewer numbers\n";
@@ -84,11 +76,11 @@ async fn primes(
     }
 }
 
-/// Counts the primes below `end`, on all workers of the pool that this runs on.
-pub fn count_primes(end: u64, token: &CancelToken) -> Result<u64, Cancelled> {
+/// Counts the primes below `end`, on all workers of the pool that this runs on, unless the task is cancelled.
+pub fn count_primes(end: u64) -> Result<u64, Cancelled> {
     let count = AtomicU64::new(0);
     heist::parallel::try_for_each(0..end.div_ceil(CHUNK), |chunk| {
-        if token.is_cancelled() {
+        if heist::is_cancelled() {
             return Err(Cancelled);
         }
         let numbers = chunk * CHUNK..end.min((chunk + 1) * CHUNK);

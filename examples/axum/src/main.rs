@@ -9,7 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         println!("http://{}/primes/1000000", listener.local_addr()?);
-        let server = Server::new(heist::Pool::builder().build()?, Duration::from_secs(2));
+        let server =
+            Server::new(heist::Pool::builder().max_queued(64).build()?, Duration::from_secs(2));
         axum::serve(listener, server.router()).await?;
         Ok(())
     })

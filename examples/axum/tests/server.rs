@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-use heist_example_axum::{Cancelled, Server, count_primes};
+use heist::Cancelled;
+use heist_example_axum::{Server, count_primes};
 use tokio::runtime::Runtime;
 
 /// Takes hours, but no chunk takes long.
@@ -12,7 +13,10 @@ const ENDLESS: u64 = 1 << 36;
 
 /// Serves until the runtime is dropped.
 fn serve(deadline: Duration) -> (Runtime, Server, SocketAddr) {
-    let pool = heist::Pool::builder().workers(2).build().expect("a pool");
+    serve_on(heist::Pool::builder().workers(2).build().expect("a pool"), deadline)
+}
+
+fn serve_on(pool: heist::Pool, deadline: Duration) -> (Runtime, Server, SocketAddr) {
     let server = Server::new(pool, deadline);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -38,6 +42,22 @@ fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("an answer");
     text
+}
+
+/// Returns the answer of the first stream that has one.
+fn first_answer(streams: &mut [TcpStream]) -> String {
+    for stream in &mut *streams {
+        stream.set_nonblocking(true).expect("a socket");
+    }
+    loop {
+        for stream in &mut *streams {
+            let mut bytes = [0; 1024];
+            match stream.read(&mut bytes) {
+                Ok(length) => return String::from_utf8_lossy(&bytes[..length]).into_owned(),
+                Err(_) => std::thread::yield_now(),
+            }
+        }
+    }
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
@@ -75,10 +95,29 @@ fn cancels_when_the_client_goes() {
     wait_until(|| server.running() == 0);
 }
 
+/// A request that comes when too many are waiting is refused at once.
 #[test]
-fn looks_at_its_token() {
+fn refuses_when_too_many_are_waiting() {
+    let pool = heist::Pool::builder().workers(1).max_queued(1).build().expect("a pool");
+    let (_runtime, server, address) = serve_on(pool, Duration::from_secs(600));
+    let running = request(address, ENDLESS);
+    wait_until(|| server.running() == 1);
+    // Of two more, one is queued, and the other one is refused.
+    let mut waiting = [request(address, ENDLESS), request(address, ENDLESS)];
+    let refused = first_answer(&mut waiting);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    drop((running, waiting));
+    wait_until(|| server.running() == 0);
+}
+
+#[test]
+fn ends_early_when_cancelled() {
     let token = heist::CancelToken::new();
-    assert_eq!(count_primes(1000, &token), Ok(168));
-    token.cancel();
-    assert_eq!(count_primes(1000, &token), Err(Cancelled));
+    assert_eq!(token.run(|| count_primes(1000)), Ok(Ok(168)));
+    let cancelled = token.run(|| {
+        token.cancel();
+        assert!(heist::is_cancelled());
+        count_primes(1000)
+    });
+    assert!(matches!(cancelled, Err(Cancelled) | Ok(Err(Cancelled))), "{cancelled:?}");
 }
