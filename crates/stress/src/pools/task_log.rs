@@ -20,8 +20,8 @@ pub(super) struct TaskLog {
     /// Which tasks have dropped their closure.
     dropped: ExactlyOnce,
     panicked: AtomicU64,
-    /// Whether the pool is stopped before everything has been spawned.
-    stops_early: bool,
+    /// Whether the pool is stopped before everything has been spawned, or tasks are cancelled.
+    may_refuse: bool,
     first_violation: Mutex<Option<Violation>>,
 }
 
@@ -32,14 +32,14 @@ pub(super) struct LoggedTask {
 }
 
 impl TaskLog {
-    pub(super) fn new(limit: usize, stops_early: bool) -> Self {
+    pub(super) fn new(limit: usize, may_refuse: bool) -> Self {
         Self {
             limit,
             registered: AtomicUsize::new(0),
             ran: ExactlyOnce::new(limit),
             dropped: ExactlyOnce::new(limit),
             panicked: AtomicU64::new(0),
-            stops_early,
+            may_refuse,
             first_violation: Mutex::new(None),
         }
     }
@@ -55,8 +55,8 @@ impl TaskLog {
         self.registered.load(Ordering::Relaxed).min(self.limit)
     }
 
-    pub(super) fn stops_early(&self) -> bool {
-        self.stops_early
+    pub(super) fn may_refuse(&self) -> bool {
+        self.may_refuse
     }
 
     /// Keeps the violation for [`check`](Self::check) if it is the first one.
@@ -73,7 +73,8 @@ impl TaskLog {
     }
 
     /// Checks, once the pool has ended, that each task has run once and has dropped its closure once, and
-    /// that the counters of the pool agree. A pool that stops early need not have run every task.
+    /// that the counters of the pool agree. If the pool stops early, or tasks are cancelled, it need
+    /// not have run every task.
     pub(super) fn check(&self, stats: Option<&Stats>) -> Result<(), Violation> {
         let first = self.first_violation.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(violation) = first {
@@ -85,7 +86,7 @@ impl TaskLog {
         let not_once = |what, lost, doubled| Violation::NotOnce { what, lost, doubled, total };
 
         let (lost, doubled) = (self.ran.lost() - unused, self.ran.doubled());
-        if doubled > 0 || lost > 0 && !self.stops_early {
+        if doubled > 0 || lost > 0 && !self.may_refuse {
             return Err(not_once("tasks", lost, doubled));
         }
         let (kept, freed_twice) = (self.dropped.lost() - unused, self.dropped.doubled());
@@ -99,7 +100,7 @@ impl TaskLog {
         let panicked = self.panicked.load(Ordering::Relaxed);
         let tasks = self.tasks() as u64;
         let ended = stats.total.tasks_completed + stats.total.panics + stats.total.cancellations;
-        let submitted = if self.stops_early {
+        let submitted = if self.may_refuse {
             stats.total.tasks_submitted <= tasks
         } else {
             stats.total.tasks_submitted == tasks
@@ -163,12 +164,12 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_task_is_found_unless_the_pool_stops_early() {
-        for stops_early in [false, true] {
-            let log = Arc::new(TaskLog::new(5, stops_early));
+    fn a_lost_task_is_found_unless_the_pool_may_refuse() {
+        for may_refuse in [false, true] {
+            let log = Arc::new(TaskLog::new(5, may_refuse));
             log.register().unwrap().runs();
             drop(log.register());
-            assert_eq!(log.check(None).is_err(), !stops_early);
+            assert_eq!(log.check(None).is_err(), !may_refuse);
         }
     }
 

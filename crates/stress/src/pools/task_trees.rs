@@ -1,12 +1,12 @@
-//! Random trees of tasks: tasks spawn tasks, one by one and in batches, wait for them or do not, panic, and
-//! are cut off by a stop.
+//! Random trees of tasks: tasks spawn tasks, one by one and in batches, with priorities and within bounds, wait for them
+//! or do not, cancel them, panic, and are cut off by a stop.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use heist::{JoinError, JoinHandle, Pool, Stats, Strategy};
+use heist::{CancelToken, JoinError, JoinHandle, Pool, Priority, Stats, Strategy};
 
 use super::task_log::{LoggedTask, TaskLog};
 use crate::planned::{expect_planned, planned_panic};
@@ -36,6 +36,12 @@ pub(crate) struct TaskTrees {
     max_tasks: usize,
     /// One in this many tasks panics, or none if this is 0.
     panic_interval: u64,
+    /// One in this many tasks is cancelled, by its handle or by a token, or none if this is 0.
+    cancel_interval: u64,
+    /// Do tasks have random priorities?
+    priorities: bool,
+    /// The bound on queued tasks, or 0 for none.
+    max_queued: usize,
     end: End,
     /// How many events of each thread the pool records; 0 disables the trace.
     trace: usize,
@@ -51,6 +57,9 @@ impl TaskTrees {
             trees: 1 + rng.below(40),
             max_tasks: 1 + rng.below(max_tasks) as usize,
             panic_interval: rng.pick(&[0, 0, 5, 30]),
+            cancel_interval: rng.pick(&[0, 0, 3, 20]),
+            priorities: rng.one_in(2),
+            max_queued: rng.pick(&[0, 0, 0, 2, 50]),
             end: rng.pick(&[End::Stop, End::Stop, End::Drop, End::StopEarly, End::StopNowEarly]),
             trace: rng.pick(&[0, 0, 0, 64]),
             seed: rng.below(1 << 30),
@@ -63,9 +72,14 @@ impl TaskTrees {
 
     /// Runs the case, and returns how many tasks it had.
     pub(crate) fn run(&self) -> Result<u64, Error> {
-        let log = Arc::new(TaskLog::new(self.max_tasks, self.stops_early()));
+        let may_refuse = self.stops_early() || self.cancel_interval > 0;
+        let log = Arc::new(TaskLog::new(self.max_tasks, may_refuse));
         let hook = Arc::clone(&log);
-        let builder = Pool::builder()
+        let builder = match self.max_queued {
+            0 => Pool::builder(),
+            bound => Pool::builder().max_queued(bound),
+        };
+        let builder = builder
             .workers(self.workers)
             .strategy(self.strategy)
             .trace(self.trace)
@@ -206,9 +220,9 @@ impl Spawner {
         let handle = if rng.one_in(3) {
             // A closure that is too large for a task slot.
             let ballast = [seed; 20];
-            self.pool.spawn(move || spawner.run_task(task, ballast[7]))
+            self.spawn_task(rng, move || spawner.run_task(task, ballast[7]))
         } else {
-            self.pool.spawn(move || spawner.run_task(task, seed))
+            self.spawn_task(rng, move || spawner.run_task(task, seed))
         };
         match rng.below(3) {
             0 => drop(handle),
@@ -216,6 +230,37 @@ impl Spawner {
             _ => pending.tasks.push((handle, number)),
         }
         true
+    }
+
+    /// Spawns a task: by a builder, if the case says so, with a priority or a token. May cancel it.
+    fn spawn_task<F>(&self, rng: &mut Rng, f: F) -> JoinHandle<usize>
+    where
+        F: FnOnce() -> usize + Send + 'static,
+    {
+        let cancels = self.case.cancel_interval > 0 && rng.one_in(self.case.cancel_interval);
+        let by_token = cancels && rng.one_in(2);
+        if !by_token && !self.case.priorities {
+            let handle = self.pool.spawn(f);
+            if cancels {
+                handle.cancel();
+            }
+            return handle;
+        }
+        let token = CancelToken::new();
+        let mut builder = self.pool.task();
+        if self.case.priorities && rng.one_in(2) {
+            builder = builder.priority(rng.pick(&Priority::ALL));
+        }
+        if by_token {
+            builder = builder.cancel_on(&token);
+        }
+        let handle = builder.spawn(f);
+        if by_token {
+            token.cancel();
+        } else if cancels {
+            handle.cancel();
+        }
+        handle
     }
 
     fn spawn_batch(&self, rng: &mut Rng, seed: u64, pending: &mut Pending) {
@@ -251,7 +296,7 @@ impl TaskLog {
     fn check_joined<T: PartialEq + fmt::Debug>(&self, result: Result<T, JoinError>, expected: &T) {
         let violation = match result {
             Ok(got) if got == *expected => return,
-            Err(JoinError::Cancelled | JoinError::Stopped) if self.stops_early() => return,
+            Err(JoinError::Cancelled | JoinError::Stopped) if self.may_refuse() => return,
             Err(JoinError::Panicked(panic)) => return self.record_panic(panic.message()),
             Ok(got) => format!("the handle of {expected:?} returned {got:?}"),
             Err(error) => format!("the handle of {expected:?} returned an error: {error}"),
@@ -281,9 +326,9 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_task_is_wrong_unless_the_pool_stops_early() {
-        for (stops_early, wrong) in [(false, true), (true, false)] {
-            let log = TaskLog::new(0, stops_early);
+    fn a_cancelled_task_is_wrong_unless_tasks_may_be_refused() {
+        for (may_refuse, wrong) in [(false, true), (true, false)] {
+            let log = TaskLog::new(0, may_refuse);
             log.check_joined(Err(JoinError::Cancelled), &0);
             assert_eq!(log.check(None).is_err(), wrong);
         }
