@@ -23,15 +23,17 @@ impl Builder {
     ///   does not count, even if it waits.
     /// * A spawn that waits inside a task of a pool waits as a [`join`](crate::JoinHandle::join) does: another thread goes on
     ///   with the worker's other tasks. So a task may spawn far more tasks than the bound, even on one worker. Each spawn that
-    ///   waits needs a thread meanwhile. Where many tasks spawn many others, [`Pool::try_spawn`] is better: if the pool is
-    ///   full, the closure can be called on the spot.
+    ///   waits needs a thread meanwhile. If no other thread is at hand, because many tasks wait, the spawn does not wait, and
+    ///   exceeds the bound instead. So the bound is strict for threads outside of the pool, which bring in new work, and soft
+    ///   for tasks, which go on with work that was admitted. A task that must not exceed it uses [`Pool::try_spawn`]: if the
+    ///   pool is full, the closure can be called on the spot.
     /// * [`Pool::spawn_batch`] waits until there is room for one task. Then all its closures are admitted, even if they exceed
     ///   the bound. They count as queued until they start.
     /// * Parts of tasks that have started are not bounded: closures of [`join`](crate::join()) and [`scope`](crate::scope()),
     ///   parallel loops, pipelines. Neither are [`Pool::install`] and [`Pool::broadcast`], whose callers wait for the result.
     /// * A stop wakes the threads outside of the pool that wait for room, and refuses what they spawn. Tasks of the pool go
     ///   on to wait for room, because a stop waits for what they spawn.
-    /// * Two kinds of spawns never wait, and exceed the bound instead: those of the hooks [`on_thread_start`],
+    /// * Two other kinds of spawns never wait, and exceed the bound instead: those of the hooks [`on_thread_start`],
     ///   [`on_thread_stop`] and [`thread_name`], and, in a pool that has as many threads as it [may have], those of tasks that
     ///   run on top of a spawn that waits.
     ///

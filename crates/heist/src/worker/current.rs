@@ -85,8 +85,8 @@ pub(crate) trait AnyWorker {
         None
     }
 
-    /// Returns whether what runs now may wait until there is room for what it spawns: a task may, a hook of a thread may
-    /// not.
+    /// Returns whether what runs now may wait until there is room for what it spawns. A task may, if another thread can take
+    /// over its core at once; a hook of a thread may not.
     fn may_wait_for_room(&self) -> bool {
         true
     }

@@ -173,6 +173,13 @@ impl HandOff {
         Grant::Start(threads.born)
     }
 
+    /// Returns whether a thread that waits would find another one for its core without delay: one that stands by, or one of
+    /// the reserve.
+    pub(crate) fn has_thread(&self) -> bool {
+        let threads = lock(&self.threads);
+        !threads.standby.is_empty() || threads.extra < self.reserve().min(self.limit)
+    }
+
     /// Gives back a grant that is not used.
     pub(crate) fn decline(&self, grant: Grant) {
         let mut threads = lock(&self.threads);

@@ -4,8 +4,10 @@
 //! having run. A permit that is dropped goes to the spawner that has waited longest. So while a spawner waits, no other
 //! thread can take a permit, and spawners are admitted in the order in which they came.
 //!
-//! Some callers never wait, and exceed the bound instead, because nobody could give them a permit:
+//! Some callers do not wait, and exceed the bound instead, because nobody could give them a permit, or not soon:
 //!
+//! * A task whose core no other thread can take over at once. Tasks that spawn tasks that spawn would otherwise need a thread
+//!   each, and would get them only after a grace period (step H3 of `README.md`): such a program took 5 ms for each task.
 //! * A hook at the start or the end of a thread, or one that names a thread. The thread has no core there, and is about to
 //!   become the only one that runs tasks, or has left the pool.
 //! * A task that runs on top of a spawner that waits, in a pool that may have no more threads (step H4 of `README.md`). The
@@ -26,7 +28,7 @@ pub(crate) struct Limit {
 }
 
 struct State {
-    /// The number of permits that are in use. Exceeds the bound after a batch, and by callers that never wait.
+    /// The number of permits that are in use. Exceeds the bound after a batch, and by callers that do not wait.
     queued: usize,
     /// Empty unless as many permits are in use as the bound allows.
     waiting: VecDeque<Waiting>,
@@ -48,8 +50,8 @@ enum Caller {
     Outside,
     /// A task of the pool, or a guest.
     Task,
-    /// Code of the pool's threads that never waits.
-    Hook,
+    /// Code of the pool's threads that does not wait.
+    Impatient,
 }
 
 impl Caller {
@@ -59,7 +61,7 @@ impl Caller {
         match may_wait.filter(|_| current_pool() == pool) {
             None => Self::Outside,
             Some(true) => Self::Task,
-            Some(false) => Self::Hook,
+            Some(false) => Self::Impatient,
         }
     }
 }
@@ -111,7 +113,7 @@ impl Limit {
         if state.closed && caller == Caller::Outside {
             return None;
         }
-        if state.queued < limit.bound || caller == Caller::Hook || WAITS.with(Cell::get) {
+        if state.queued < limit.bound || caller == Caller::Impatient || WAITS.with(Cell::get) {
             state.queued += 1;
             return Some(Permit(Arc::clone(limit)));
         }

@@ -187,8 +187,10 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     }
 
     fn may_wait_for_room(&self) -> bool {
-        // A thread that has no core and wants none is in a hook, or hands its core to another one.
-        self.is_guest || self.resumed.get().is_some() || self.core.borrow().is_some()
+        // A guest has no core to hand on. A thread that has no core and wants none is in a hook, or hands its core to another one.
+        self.is_guest
+            || self.resumed.get().is_some()
+            || (self.core.borrow().is_some() && self.shared.handoff.has_thread())
     }
 }
 
