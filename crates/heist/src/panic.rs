@@ -41,6 +41,13 @@ impl Panic {
         Self { message, payload: Exclusive(payload) }
     }
 
+    /// Returns the payload, if this is no panic but the end of something that was cancelled.
+    pub(crate) fn into_stopped(self) -> Result<Box<Stopped>, Self> {
+        let Self { message, payload: Exclusive(payload) } = self;
+        let panic = |payload| Self { message, payload: Exclusive(payload) };
+        payload.downcast().map_err(panic)
+    }
+
     /// Returns the message of the panic, if it has one.
     ///
     /// ```

@@ -4,15 +4,17 @@
 ///
 /// * A worker that becomes free starts a queued `High` task before all others, and a `Low` task only if it finds no other.
 /// * Every priority makes progress. A worker that has started [`MOST_HIGH`](Self::MOST_HIGH) `High` tasks in a row starts
-///   another task next, if it finds one. Of [`LOW_SHARE`](Self::LOW_SHARE) tasks that a worker starts while `Low` tasks are
-///   queued, at least one is `Low`, or the next one is.
+///   another task next, if it finds one. After [`LOW_SHARE`](Self::LOW_SHARE) tasks that a worker starts while `Low` tasks are
+///   queued, it starts a `Low` one, unless a row of `High` tasks is under way.
 /// * What a task spawns has the priority of that task, unless it is set. So have the parts of the task: what it forks, and the
 ///   parts of its scopes.
 /// * A task that waits for a task which has not started runs it at once, whatever the priority of either: a task never waits
 ///   for a queued task of its own pool because that is less urgent.
 ///
 /// Priorities only order tasks that have not started. A running task is never interrupted, and what has started goes on before
-/// `Normal` and `Low` tasks that have not: the parts of its scopes, the halves of its joins.
+/// `Normal` and `Low` tasks that have not: the parts of its scopes, the halves of its joins. A worker that runs short closures of
+/// a batch looks for `High` tasks after 16 of them. A closure that is [installed](crate::Pool::install) on another pool is queued
+/// there as a `Normal` task, and so are the polls of a future.
 ///
 /// `Normal` tasks cost what they cost in a pool without priorities. Those of another priority go through one queue for the
 /// whole pool, and each needs an allocation.
@@ -65,7 +67,8 @@ impl Priority {
     /// ```
     pub const MOST_HIGH: u32 = 31;
 
-    /// Of this many tasks that a worker starts while `Low` tasks are queued, one is `Low`, at least.
+    /// Of this many tasks that a worker starts while `Low` tasks are queued, one is `Low`, at least; but a row of `High` tasks
+    /// is not interrupted for it before it has [`MOST_HIGH`](Self::MOST_HIGH).
     ///
     /// ```
     /// assert_eq!(heist::Priority::LOW_SHARE, 64);

@@ -153,7 +153,7 @@ where
         if self.range.len() == 1 {
             return self.run_closure(self.range.start);
         }
-        with_worker(|worker| worker.restore_for_sleepers());
+        with_worker(|worker| worker.answer_before_batch());
         let piece = Self { batch: self.batch, range: self.range.clone() };
         // The halves have the root of all parts of the batch, so that whoever waits for one of them can run the others.
         job::in_root(self.group(), || piece.run_private());

@@ -29,6 +29,7 @@ impl Builder {
     ///   pool is full, the closure can be called on the spot.
     /// * [`Pool::spawn_batch`] waits until there is room for one task. Then all its closures are admitted, even if they exceed
     ///   the bound. They count as queued until they start.
+    /// * Futures are not bounded: they wait for their wake-ups outside of any queue.
     /// * Parts of tasks that have started are not bounded: closures of [`join`](crate::join()) and [`scope`](crate::scope()),
     ///   parallel loops, pipelines. Neither are [`Pool::install`] and [`Pool::broadcast`], whose callers wait for the result.
     /// * A stop wakes the threads outside of the pool that wait for room, and refuses what they spawn. Tasks of the pool go

@@ -1,8 +1,9 @@
 //! Which panic of a scope's parts is passed on: the first one that no handle has returned.
 
 use std::any::Any;
+use std::mem;
 
-use crate::panic::{Panic, contain};
+use crate::panic::{Panic, Stopped, contain};
 use crate::sync::{Arc, Mutex, lock};
 
 /// The panics of a scope's parts, in the order in which they came.
@@ -33,11 +34,15 @@ impl PartPanic {
 }
 
 impl Panics {
-    /// Keeps the panic of a part without a handle. Returns it if there is one already: only the first can be passed on.
+    /// Keeps the panic of a part without a handle. Returns one that is not passed on: only the first one is, and a panic comes
+    /// before the end of a part that was cancelled.
     #[must_use = "a payload is dropped outside of the lock"]
     pub(super) fn keep(&mut self, payload: Box<dyn Any + Send>) -> Option<Box<dyn Any + Send>> {
-        if self.0.iter().any(|panic| matches!(panic, Unhandled::Payload(_))) {
-            return Some(payload);
+        for unhandled in &mut self.0 {
+            if let Unhandled::Payload(first) = unhandled {
+                let is_worse = first.is::<Stopped>() && !payload.is::<Stopped>();
+                return Some(if is_worse { mem::replace(first, payload) } else { payload });
+            }
         }
         self.0.push(Unhandled::Payload(payload));
         None
@@ -51,18 +56,56 @@ impl Panics {
         panic
     }
 
-    /// Returns the payload of the first panic that no handle has returned. The others are dropped, or left to their handles.
+    /// Returns the payload of the first panic that no handle has returned; a panic comes before the end of a part that was
+    /// cancelled. The others are dropped, or left to their handles.
     pub(super) fn into_first(self) -> Option<Box<dyn Any + Send>> {
-        let mut first = None;
+        let mut first: Option<Box<dyn Any + Send>> = None;
         for panic in self.0 {
-            match panic {
-                Unhandled::Payload(payload) if first.is_none() => first = Some(payload),
-                Unhandled::Shared(panic) if first.is_none() => {
-                    first = lock(&panic.panic).take().map(Panic::into_payload);
-                }
-                other => contain(|| drop(other)),
+            if first.as_ref().is_some_and(|first| !first.is::<Stopped>()) {
+                contain(|| drop(panic));
+                continue;
             }
+            let next = match panic {
+                Unhandled::Payload(payload) => Some(payload),
+                Unhandled::Shared(panic) => lock(&panic.panic).take().map(Panic::into_payload),
+            };
+            first = match (first, next) {
+                (Some(stopped), Some(next)) if next.is::<Stopped>() => Some(stopped),
+                (first, next) => next.or(first),
+            };
         }
         first
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    fn stopped() -> Box<dyn Any + Send> {
+        Box::new(Stopped { run: 1 })
+    }
+
+    fn panic() -> Box<dyn Any + Send> {
+        Box::new("a panic")
+    }
+
+    #[test]
+    fn a_panic_comes_before_a_cancellation() {
+        for payloads in [[stopped(), panic()], [panic(), stopped()]] {
+            let mut panics = Panics::default();
+            let others: usize =
+                payloads.into_iter().map(|payload| panics.keep(payload).iter().count()).sum();
+            assert_eq!(others, 1, "one is passed on");
+            assert!(panics.into_first().expect("it was kept").is::<&str>());
+        }
+        for payloads in [[stopped(), panic()], [panic(), stopped()]] {
+            let mut panics = Panics::default();
+            payloads.into_iter().for_each(|payload| drop(panics.share(Panic::new(payload))));
+            assert!(panics.into_first().expect("it was kept").is::<&str>());
+        }
+        let mut panics = Panics::default();
+        assert!(panics.keep(stopped()).is_none());
+        assert!(panics.into_first().expect("it was kept").is::<Stopped>());
     }
 }

@@ -10,7 +10,7 @@ use crate::api::global;
 use crate::api::panics::Panics;
 use crate::fork::latch::CountLatch;
 use crate::fork::{job, purse};
-use crate::panic::{PanicHook, contain};
+use crate::panic::{PanicHook, Stopped, contain};
 use crate::sync::{Arc, Mutex, Padded, lock};
 use crate::task::{Awaited, DetachedTask, End, Refusal, Reminder, Task, TaskHandle};
 use crate::worker::current::{AnyPool, current_pool, with_worker};
@@ -39,7 +39,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    if job::is_open() { open(f) } else { global::scope_outside(f) }
+    job::enter(|| if job::is_open() { open(f) } else { global::scope_outside(f) })
 }
 
 /// Runs a scope on a thread of a pool.
@@ -70,6 +70,10 @@ where
         (Ok(value), Some(payload)) => {
             contain(|| drop(value));
             resume_unwind(payload)
+        }
+        // A panic says more than that the closure has ended early.
+        (Err(payload), Some(other)) if payload.is::<Stopped>() && !other.is::<Stopped>() => {
+            resume_unwind(other)
         }
         (Err(payload), other) => {
             contain(|| drop(other));
@@ -236,11 +240,13 @@ where
         let scope = unsafe { self.scope.as_ref() };
         purse::flush_unless(&scope.latch);
         let f = self.f.take().expect("run once");
-        let run = || {
-            job::stop_point();
-            f(scope);
-        };
-        match catch_unwind(AssertUnwindSafe(run)) {
+        if let Some(payload) = job::stopped() {
+            contain(|| drop(f));
+            let other = scope.with_panics(|panics| panics.keep(payload));
+            contain(|| drop(other));
+            return End::Refused;
+        }
+        match catch_unwind(AssertUnwindSafe(|| f(scope))) {
             Ok(()) => End::Completed,
             Err(payload) => {
                 let end = End::unwound(&*payload);

@@ -12,8 +12,7 @@
 use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
-use std::mem;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use crate::api::handle::JoinHandle;
@@ -54,9 +53,8 @@ impl<'scope> Scope<'scope> {
         T: Send + 'scope,
     {
         let (promise, handle) = Promise::new();
-        let closure = Box::new(Closure { outer: self.root, f: Some(f) });
-        let root = closure.root(&promise);
-        let work = Work::Closure(closure);
+        let work = Box::new(Work { outer: self.root, f: Some(f), ended: None });
+        let root = work.root(&promise);
         let is_inside = self.count_part();
         let part = HandledPart { scope: NonNull::from(self), promise, work };
         // SAFETY: what the closure borrows, and what its result borrows, outlives the scope. The scope, to which the part
@@ -110,11 +108,17 @@ impl<T> ScopedJoinHandle<'_, T> {
     ///
     /// # Errors
     ///
-    /// Returns [`JoinError::Panicked`] if the closure panicked. If the scope has ended before this call, it has panicked with
+    /// Returns [`JoinError::Panicked`] if the closure panicked, and [`JoinError::Cancelled`] if it has ended early in a
+    /// [`CancelToken::run`](crate::CancelToken::run) that the caller is not a part of; a caller that is ends as well. If the scope has ended before this call, it has panicked with
     /// that panic, and only the message is left.
     pub fn join(self) -> Result<T, JoinError> {
         let ended = self.handle.join()?.pop().expect("a part leaves one result");
-        ended.map_err(|panic| JoinError::Panicked(panic.handle()))
+        ended.map_err(|panic| match panic.handle().into_stopped() {
+            Err(panic) => JoinError::Panicked(panic),
+            // The part has ended early, and so does the caller if it is a part of the same call.
+            Ok(stopped) if job::is_within(&stopped) => resume_unwind(stopped),
+            Ok(_) => JoinError::Cancelled,
+        })
     }
 
     /// Returns whether the closure has ended, so that [`join`](Self::join) would not wait.
@@ -140,30 +144,26 @@ impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
 struct HandledPart<'scope, F, T> {
     scope: NonNull<Scope<'scope>>,
     promise: Promise<Ended<T>>,
-    work: Work<F, T>,
+    /// In a box, so that the part has the same size whatever its closure is; and so that it stays in its place until the part
+    /// has ended, because its root may be the address of a word in there.
+    work: Box<Work<F, T>>,
 }
 
-/// The closure of a part, and the root of its scope.
-struct Closure<F> {
+/// The closure of a part, and then what it has left; and the root of its scope.
+struct Work<F, T> {
     outer: usize,
     /// `None` once it runs.
     f: Option<F>,
+    /// What the closure has left. Nothing before it has run, and if it does not run.
+    ended: Option<Ended<T>>,
 }
 
-impl<F> Closure<F> {
+impl<F, T: Send> Work<F, T> {
     /// Returns the root of what the closure forks: a number that is that of no other root while the part is there. If the
     /// scope is a part of a task with a control, it is the root that is nested in that of the scope.
-    fn root<T: Send>(&self, promise: &Promise<T>) -> usize {
+    fn root(&self, promise: &Promise<Ended<T>>) -> usize {
         if job::has_flag(self.outer) { job::nested_in(&self.outer) } else { promise.id() }
     }
-}
-
-enum Work<F, T> {
-    /// The closure, which has not run. In a box, so that the part has the same size whatever its closure is, and so that it
-    /// stays in its place.
-    Closure(Box<Closure<F>>),
-    /// What the closure has left. Nothing while it runs.
-    Ended(Vec<Ended<T>>),
 }
 
 // SAFETY: the closure and its result are `Send`, and the scope is `Sync`.
@@ -188,15 +188,17 @@ where
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the scope waits for this part.
         let scope = unsafe { self.scope.as_ref() };
-        let Work::Closure(mut closure) = mem::replace(&mut self.work, Work::Ended(Vec::new()))
-        else {
-            unreachable!("a closure is run once")
-        };
-        let f = closure.f.take().expect("a closure is run once");
+        let f = self.work.f.take().expect("a closure is run once");
         // Who waits for the handle runs parts of this root meanwhile.
-        let root = closure.root(&self.promise);
-        let (ended, end) = match job::in_root(root, || catch_unwind(AssertUnwindSafe(|| f(scope))))
-        {
+        let root = self.work.root(&self.promise);
+        let run = || match job::stopped() {
+            None => catch_unwind(AssertUnwindSafe(|| f(scope))),
+            Some(payload) => {
+                contain(|| drop(f));
+                Err(payload)
+            }
+        };
+        let (ended, end) = match job::in_root(root, run) {
             Ok(value) => (Ok(value), End::Completed),
             Err(payload) => {
                 let end = End::unwound(&*payload);
@@ -204,9 +206,7 @@ where
                 (Err(scope.with_panics(|panics| panics.share(panic))), end)
             }
         };
-        // Its root may be the address of a word in there.
-        drop(closure);
-        self.work = Work::Ended(vec![ended]);
+        self.work.ended = Some(ended);
         end
     }
 
@@ -216,15 +216,16 @@ where
     }
 
     fn finish(self) {
-        let Self { scope, promise, work } = self;
-        match work {
+        let Self { scope, promise, mut work } = self;
+        match work.ended.take() {
             // If there is no handle, the result is dropped here.
-            Work::Ended(ended) => promise.fulfil(Ok(ended), None),
-            Work::Closure(refused) => {
-                contain(|| drop(refused));
+            Some(ended) => promise.fulfil(Ok(vec![ended]), None),
+            None => {
+                contain(|| drop(work.f.take()));
                 drop(promise);
             }
         }
+        drop(work);
         // SAFETY: the scope waits for this part.
         let latch = NonNull::from(unsafe { &*scope.as_ref().latch });
         // SAFETY: the latch is alive, because the scope waits for this part. The part was counted by `spawn_handle`, and

@@ -23,7 +23,12 @@ impl CancelToken {
     /// * A slice that was to be sorted has the same elements in some order.
     /// * Each part of a scope has run to its end, or not at all; or it has itself unwound from a loop.
     ///
-    /// What is [spawned](crate::Pool::spawn) meanwhile is not a part of the call, and goes on.
+    /// What is [spawned](crate::Pool::spawn) meanwhile is not a part of the call, and goes on. A loop in a destructor that runs
+    /// while the call unwinds goes on as well. If a panic and a cancellation meet in a scope, the panic is passed on; the panic
+    /// of the second closure of a [`join`](crate::join()) whose first one has ended early is dropped, as it is after a panic.
+    ///
+    /// Since the call ends by unwinding, a mutex whose guard is dropped on the way is poisoned, a `catch_unwind` between the
+    /// loop and this call keeps the call from ending, and a program that is built with `panic = "abort"` ends.
     ///
     /// ```
     /// use heist::{CancelToken, parallel};

@@ -23,8 +23,8 @@ use crate::order;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, const_fn, light_fence, per_thread};
 use crate::task::Task;
 pub(crate) use control::{
-    control, controlled, find_control, has_flag, is_controlled, isolated, isolated_as, nested_in,
-    root_of, stop_point, within,
+    caught, control, controlled, enter, find_control, has_flag, is_controlled, is_within, isolated,
+    isolated_as, nested_in, root_of, stop_point, stopped, under, within,
 };
 pub(crate) use part::{begin_visit, close, end_visit, leave_place, open, use_demand_of};
 

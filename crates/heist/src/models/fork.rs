@@ -138,7 +138,7 @@ impl<Q: Queues> AnyWorker for WorkerThread<Q> {
         }
     }
 
-    fn restore_for_sleepers(&self) {}
+    fn answer_before_batch(&self) {}
 
     fn answer_sleepers(&self, _: bool) {
         unreachable!("there is no batch")

@@ -63,7 +63,7 @@ macro_rules! no_forks {
             unreachable!("no forks")
         }
 
-        fn restore_for_sleepers(&self) {}
+        fn answer_before_batch(&self) {}
 
         fn answer_sleepers(&self, _: bool) {
             unreachable!("no forks")

@@ -69,7 +69,8 @@ pub(super) fn run<W: Work>(work: &W, pieces: W::Pieces, min: usize) -> W::Output
         return work.each(pieces);
     }
     let (pace, wake) = (Pace::UNKNOWN, WAKE);
-    Rest { work, min, left: pieces, done: None, pace, wake, looked: None }.run()
+    let rest = Rest { work, min, left: pieces, done: None, pace, wake, looked: None };
+    job::enter(|| rest.run())
 }
 
 /// What is left of a loop, and the result so far.

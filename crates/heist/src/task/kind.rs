@@ -54,7 +54,7 @@ unsafe fn execute_controlled<F: FnOnce(&Arc<Control>) -> T, T>(
     hook: &Arc<PanicHook>,
 ) -> End {
     // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
-    if unsafe { Slot::look(slot, |body: &Controlled<F>| body.control.is_cancelled()) } {
+    if unsafe { Slot::look(slot, |body: &Controlled<F>| body.control.is_token_cancelled()) } {
         // SAFETY: started by the caller.
         unsafe { refuse::<Controlled<F>, T>(slot, Refusal::Cancelled) };
         return End::Refused;
@@ -70,7 +70,7 @@ unsafe fn execute_controlled_alone<F: FnOnce(&Arc<Control>) -> T, T>(
 ) -> End {
     // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
     let body: Controlled<F> = unsafe { Slot::take(slot) };
-    if body.control.is_cancelled() {
+    if body.control.is_token_cancelled() {
         contain(|| drop(body));
         return End::Refused;
     }

@@ -129,6 +129,12 @@ impl Task {
         unsafe { Slot::state(self.0) }.is_started()
     }
 
+    /// Returns whether a worker that comes to the task now runs it: it is no stale entry, and its handle has not cancelled it.
+    pub(crate) fn will_run(&self) -> bool {
+        // SAFETY: the queue's side keeps the slot alive.
+        unsafe { Slot::state(self.0) }.will_run()
+    }
+
     /// Returns what the task is a part of, or the task itself.
     ///
     /// # Safety

@@ -153,6 +153,12 @@ impl State {
         self.0.load(Ordering::Relaxed) & STARTED != 0
     }
 
+    /// Either side: returns whether the task was neither started nor cancelled.
+    pub(crate) fn will_run(&self) -> bool {
+        // Ordering: relaxed. Nothing is read because of the answer.
+        self.0.load(Ordering::Relaxed) & (STARTED | REVOKED) == 0
+    }
+
     /// Handle's side, of a task that is done: lets go after it has taken the outcome, which `take` does. `Last` means that
     /// the slot belongs to the caller alone. Returns `None` if the task is not done.
     ///

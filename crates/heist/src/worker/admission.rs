@@ -45,10 +45,6 @@ impl Admission {
         any.then(|| Box::new(Self { limit, context }))
     }
 
-    fn admitted<F>(&self, permit: Option<Permit>, closure: F) -> Admitted<F> {
-        Admitted { permit, context: self.capture(), closure }
-    }
-
     /// Captures the context of the calling thread, if there is a hook for that.
     pub(crate) fn capture(&self) -> Option<Captured> {
         self.context.as_ref().map(ContextHook::capture)
@@ -56,12 +52,15 @@ impl Admission {
 
     /// Admits a closure to the pool with that id. Waits until there is room.
     pub(crate) fn admit<F>(&self, pool: usize, closure: F) -> Admitted<F> {
+        // The hook is user code, and may spawn: before there is a permit, for which that might have to wait.
+        let context = self.capture();
         let permit = self.limit.as_ref().and_then(|limit| Limit::acquire(limit, pool));
-        self.admitted(permit, closure)
+        Admitted { permit, context, closure }
     }
 
     /// Like [`admit`](Self::admit), but returns the closure if there is no room.
     pub(crate) fn try_admit<F>(&self, pool: usize, closure: F) -> Result<Admitted<F>, F> {
+        let context = self.capture();
         let permit = match &self.limit {
             None => None,
             Some(limit) => match Limit::try_acquire(limit, pool) {
@@ -69,7 +68,7 @@ impl Admission {
                 Err(()) => return Err(closure),
             },
         };
-        Ok(self.admitted(permit, closure))
+        Ok(Admitted { permit, context, closure })
     }
 
     /// Returns the closures of a batch, to be collected at once. Waits until there is room for one task; the others exceed the
@@ -83,12 +82,13 @@ impl Admission {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        // Collected first: the iterator is user code, and may spawn. It would wait for the permit of this batch.
-        let closures: Vec<F> = closures.collect();
+        // Collected first: the iterator and the hook are user code, and may spawn. They would wait for the permit of this batch.
+        let closures: Vec<_> = closures.map(|closure| (self.capture(), closure)).collect();
         let limit = self.limit.as_ref().filter(|_| !closures.is_empty());
         let first = limit.and_then(|limit| Limit::acquire(limit, pool));
-        closures.into_iter().map(move |closure| {
-            let admitted = self.admitted(first.as_ref().map(Permit::another), closure);
+        closures.into_iter().map(move |(context, closure)| {
+            let permit = first.as_ref().map(Permit::another);
+            let admitted = Admitted { permit, context, closure };
             move || {
                 // The task is named for this closure, but the user knows the inner one.
                 rename(type_name::<F>);

@@ -72,7 +72,9 @@ impl Core {
     pub(crate) fn skip_turns(&self, tasks: u32) -> bool {
         let are_short = self.turns.interval.get() >= SHORT * tasks;
         if are_short {
-            self.turn.set(self.turn.get() + tasks - 1);
+            // No more than to the next turn: a worker that takes none for now would count for ever.
+            let turn = self.turn.get() + tasks - 1;
+            self.turn.set(turn.min(self.turns.interval.get()));
         }
         are_short
     }

@@ -70,8 +70,9 @@ pub(crate) trait AnyWorker {
     /// since this was last called.
     fn answer_sleepers(&self, is_late: bool);
 
-    /// Raises the demand for this thread's jobs if a worker sleeps, before it runs closures of a batch by joins.
-    fn restore_for_sleepers(&self);
+    /// Publishes what is wanted of this thread's older jobs, and raises the demand for them if a worker sleeps, before it runs
+    /// closures of a batch by joins.
+    fn answer_before_batch(&self);
 
     /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(&self, awaited: &dyn Awaited, pool: usize);
@@ -162,7 +163,7 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
     fn push_continued(&self, task: Task) {
         if self.idle.has_ended() {
             // It is not counted. Dropping it refuses it.
-            return drop(task);
+            return drop_late(task);
         }
         // If the pool ends now, this thread sees that after the push, and sweeps (step E4).
         let near = with_worker_thread(self, |thread| self.queues.cluster(&thread.place.own));
@@ -197,6 +198,41 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 
     fn admission(&self) -> Option<&Admission> {
         self.config.admission.as_deref()
+    }
+}
+
+#[cfg(feature = "futures")]
+crate::sync::thread_local! {
+    /// Futures that came after the end of their pool, while this thread drops another one.
+    static LATE: Cell<Option<Vec<Task>>> = Cell::new(None);
+}
+
+/// Drops a future that came after the end of its pool. That may wake others, which come here as well: they are dropped one after
+/// the other, so that a long chain of futures needs no stack.
+#[cfg(feature = "futures")]
+fn drop_late(task: Task) {
+    let mut task = Some(task);
+    let is_nested = LATE.try_with(|late| {
+        let mut others = late.take();
+        if let Some(others) = &mut others {
+            others.extend(task.take());
+        }
+        let is_nested = others.is_some();
+        late.set(Some(others.unwrap_or_default()));
+        is_nested
+    });
+    if is_nested == Ok(true) {
+        return;
+    }
+    while let Some(next) = task.take() {
+        drop(next);
+        let pop = |late: &Cell<Option<Vec<Task>>>| {
+            let mut others = late.take();
+            let next = others.as_mut().and_then(Vec::pop);
+            late.set(others.filter(|_| next.is_some()));
+            next
+        };
+        task = LATE.try_with(pop).ok().flatten();
     }
 }
 

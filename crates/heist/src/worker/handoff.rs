@@ -8,7 +8,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::sync::{Arc, AtomicUsize, Instant, Mutex, Ordering, lock, try_lock};
+use crate::order;
+use crate::sync::{Arc, AtomicUsize, Instant, Mutex, Ordering, full_fence, lock, try_lock};
 use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
@@ -225,6 +226,10 @@ impl HandOff {
         let mut threads = lock(&self.threads);
         threads.resumed.push_back(Arc::clone(mailbox));
         self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        drop(threads);
+        // Before the thread forks and looks at its demand: either it sees that of a worker that is about to sleep, or that
+        // worker sees that this thread is busy (step D6).
+        full_fence(order::FOUND);
     }
 
     /// Ends what [`want`](Self::want) began, because the thread waits again or has finished its tasks. Returns the

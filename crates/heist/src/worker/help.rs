@@ -163,6 +163,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
+    /// Publishes what is wanted of the older jobs and tasks of this thread, before it begins to keep closures of a batch; and
+    /// raises its own demand if a worker sleeps.
+    pub(crate) fn answer_before_batch(&self) {
+        let has_older = || job::any() || self.has_private_tasks();
+        if job::is_demanded() && has_older() {
+            self.answer_demand();
+        }
+        self.restore_for_sleepers();
+    }
+
     /// Raises this thread's own demand if a worker sleeps.
     pub(crate) fn restore_for_sleepers(&self) {
         if self.shared.idle.has_sleeper() {

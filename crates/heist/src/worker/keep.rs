@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::idle::WakeReason;
 use crate::sync::{pause, yield_now};
 use crate::task::{Awaited, Started, Task};
+use crate::worker::core::Core;
 use crate::worker::find::Heed;
 use crate::worker::handoff::{Grant, Need};
 use crate::worker::policy::PoolQueues;
@@ -78,8 +79,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if awaited.is_done() {
                 break Waited::Done;
             }
-            if shared.handoff.is_wanted() && self.give_away() {
-                break Waited::CoreGone;
+            if shared.handoff.is_wanted() {
+                // Before the core goes: the thread that gets it may fork at once, and must not be taken for a searcher (D6).
+                self.leave_search(&mut searching);
+                if self.give_away() {
+                    break Waited::CoreGone;
+                }
             }
             if let Some(job) = self.find_own_part(group.filter(|_| self.is_shallow())) {
                 break Waited::Found(job);
@@ -169,7 +174,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn find_for_another(&self) -> Option<Task> {
         let core = self.core.borrow();
         let core = core.as_ref().expect("it is handed on later");
-        let task = self.next_own(core).or_else(|| self.search_others(core));
+        self.next_of_all(core)
+    }
+
+    /// Returns a task or part as a worker picks its next one, or raids.
+    fn next_of_all(&self, core: &Core) -> Option<Task> {
+        let ranked = self.next_ranked(core);
+        let task = ranked.or_else(|| self.next_own(core)).or_else(|| self.search_others(core));
         task.or_else(|| self.raid_others(core, Heed::Nothing))
     }
 
@@ -214,7 +225,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         let core = self.core.borrow();
         let core = core.as_ref().expect("it is kept");
-        let task = self.next_own(core).or_else(|| self.search_others(core));
-        task.or_else(|| self.raid_others(core, Heed::Nothing)).map(Waited::NobodyElse)
+        self.next_of_all(core).map(Waited::NobodyElse)
     }
 }

@@ -11,7 +11,8 @@
 //! * A hook at the start or the end of a thread, or one that names a thread. The thread has no core there, and is about to
 //!   become the only one that runs tasks, or has left the pool.
 //! * A task that runs on top of a spawner that waits, in a pool that may have no more threads (step H4 of `README.md`). The
-//!   next permit may be for the spawner beneath it, which cannot go on before it.
+//!   next permit may be for the spawner beneath it, which cannot go on before it. (If it waits for a spawner on another thread
+//!   that is behind the one beneath it, both wait for ever. This is the exception of step H4.)
 
 use std::cell::Cell;
 use std::collections::VecDeque;

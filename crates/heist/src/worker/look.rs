@@ -4,7 +4,7 @@ use crate::fork::demand::Demand;
 use crate::fork::raid;
 use crate::idle::LastLook;
 use crate::order;
-use crate::sync::{HeavyFence, heavy_fence, heavy_fence_state};
+use crate::sync::{HeavyFence, full_fence, heavy_fence, heavy_fence_state};
 use crate::worker::core::victims;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -92,6 +92,9 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Returns whether a thread may be running something.
     fn is_anybody_busy(&self) -> bool {
+        // The caller has raised the demands. A thread that goes on without a core is counted among those that want one, and
+        // passes a fence before it looks at its demand.
+        full_fence(order::SLEEP);
         self.handoff.is_wanted() || self.idle.is_anybody_busy(self.config.workers)
     }
 

@@ -160,9 +160,24 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         None
     }
 
-    /// Runs a task on top of one that waits. Its root does not matter: a thread that waits runs everything.
+    /// Runs a task on top of one that waits. Its root does not matter: a thread that waits runs everything. But if one of the two
+    /// has a control, the other one must not find it.
     #[inline(always)]
     fn run_on_top(&self, started: Started) {
+        if job::is_controlled() || job::has_flag(started.root()) {
+            return self.run_in_own_root(started);
+        }
+        self.run_in_any_root(started);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn run_in_own_root(&self, started: Started) {
+        job::in_root(started.root(), || self.run_in_any_root(started));
+    }
+
+    #[inline(always)]
+    fn run_in_any_root(&self, started: Started) {
         let execute = |started: Started| started.execute(&self.shared.config.on_panic);
         // Without the feature, the events are recorded elsewhere, for the sake of the frame.
         let (end, ended) = if cfg!(feature = "tracing") {

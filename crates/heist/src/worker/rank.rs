@@ -44,7 +44,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Returns a task that is not of normal priority, if its turn comes before everything else.
     #[inline(always)]
     pub(crate) fn next_ranked(&self, core: &Core) -> Option<Task> {
-        if self.shared.queues.has_ranked() { self.look_for_ranked(core) } else { None }
+        if self.shared.queues.has_ranked() {
+            return self.look_for_ranked(core);
+        }
+        // What is next is a task of normal priority, or nothing.
+        core.ranks.high.set(0);
+        core.ranks.passed_over.set(false);
+        None
     }
 
     #[cold]
@@ -81,7 +87,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn pop_ranked(&self, core: &Core, rank: Rank) -> Option<Task> {
         let tally = core.tally();
         let task = self.shared.queues.pop_ranked(rank, tally)?;
-        core.ranks.count(Some(rank));
+        if task.will_run() {
+            core.ranks.count(Some(rank));
+        }
         tally.one(|block| &block.injector_pops);
         record(EventKind::InjectorTake { tasks: 1 });
         Some(task)

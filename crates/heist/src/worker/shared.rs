@@ -4,7 +4,7 @@
 use crate::cancel::CancelToken;
 use crate::cluster::{Clusters, NO_PLACE};
 use crate::fork::demand::Demand;
-use crate::fork::purse;
+use crate::fork::{job, purse};
 use crate::idle::{Announced, Idle};
 use crate::panic::PanicHook;
 use crate::priority::Rank;
@@ -376,10 +376,12 @@ impl<Q: PoolQueues> Shared<Q> {
             let hook = &self.config.on_panic;
             if started.is_job() {
                 // A join or scope waits for it, outside of the pool or in a hook at the end of a thread. It must run.
-                let (end, ended) =
-                    trace::task_named(started, Started::name, |started| started.execute(hook));
-                count_end(tally, end);
-                ended.deliver(Some(hook));
+                job::under(started.root(), || {
+                    let execute = |started: Started| started.execute(hook);
+                    let (end, ended) = trace::task_named(started, Started::name, execute);
+                    count_end(tally, end);
+                    ended.deliver(Some(hook));
+                });
                 purse::flush();
             } else {
                 let (count, ended) = started.refuse(Refusal::Stopped);

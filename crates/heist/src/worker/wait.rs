@@ -18,7 +18,10 @@ use std::ptr::NonNull;
 use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::order;
-use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, unsize_arc, yield_now};
+use crate::sync::{
+    Arc, AtomicUsize, HeavyFence, full_fence, heavy_fence_state, panicking, pause, unsize_arc,
+    yield_now,
+};
 use crate::task::{Awaited, Claimed, End, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::admission::Admission;
@@ -147,7 +150,8 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
 
     fn may_keep_private(&self, closures: u32) -> bool {
         // In a hook at the start or the end of the thread, nobody reaches its jobs.
-        if !self.in_service.get() || !self.shared.has_raids() {
+        let can_raid = self.shared.has_raids() && heavy_fence_state() == HeavyFence::Ready;
+        if !self.in_service.get() || !can_raid {
             return false;
         }
         self.on_top.get()
@@ -170,8 +174,8 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         Self::answer_sleepers(self, is_late);
     }
 
-    fn restore_for_sleepers(&self) {
-        Self::restore_for_sleepers(self);
+    fn answer_before_batch(&self) {
+        Self::answer_before_batch(self);
     }
 
     fn wait(&self, awaited: &dyn Awaited, pool: usize) {
@@ -407,7 +411,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Some(task) if (self.has_room() && !panicking()) || self.core.borrow().is_some() => {
                 // There is no thread with more stack, so the task runs here.
                 self.want_core();
-                self.run(task);
+                job::caught(|| self.run(task));
                 if !awaited.is_done() {
                     // It has only started a batch.
                     self.wait_long(awaited, group);

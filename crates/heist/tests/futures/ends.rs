@@ -30,6 +30,7 @@ for_every_strategy! {
     woken_after_the_end,
     woken_against_the_end,
     destructor_that_uses_the_pool,
+    a_long_chain_needs_no_stack,
 }
 
 fn panics_in_a_poll<S: Kind>() {
@@ -336,4 +337,17 @@ fn destructor_that_uses_the_pool<S: Kind>() {
         assert_eq!(refused.load(Ordering::Relaxed), 1);
         assert_balanced(&pool.stats());
     }
+}
+
+/// Each future awaits the one before, and none is ever ready.
+fn a_long_chain_needs_no_stack<S: Kind>() {
+    let pool = S::builder(2).stack_size(256 << 10).build().expect("a pool");
+    let mut last = pool.spawn_future(std::future::pending::<()>());
+    for _ in 0..20_000 {
+        let before = last;
+        last = pool.spawn_future(async move { drop(before.await) });
+    }
+    pool.stop();
+    assert!(matches!(last.join(), Err(JoinError::Cancelled)));
+    assert_balanced(&pool.stats());
 }

@@ -302,3 +302,92 @@ fn what_is_spawned_goes_on() {
         assert_eq!(counted.load(SeqCst), 1_000);
     });
 }
+
+/// Calls its closure when it is dropped.
+struct OnDrop<F: Fn()>(F);
+
+impl<F: Fn()> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// What a destructor does while the call unwinds is not cancelled, on whatever thread: unwinding from there would end the
+/// process.
+#[test]
+fn destructors_go_on() {
+    everywhere("destructors_go_on", || {
+        let (token, done) = (CancelToken::new(), AtomicUsize::new(0));
+        let count = |_| _ = done.fetch_add(1, SeqCst);
+        let ended = token.run(|| {
+            let _loop = OnDrop(|| parallel::for_each(0..50_000_u32, count));
+            let _scope = OnDrop(|| {
+                heist::scope(|scope| (0..100).for_each(|n| scope.spawn(move |_| count(n))));
+            });
+            let _sort = OnDrop(|| {
+                let mut values: Vec<_> =
+                    (0..50_000_u32).map(|n| n.wrapping_mul(0x9E37_79B9)).collect();
+                parallel::sort(&mut values);
+                parallel::sort_unstable_by(&mut values, |a, b| b.cmp(a));
+                assert!(values.is_sorted_by(|a, b| a >= b));
+                stop_point();
+                count(0);
+            });
+            parallel::for_each(ENDLESS, |_| token.cancel());
+        });
+        assert_eq!(ended, Err(Cancelled));
+        assert_eq!(done.load(SeqCst), 50_101);
+    });
+}
+
+/// A caller that joins a part which has ended early ends early as well.
+#[test]
+fn joined_parts_end_their_caller() {
+    everywhere("joined_parts_end_their_caller", || {
+        let token = CancelToken::new();
+        let ended = token.run(|| {
+            heist::scope(|scope| {
+                let part = scope.spawn_handle(|_| parallel::for_each(ENDLESS, |_| token.cancel()));
+                part.join().unwrap();
+            });
+        });
+        assert_eq!(ended, Err(Cancelled));
+        // A part that has not begun does not run, and a caller that is not a part of the call gets an error.
+        let token = CancelToken::new();
+        let ended = heist::scope(|scope| {
+            let part = scope.spawn_handle(|_| {
+                let ended = token.run(|| {
+                    heist::scope(|scope| {
+                        token.cancel();
+                        scope.spawn_handle(|_| unreachable!("cancelled"));
+                    });
+                });
+                assert_eq!(ended, Err(Cancelled));
+            });
+            part.join()
+        });
+        assert!(ended.is_ok(), "{ended:?}");
+    });
+}
+
+/// A panic is not hidden by a cancellation.
+#[test]
+fn a_panic_says_more_than_a_cancellation() {
+    everywhere("a_panic_says_more_than_a_cancellation", || {
+        let token = CancelToken::new();
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            token.run(|| {
+                heist::scope(|scope| {
+                    scope.spawn(|scope| {
+                        (0..10).for_each(|_| scope.spawn(|_| ()));
+                        token.cancel();
+                        panic!("this one");
+                    });
+                });
+            })
+        }));
+        let payload = panic.expect_err("it panics");
+        let message = panic_message(&*payload);
+        assert!(message.contains("this one"), "{message}");
+    });
+}

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use heist::{Pool, Priority, current_priority};
 
-use crate::common::{Gate, Kind, assert_balanced, for_every_strategy};
+use crate::common::{Gate, Kind, assert_balanced, eventually, for_every_strategy};
 
 for_every_strategy! {
     high_first_low_last,
@@ -24,6 +24,9 @@ for_every_strategy! {
     stop_now_cancels_all,
     refused_after_a_stop,
     an_idle_pool_is_woken,
+    high_first_when_a_waiting_task_hands_its_core_on,
+    a_row_of_high_tasks_is_forgotten_when_it_has_ended,
+    cancelled_tasks_do_not_count,
 }
 
 const LOW_SHARE: usize = Priority::LOW_SHARE as usize;
@@ -318,4 +321,55 @@ fn an_idle_pool_is_woken<S: Kind>() {
         let echo = pool.task().priority(priority).spawn(move || round);
         assert_eq!(echo.join().unwrap(), round);
     }
+}
+
+/// A task spawns tasks and then waits for another pool: the thread that takes over its core begins with the task of high
+/// priority.
+fn high_first_when_a_waiting_task_hands_its_core_on<S: Kind>() {
+    let (pool, other) = (Arc::new(S::pool(1)), S::pool(1));
+    for _ in 0..20 {
+        let (open, opened) = std::sync::mpsc::channel::<()>();
+        let held = other.spawn(move || opened.recv().is_err());
+        let (log, inside) = (Log::default(), Arc::clone(&pool));
+        let logged = log.clone();
+        let waiter = pool.spawn(move || {
+            (0..5).for_each(|number| logged.spawn(&inside, Priority::Normal, number));
+            logged.spawn(&inside, Priority::Low, 0);
+            logged.spawn(&inside, Priority::High, 0);
+            held.join().unwrap()
+        });
+        eventually("all have run", || log.read().len() == 7);
+        drop(open);
+        assert!(waiter.join().unwrap());
+        assert_eq!(log.read()[0].0, Priority::High);
+        assert_eq!(log.read()[6].0, Priority::Low);
+    }
+}
+
+fn a_row_of_high_tasks_is_forgotten_when_it_has_ended<S: Kind>() {
+    let pool = S::pool(1);
+    let gate = Gate::close(&pool);
+    (0..MOST_HIGH).for_each(|_| drop(pool.task().priority(Priority::High).spawn(|| ())));
+    gate.open();
+    let (log, gate) = (Log::default(), Gate::close(&pool));
+    log.spawn(&pool, Priority::Normal, 0);
+    log.spawn(&pool, Priority::High, 0);
+    gate.open();
+    pool.stop();
+    assert_eq!(log.places(Priority::High), [0]);
+}
+
+/// Tasks that do not run use up nothing of what their priority has.
+fn cancelled_tasks_do_not_count<S: Kind>() {
+    let pool = S::pool(1);
+    let (log, gate) = (Log::default(), Gate::close(&pool));
+    for _ in 0..10 * MOST_HIGH {
+        assert!(pool.task().priority(Priority::High).spawn(|| ()).cancel());
+    }
+    log.spawn(&pool, Priority::Normal, 0);
+    log.spawn(&pool, Priority::High, 0);
+    gate.open();
+    pool.stop();
+    assert_eq!(log.places(Priority::High), [0]);
+    assert_balanced(&pool.stats());
 }

@@ -9,11 +9,13 @@
 //! that was forked within.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
 
 use super::{in_another_root, in_root, is_open, replace, root};
 use crate::panic::Stopped;
+use crate::sync::{panicking, per_thread};
 use crate::task::Control;
 
 /// The root is the address of a [`Control`], plus this.
@@ -91,15 +93,53 @@ pub(crate) fn within<R>(
     control: &Control,
     f: impl FnOnce() -> R,
 ) -> Result<R, Box<dyn Any + Send>> {
-    let (root, call) = (root_of(control), || catch_unwind(AssertUnwindSafe(f)));
+    under(root_of(control), || catch_unwind(AssertUnwindSafe(f)))
+}
+
+/// Calls `f` with that root, on any thread. `f` does not panic.
+pub(crate) fn under<R>(root: usize, f: impl FnOnce() -> R) -> R {
     if is_open() {
-        return in_root(root, call);
+        return in_root(root, f);
     }
     // A thread of no pool has no jobs. If it becomes a guest within `f`, that looks at this root.
     let outer = replace(root);
-    let result = call();
+    let result = f();
     replace(outer);
     result
+}
+
+per_thread! {
+    /// Does this thread run a task or a job in the middle of a panic, because no other thread can?
+    static IN_PANIC: Cell<bool> = Cell::new(false);
+}
+
+/// Calls `f`, which runs a task or a job, in the middle of a panic or not. What it runs may end early: its panics are caught.
+pub(crate) fn caught<R>(f: impl FnOnce() -> R) -> R {
+    let before = IN_PANIC.with(|in_panic| in_panic.replace(panicking()));
+    let result = f();
+    IN_PANIC.with(|in_panic| in_panic.set(before));
+    result
+}
+
+/// Calls `f`, which is a loop, a sort or a scope. In a destructor that runs in the middle of a panic, or of the end of another
+/// loop, it does not end early, because unwinding from there would end the process. So nothing there finds a control.
+#[inline(always)]
+pub(crate) fn enter<R>(f: impl FnOnce() -> R) -> R {
+    if is_controlled() && panicking() { in_destructor(f) } else { f() }
+}
+
+#[cold]
+#[inline(never)]
+fn in_destructor<R>(f: impl FnOnce() -> R) -> R {
+    if IN_PANIC.with(Cell::get) {
+        return f();
+    }
+    let place = 0_usize;
+    let root = (&raw const place).addr();
+    match under(root, || catch_unwind(AssertUnwindSafe(f))) {
+        Ok(value) => value,
+        Err(payload) => resume_unwind(payload),
+    }
 }
 
 /// Ends the innermost call of `CancelToken::run` around the calling code whose token was cancelled, by unwinding, if there is
@@ -114,13 +154,28 @@ pub(crate) fn stop_point() {
 #[cold]
 #[inline(never)]
 fn stop_if_cancelled() {
+    if panicking() && !IN_PANIC.with(Cell::get) {
+        // In a destructor: see `enter`.
+        return;
+    }
+    if let Some(payload) = stopped() {
+        // Not `panic_any`, which would call the panic hook of the program.
+        resume_unwind(payload);
+    }
+}
+
+/// Returns the payload with which the calling code has to unwind, if the token of a `CancelToken::run` around it was cancelled.
+pub(crate) fn stopped() -> Option<Box<dyn Any + Send>> {
     let cancelled = |control: &Control| {
         (control.outer.is_some() && control.is_cancelled()).then(|| root_of(control))
     };
-    if let Some(run) = find_control(cancelled) {
-        // Not `panic_any`, which would call the panic hook of the program.
-        resume_unwind(Box::new(Stopped { run }));
-    }
+    let run = if is_controlled() { find_control(cancelled) } else { None }?;
+    Some(Box::new(Stopped { run }))
+}
+
+/// Returns whether the calling code is a part of that call of `CancelToken::run`.
+pub(crate) fn is_within(stopped: &Stopped) -> bool {
+    find_control(|control| (root_of(control) == stopped.run).then_some(())).is_some()
 }
 
 /// Calls `f`, with this call as the root of what it forks. On a thread of no pool `f` is just called.

@@ -30,7 +30,7 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
     if workers < 2 {
         return v.sort_by(compare);
     }
-    inside(|| {
+    let sort = || {
         if ordered::is_settled(v, compare) {
             return;
         }
@@ -38,7 +38,8 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
         let mergesort = Mergesort { compare, leaf: share.max(LEAF), grain: share.max(GRAIN) };
         let mut buffer = Vec::with_capacity(v.len());
         mergesort.sort(v, &mut buffer.spare_capacity_mut()[..v.len()]);
-    });
+    };
+    job::enter(|| inside(sort));
 }
 
 struct Mergesort<'a, F> {

@@ -25,7 +25,7 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
     if workers < 2 {
         return v.sort_unstable_by(compare);
     }
-    inside(|| {
+    let sort = || {
         if ordered::is_settled(v, compare) {
             return;
         }
@@ -34,7 +34,8 @@ pub(super) fn sort<T: Send>(v: &mut [T], compare: &impl Compare<T>) {
         // Twice as many splits as halves would need.
         let depth = 2 * (v.len() / leaf).ilog2() + 2;
         Quicksort { compare, leaf, piece }.sort(v, depth);
-    });
+    };
+    job::enter(|| inside(sort));
 }
 
 struct Quicksort<'a, F> {
