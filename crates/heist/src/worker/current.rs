@@ -204,7 +204,7 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 #[cfg(feature = "futures")]
 crate::sync::thread_local! {
     /// Futures that came after the end of their pool, while this thread drops another one.
-    static LATE: Cell<Option<Vec<Task>>> = Cell::new(None);
+    static LATE: Cell<Option<Vec<Task>>> = Cell::default();
 }
 
 /// Drops a future that came after the end of its pool. That may wake others, which come here as well: they are dropped one after
