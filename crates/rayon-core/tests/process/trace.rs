@@ -26,7 +26,7 @@ fn every_pool_is_in_the_file() {
     for expected in [
         "\"heist 1: rayon-core, 2 workers\"",
         "\"heist 2: rayon-core, 3 workers\"",
-        "\"name\":\"task\"",
+        "\"cat\":\"task\"",
     ] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
