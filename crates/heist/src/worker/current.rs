@@ -61,7 +61,9 @@ pub(crate) trait AnyWorker {
 
     /// Lets queued tasks start, and returns afterwards. Returns `false` at once if there are none, or if what runs on
     /// this thread is no task.
-    fn yield_to_queued(&self) -> bool;
+    fn yield_to_queued(&self) -> bool {
+        false
+    }
 
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
