@@ -45,6 +45,9 @@ impl<Q: PoolQueues> Seat<Q> {
 
 impl<Q: PoolQueues> Drop for Seat<Q> {
     fn drop(&mut self) {
+        if let Some(chain) = &self.0.shared.table.entry(self.0.place.index).demand.chain {
+            chain.remove();
+        }
         job::leave_place();
         // SAFETY: this is the only place that takes it, and the seat is not used any more.
         let thread = unsafe { ManuallyDrop::take(&mut self.0) };

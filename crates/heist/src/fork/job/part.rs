@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{Jobs, with_jobs};
+use super::{JOBS, Jobs, with_jobs};
 use crate::fork::demand::Demand;
 use crate::fork::purse;
 use crate::sync::Ordering;
@@ -84,13 +84,15 @@ pub(crate) fn end_visit() {
 
 /// Withdraws the jobs of the calling thread from the place that it has as a guest, if it has one.
 pub(crate) fn leave_place() {
-    with_jobs(|jobs| {
+    let left = JOBS.try_with(|jobs| {
         // SAFETY: valid until this call, by the promise made to `begin_visit`; or null.
         let demand = unsafe { jobs.place.replace(ptr::null()).as_ref() };
         if let Some(chain) = demand.and_then(|demand| demand.chain.as_ref()) {
             chain.remove();
         }
     });
+    // Under a checker, the jobs may be gone before the seat of a guest, which removes them itself.
+    debug_assert!(left.is_ok() || cfg!(shuttle), "they have no destructor");
 }
 
 /// Ends the calling thread's part in its pool.
