@@ -32,11 +32,12 @@ use crate::queues::Single;
 use crate::sync::{Arc, Mutex, lock, per_thread};
 use crate::task::{Awaited, DetachedTask, End, Refusal, Task, TaskHandle};
 use crate::trace::{self, EventKind, record};
+use crate::worker::config::Config;
 use crate::worker::core;
 use crate::worker::current::{
     AnyPool, AnyWorker, clear_current, enter, set_current, with_worker, with_worker_thread,
 };
-use crate::worker::shared::{Config, Shared};
+use crate::worker::shared::Shared;
 use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 use crate::worker::{outside, wait};

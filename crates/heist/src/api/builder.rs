@@ -11,12 +11,13 @@ use crate::queues::Strategy;
 use crate::sync::{Arc, parallelism};
 use crate::trace::{self, MOST_EVENTS};
 use crate::worker::admission::Admission;
+use crate::worker::config::Config;
 use crate::worker::context::ContextHook;
 use crate::worker::core::Core;
 use crate::worker::handoff::HandedCore;
 use crate::worker::policy::PoolQueues;
 use crate::worker::run;
-use crate::worker::shared::{Config, Shared};
+use crate::worker::shared::Shared;
 
 /// The environment variable that sets the default number of workers.
 const ENVIRONMENT: &str = "HEIST_WORKERS";

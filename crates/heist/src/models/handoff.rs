@@ -9,9 +9,10 @@ use crate::queues::Stealing;
 use crate::stats::Ledger;
 use crate::sync::Arc;
 use crate::task::listener::Listener;
+use crate::worker::config::Config;
 use crate::worker::core::Core;
 use crate::worker::handoff::{Grant, HandOff, HandedCore, Mailbox, Need};
-use crate::worker::shared::{Config, Shared};
+use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 
 pub(super) const LOST: &str = "a core is lost";

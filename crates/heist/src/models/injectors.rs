@@ -10,8 +10,9 @@ use crate::priority::Rank;
 use crate::queues::{Found, Queues, Stealing};
 use crate::sync::Arc;
 use crate::task::Task;
+use crate::worker::config::Config;
 use crate::worker::core::Core;
-use crate::worker::shared::{Config, Shared};
+use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
 
 /// Where the task is that comes from outside.

@@ -7,13 +7,12 @@ use super::{
     steal_between_lanes, steal_from_lane,
 };
 use crate::cluster::Clusters;
-use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::{Arc, Mutex, MutexGuard, TryLockError, lock, try_lock};
 use crate::task::Task;
 
 /// A queue with a mutex. It counts how often the mutex was contended.
-pub(super) struct Queue(Mutex<VecDeque<Task>>);
+pub(crate) struct Queue(Mutex<VecDeque<Task>>);
 
 impl Queue {
     fn lock(&self, tally: Tally<'_>) -> MutexGuard<'_, VecDeque<Task>> {
@@ -84,6 +83,7 @@ pub(crate) struct Global {
 impl Queues for Global {
     type Own = Arc<Lane>;
     type Reach = Arc<Lane>;
+    type Shared = Queue;
 
     const PATIENT: bool = false;
 
@@ -105,17 +105,9 @@ impl Queues for Global {
         self.tasks.push(task, tally);
     }
 
-    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
-        self.ranked.push(rank, task, tally);
-    }
-
     #[inline(always)]
-    fn has_ranked(&self) -> bool {
-        self.ranked.may_have()
-    }
-
-    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
-        self.ranked.pop(rank, tally)
+    fn ranked(&self) -> Option<&Ranked<Self::Shared>> {
+        Some(&self.ranked)
     }
 
     fn pop(&self, _: &Arc<Lane>, _: Tally<'_>) -> Option<Task> {

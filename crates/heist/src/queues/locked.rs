@@ -11,7 +11,6 @@ use super::{
     steal_between_lanes, steal_from_lane,
 };
 use crate::cluster::Clusters;
-use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -42,6 +41,7 @@ pub(crate) struct Own {
 impl Queues for Locked {
     type Own = Own;
     type Reach = Reach;
+    type Shared = Queue;
 
     const PATIENT: bool = true;
 
@@ -69,17 +69,9 @@ impl Queues for Locked {
         self.injector.push(task, tally);
     }
 
-    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
-        self.ranked.push(rank, task, tally);
-    }
-
     #[inline(always)]
-    fn has_ranked(&self) -> bool {
-        self.ranked.may_have()
-    }
-
-    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
-        self.ranked.pop(rank, tally)
+    fn ranked(&self) -> Option<&Ranked<Self::Shared>> {
+        Some(&self.ranked)
     }
 
     fn pop(&self, own: &Own, tally: Tally<'_>) -> Option<Task> {

@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod global;
+mod injected;
 mod lane;
 mod locked;
 mod ranked;
@@ -109,6 +110,9 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// The ends of one thread's queues that other threads use.
     type Reach: Send + Sync + 'static;
 
+    /// A queue that all threads share.
+    type Shared: SharedQueue;
+
     /// Does a worker that finds nothing look again for a while before it sleeps, and does a thread that pushes a task
     /// rely on such a worker? If not, every push wakes a sleeper, as a condition variable would.
     const PATIENT: bool;
@@ -153,20 +157,26 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// Pushes a task to the injector of that cluster, from outside.
     fn push_remote(&self, cluster: usize, task: Task, tally: Tally<'_>);
 
-    /// Pushes a task that is not of normal priority to the queue for that, from any thread. An engine has no priorities.
-    fn push_ranked(&self, _: Rank, _: Task, _: Tally<'_>) {
-        unreachable!("an engine has no priorities")
+    /// Returns the tasks that are not of normal priority. An engine has no priorities.
+    #[inline(always)]
+    fn ranked(&self) -> Option<&Ranked<Self::Shared>> {
+        None
+    }
+
+    /// Pushes a task that is not of normal priority to the queue for that, from any thread.
+    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
+        self.ranked().expect("an engine has no priorities").push(rank, task, tally);
     }
 
     /// Returns whether there may be a task that is not of normal priority.
     #[inline(always)]
     fn has_ranked(&self) -> bool {
-        false
+        self.ranked().is_some_and(Ranked::may_have)
     }
 
     /// Removes the oldest task of that priority.
-    fn pop_ranked(&self, _: Rank, _: Tally<'_>) -> Option<Task> {
-        None
+    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
+        self.ranked()?.pop(rank, tally)
     }
 
     /// Pops the thread's own newest task.

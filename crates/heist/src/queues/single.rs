@@ -6,6 +6,7 @@ use std::iter;
 use heist_deque::Injector;
 use heist_deque::growable::{self, Stealer, Worker};
 
+use super::injected::Injected;
 use super::{Found, Lengths, Queues, RemoteLengths, steal_until_decided, to_found};
 use crate::cluster::Clusters;
 use crate::stats::Tally;
@@ -24,6 +25,8 @@ pub(crate) struct Single {
 impl Queues for Single {
     type Own = Worker<Task>;
     type Reach = Stealer<Task>;
+    /// There is none.
+    type Shared = Injected;
 
     const PATIENT: bool = true;
     /// Enough that loops which follow each other within a few microseconds find all threads awake.

@@ -8,16 +8,15 @@
 use std::cell::Cell;
 
 use heist_deque::bounded::{self, Stealer, Worker};
-use heist_deque::facade::Watched;
-use heist_deque::{BATCH_LIMIT, Full, Injector};
+use heist_deque::{Full, Injector};
 
-use super::swept::{Interval, Swept};
+use super::injected::{Injected, came_along};
+use super::swept::Interval;
 use super::{
     Broadcasts, Found, Lane, Lengths, Queues, Ranked, RemoteLengths, SharedQueue,
     steal_between_lanes, steal_from_lane, steal_until_decided, to_found,
 };
 use crate::cluster::Clusters;
-use crate::priority::Rank;
 use crate::stats::Tally;
 use crate::sync::Arc;
 use crate::task::Task;
@@ -58,14 +57,6 @@ pub(crate) struct Stealing {
     ranked: Ranked<Injected>,
 }
 
-/// The tasks that were pushed to a cluster. Both fields are on cache lines of their own, because those of the injector are.
-struct Injected {
-    injector: Injector<Task>,
-    /// What was in the injector when stale entries were last dropped from it: the tasks that come before those in the
-    /// injector.
-    swept: Swept,
-}
-
 pub(crate) struct Own {
     deque: Worker<Task>,
     /// The thieves' end of the same deque: an overflow takes the oldest tasks.
@@ -81,6 +72,7 @@ pub(crate) struct Own {
 impl Queues for Stealing {
     type Own = Own;
     type Reach = Reach;
+    type Shared = Injected;
 
     const PATIENT: bool = true;
     const PRIVATE: bool = true;
@@ -139,17 +131,9 @@ impl Queues for Stealing {
         self.injected[cluster].injector.push(task);
     }
 
-    fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
-        self.ranked.push(rank, task, tally);
-    }
-
     #[inline(always)]
-    fn has_ranked(&self) -> bool {
-        self.ranked.may_have()
-    }
-
-    fn pop_ranked(&self, rank: Rank, tally: Tally<'_>) -> Option<Task> {
-        self.ranked.pop(rank, tally)
+    fn ranked(&self) -> Option<&Ranked<Self::Shared>> {
+        Some(&self.ranked)
     }
 
     #[inline]
@@ -216,13 +200,13 @@ impl Queues for Stealing {
 
     fn take_injected(&self, own: &Own, tally: Tally<'_>) -> Found {
         if let [only] = &*self.injected {
-            return only.take(own, tally);
+            return only.take(&own.deque, tally);
         }
         let mut contended = false;
         for cluster in [own.cluster.get()].into_iter().chain(self.clusters.from(own.other.get())) {
             let injected = &self.injected[cluster];
             // A look, because most of them are empty as a rule.
-            match if injected.any() { injected.take(own, tally) } else { Found::Nothing } {
+            match if injected.any() { injected.take(&own.deque, tally) } else { Found::Nothing } {
                 Found::Nothing => {}
                 Found::Contended => contended = true,
                 found @ Found::Task(..) => {
@@ -238,7 +222,7 @@ impl Queues for Stealing {
 
     fn steal(&self, own: &Own, from: &Reach, tally: Tally<'_>) -> Found {
         let stolen = from.tasks.steal_one_of_few(&own.deque, self.few);
-        to_found(stolen, came_along(own), tally)
+        to_found(stolen, came_along(&own.deque), tally)
     }
 
     fn steal_one(&self, from: &Reach, tally: Tally<'_>) -> Found {
@@ -282,50 +266,6 @@ impl Queues for Stealing {
     }
 }
 
-impl Injected {
-    /// Takes the oldest tasks: one to run, and perhaps more into the thread's own deque.
-    fn take(&self, own: &Own, tally: Tally<'_>) -> Found {
-        if let Some(task) = self.swept.pop() {
-            return Found::Task(task, 0);
-        }
-        let drawn = self.injector.steal_batch_and_pop(&Watched(&own.deque, Task::prefetch));
-        to_found(drawn, came_along(own), tally)
-    }
-
-    /// Takes the oldest task.
-    fn take_one(&self, tally: Tally<'_>) -> Option<Task> {
-        self.swept.pop().or_else(|| steal_until_decided(|| self.injector.steal(), tally))
-    }
-}
-
-impl SharedQueue for Injected {
-    fn new() -> Self {
-        Self { injector: Injector::new(), swept: Swept::new() }
-    }
-
-    fn push(&self, task: Task, _: Tally<'_>) -> usize {
-        self.injector.push(task);
-        0
-    }
-
-    fn pop(&self, tally: Tally<'_>) -> Option<Task> {
-        if self.any() { self.take_one(tally) } else { None }
-    }
-
-    fn any(&self) -> bool {
-        !self.injector.is_empty() || self.swept.any()
-    }
-
-    fn len(&self) -> Option<usize> {
-        Some(self.injector.len() + self.swept.len())
-    }
-
-    fn sweep(&self, tally: Tally<'_>) -> (usize, usize) {
-        let next = || steal_until_decided(|| self.injector.steal(), tally);
-        self.swept.sweep(self.injector.len(), next)
-    }
-}
-
 impl Stealing {
     /// Returns the injector of the thread's own cluster.
     fn near(&self, own: &Own) -> &Injector<Task> {
@@ -345,11 +285,6 @@ impl Stealing {
             self.near(own).push(task);
         }
     }
-}
-
-/// Returns how many tasks came along with a steal: the worker's own deque was empty before.
-fn came_along(own: &Own) -> usize {
-    own.deque.len().min(BATCH_LIMIT)
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

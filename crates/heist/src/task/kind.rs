@@ -7,8 +7,7 @@ use std::ptr::NonNull;
 
 use super::control::Control;
 use super::outcome::{Failure, Outcome};
-use super::queued::Task;
-use super::slot::{End, Execute, Kind, Refusal, Slot, fits};
+use super::slot::{End, Execute, Kind, Refusal, Slot};
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
 
@@ -69,13 +68,12 @@ unsafe fn execute_controlled_alone<F: FnOnce(&Arc<Control>) -> T, T>(
     hook: &Arc<PanicHook>,
 ) -> End {
     // SAFETY: started by the caller, so the closure is in the slot and belongs to the caller.
-    let body: Controlled<F> = unsafe { Slot::take(slot) };
-    if body.control.is_token_cancelled() {
+    if unsafe { Slot::look(slot, |body: &Controlled<F>| body.control.is_token_cancelled()) } {
+        // SAFETY: the same.
+        let body: Controlled<F> = unsafe { Slot::take(slot) };
         contain(|| drop(body));
         return End::Refused;
     }
-    // SAFETY: the room belongs to the caller, and is empty, because the closure was taken out.
-    unsafe { Slot::put(slot, body) };
     // SAFETY: started by the caller, and no other thread will ever look, by the caller's promise.
     unsafe { execute_alone::<Controlled<F>, T>(slot, hook) }
 }
@@ -83,20 +81,11 @@ unsafe fn execute_controlled_alone<F: FnOnce(&Arc<Control>) -> T, T>(
 /// Returns the kind of a closure with a handle and a control.
 pub(super) fn of_controlled<F: FnOnce(&Arc<Control>) -> T, T>() -> &'static Kind {
     const {
-        &Kind {
-            execute: execute_controlled::<F, T>,
-            execute_alone: execute_controlled_alone::<F, T>,
-            leaves: false,
-            group: None,
-            is_job: false,
-            credited: false,
-            counts: true,
-            settle: None,
-            release: None,
-            refuse: refuse::<Controlled<F>, T>,
-            name: type_name::<F>,
-            discard: discard::<T>,
-        }
+        &task_kind::<Controlled<F>, T>(
+            execute_controlled::<F, T>,
+            execute_controlled_alone::<F, T>,
+            type_name::<F>,
+        )
     }
 }
 
@@ -114,21 +103,27 @@ unsafe fn group_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
 
 /// Returns the kind of a closure with a handle.
 pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
-    const {
-        &Kind {
-            execute: execute::<F, T>,
-            execute_alone: execute_alone::<F, T>,
-            leaves: false,
-            group: None,
-            is_job: false,
-            credited: false,
-            counts: true,
-            settle: None,
-            release: None,
-            refuse: refuse::<F, T>,
-            name: type_name::<F>,
-            discard: discard::<T>,
-        }
+    const { &task_kind::<F, T>(execute::<F, T>, execute_alone::<F, T>, type_name::<F>) }
+}
+
+const fn task_kind<B: Body<T>, T>(
+    execute: Execute,
+    execute_alone: Execute,
+    name: fn() -> &'static str,
+) -> Kind {
+    Kind {
+        execute,
+        execute_alone,
+        leaves: false,
+        group: None,
+        is_job: false,
+        credited: false,
+        counts: true,
+        settle: None,
+        release: None,
+        refuse: refuse::<B, T>,
+        name,
+        discard: discard::<T>,
     }
 }
 
@@ -324,103 +319,6 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             refuse: refuse_detached::<E>,
             name: E::name,
             discard: finish_detached::<E>,
-        }
-    }
-}
-
-/// Implements [`Kind::execute`] for starters. A starter is a detached task with a handle, by which whoever waits for the
-/// whole can claim it. It is in its slot as `Some` until it is finished or released.
-unsafe fn run_starter<E: DetachedTask>(slot: NonNull<Slot>, hook: &Arc<PanicHook>) -> End {
-    let run = |starter: &mut Option<E>| starter.as_mut().map(|starter| starter.run(hook));
-    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
-    unsafe { Slot::change(slot, run) }.expect("it is run or refused once")
-}
-
-/// Implements [`Kind::refuse`] for starters.
-unsafe fn refuse_starter<E: DetachedTask>(slot: NonNull<Slot>, refusal: Refusal) -> u64 {
-    let refuse = |starter: &mut Option<E>| starter.as_mut().map(|starter| starter.refuse(refusal));
-    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
-    unsafe { Slot::change(slot, refuse) }.expect("it is run or refused once")
-}
-
-/// Implements [`Kind::settle`] for starters.
-unsafe fn settle_starter<E: DetachedTask>(slot: NonNull<Slot>) {
-    // SAFETY: run, refused or released by the caller, to whom the room still belongs.
-    if let Some(starter) = unsafe { Slot::change(slot, Option::<E>::take) } {
-        starter.finish();
-    }
-}
-
-/// Implements [`Kind::release`] for starters.
-unsafe fn release_starter<E: DetachedTask>(slot: NonNull<Slot>) -> Task {
-    // SAFETY: started by the caller, so the starter is in the slot and belongs to the caller.
-    let starter = unsafe { Slot::change(slot, Option::<E>::take) };
-    let starter = starter.expect("it is run, refused or released once");
-    // SAFETY: what it borrows stays valid until it is finished: `Task::starter` was given something that borrows nothing,
-    // and the caller of `Task::claimable_part` has promised that.
-    unsafe { Task::detached_borrowing(starter) }
-}
-
-/// Implements [`Kind::group`] for parts of a scope that have a handle.
-unsafe fn group_of_claimable<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
-    let group = |part: &Option<E>| part.as_ref().map(E::group);
-    // SAFETY: the part is in the slot and belongs to the caller, by the caller's promise.
-    unsafe { Slot::look(slot, group) }.expect("it was not started, or was just started")
-}
-
-/// Implements [`Kind::discard`] for starters.
-unsafe fn discard_starter<E: DetachedTask>(slot: NonNull<Slot>, _: Option<&PanicHook>) {
-    // SAFETY: the room belongs to the caller, and the functions above leave an `Option` there.
-    if let Some(starter) = unsafe { Slot::take::<Option<E>>(slot) } {
-        starter.finish();
-    }
-}
-
-/// Returns the kind of a starter.
-pub(super) fn of_starter<E: DetachedTask + 'static>() -> &'static Kind {
-    const {
-        assert!(
-            fits::<Option<E>>(),
-            "a starter needs no box: nobody takes it out of a stale entry"
-        );
-        &Kind {
-            execute: run_starter::<E>,
-            execute_alone: run_starter::<E>,
-            leaves: true,
-            group: None,
-            is_job: false,
-            credited: false,
-            counts: true,
-            refuse: refuse_starter::<E>,
-            settle: Some(settle_starter::<E>),
-            release: Some(release_starter::<E>),
-            name: E::name,
-            discard: discard_starter::<E>,
-        }
-    }
-}
-
-/// Returns the kind of a part of a scope that has a handle. It is a starter of nothing but itself, and a job.
-pub(super) fn of_claimable_part<E: DetachedTask>() -> &'static Kind {
-    const {
-        assert!(fits::<Option<E>>(), "it needs no box: nobody takes it out of a stale entry");
-        assert!(
-            E::JOB && !E::CREDITED,
-            "its end leaves no credit: it may run where nobody returns that"
-        );
-        &Kind {
-            execute: run_starter::<E>,
-            execute_alone: run_starter::<E>,
-            leaves: true,
-            group: Some(group_of_claimable::<E>),
-            is_job: true,
-            credited: false,
-            counts: true,
-            refuse: refuse_starter::<E>,
-            settle: Some(settle_starter::<E>),
-            release: Some(release_starter::<E>),
-            name: E::name,
-            discard: discard_starter::<E>,
         }
     }
 }

@@ -8,6 +8,7 @@ mod state;
 mod slot;
 mod outcome;
 mod kind;
+mod starter;
 
 /// Without recycling there are no slabs, but the checkers see how they are freed.
 #[cfg_attr(any(loom, shuttle), allow(dead_code))]

@@ -8,6 +8,7 @@ use super::handle::TaskHandle;
 use super::kind::{self, Controlled, DetachedTask, Rooted};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
+use super::starter;
 use super::state::{Left, Start, State};
 use super::{dispose, forget_listener, make};
 use crate::panic::PanicHook;
@@ -94,7 +95,7 @@ impl Task {
     /// Returns a task that is the first part of something, and starts the rest. Also returns a handle by which whoever
     /// waits for the whole can claim it.
     pub(crate) fn starter<E: DetachedTask + 'static>(starter: E) -> (Self, TaskHandle<()>) {
-        let slot = make(kind::of_starter::<E>(), State::queued());
+        let slot = make(starter::of_starter::<E>(), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Some(starter)) };
         (Self(slot), TaskHandle::new(slot))
@@ -106,7 +107,7 @@ impl Task {
     ///
     /// What it borrows stays valid until it is finished.
     pub(crate) unsafe fn claimable_part<E: DetachedTask>(part: E) -> (Self, TaskHandle<()>) {
-        let slot = make(kind::of_claimable_part::<E>(), State::queued());
+        let slot = make(starter::of_claimable_part::<E>(), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Some(part)) };
         (Self(slot), TaskHandle::new(slot))

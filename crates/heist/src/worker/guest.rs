@@ -6,7 +6,7 @@
 //! (`README.md`, W3 to W7). It never gets a core, and runs only parts of what it has come for.
 //!
 //! A thread keeps its place until it ends, because making one takes longer than a short visit. There are only so many
-//! places for guests ([`Config::guests`](super::shared::Config::guests)), because thieves look into all of them. A thread
+//! places for guests ([`Config::guests`](super::config::Config::guests)), because thieves look into all of them. A thread
 //! that gets none has the pool run its join.
 
 use std::any::Any;

@@ -7,6 +7,7 @@
 //! `README.md` has the protocol of waiting, with its argument.
 
 pub(crate) mod admission;
+pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod core;
 pub(crate) mod current;
@@ -33,4 +34,5 @@ pub(crate) mod keep;
 pub(crate) mod nested;
 pub(crate) mod outside;
 pub(crate) mod wait;
+pub(crate) mod any;
 pub(crate) mod yields;

@@ -305,9 +305,10 @@ mod tests {
     use crate::sync::{Arc, AtomicBool, HeavyFence, Ordering, heavy_fence_state};
     use crate::task::Task;
     use crate::task::listener::Listener;
+    use crate::worker::config::Config;
     use crate::worker::core::Core;
     use crate::worker::current::enter;
-    use crate::worker::shared::{Config, Shared};
+    use crate::worker::shared::Shared;
     use crate::worker::thread::WorkerThread;
 
     fn task() -> Task {

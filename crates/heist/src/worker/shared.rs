@@ -6,66 +6,20 @@ use crate::cluster::{Clusters, NO_PLACE};
 use crate::fork::demand::Demand;
 use crate::fork::{job, purse};
 use crate::idle::{Announced, Idle};
-use crate::panic::PanicHook;
 use crate::priority::Rank;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{
-    Arc, AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
-    elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
+    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
+    has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
-use crate::trace::{self, EventKind, Log, record};
-use crate::worker::admission::Admission;
+use crate::trace::{self, EventKind, record};
+use crate::worker::config::Config;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
-use crate::worker::pin::Pins;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::table::{Place, Table};
-
-/// The configuration of a pool. Does not change after the pool was built.
-pub(crate) struct Config {
-    /// The number of workers.
-    pub(crate) workers: usize,
-    /// The number of workers, counted from the first, that are attached threads: the caller owns these threads, and
-    /// shutdown does not wait for them.
-    pub(crate) attached: usize,
-    /// The largest number of threads.
-    pub(crate) max_threads: usize,
-    /// The largest number of guests (`guest`), which do not count as threads of the pool.
-    pub(crate) guests: usize,
-    pub(crate) stack_size: usize,
-    pub(crate) thread_name: Box<dyn Fn(usize) -> String + Send + Sync>,
-    pub(crate) on_thread_start: Box<dyn Fn(usize) + Send + Sync>,
-    pub(crate) on_thread_stop: Box<dyn Fn(usize) + Send + Sync>,
-    pub(crate) on_panic: Arc<PanicHook>,
-    /// Where the workers are pinned, if they are.
-    pub(crate) pins: Option<Pins>,
-    /// The bound on queued tasks and the hook for contexts, if there is one of them.
-    pub(crate) admission: Option<Box<Admission>>,
-    /// Where the threads record their events, if the pool keeps a trace.
-    pub(crate) trace: Option<Arc<Log>>,
-}
-
-impl Config {
-    /// Returns the configuration of a pool without hooks, names and trace.
-    pub(crate) fn plain(workers: usize, max_threads: usize) -> Self {
-        Self {
-            workers,
-            attached: 0,
-            max_threads,
-            guests: 0,
-            stack_size: 1 << 20,
-            thread_name: Box::new(|_| String::new()),
-            on_thread_start: Box::new(|_| ()),
-            on_thread_stop: Box::new(|_| ()),
-            on_panic: Arc::default(),
-            pins: None,
-            admission: None,
-            trace: None,
-        }
-    }
-}
 
 /// Counts a task that has ended.
 #[inline(always)]

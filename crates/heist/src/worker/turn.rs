@@ -117,8 +117,9 @@ mod tests {
     use crate::queues::Stealing;
     use crate::sync::Arc;
     use crate::task::Task;
+    use crate::worker::config::Config;
     use crate::worker::core::Core;
-    use crate::worker::shared::{Config, Shared};
+    use crate::worker::shared::Shared;
     use crate::worker::thread::WorkerThread;
 
     #[test]
