@@ -90,6 +90,13 @@ pub enum BuildError {
         /// The number of workers.
         workers: usize,
     },
+    /// The pool is to have fewer workers at most than it is to start with.
+    TooFewMaxWorkers {
+        /// The largest number of workers that was asked for.
+        max_workers: usize,
+        /// The number of workers to start with.
+        workers: usize,
+    },
     /// `HEIST_WORKERS` is not a number of workers.
     Environment {
         /// The value of the variable.
@@ -149,6 +156,11 @@ impl fmt::Display for BuildError {
                 f,
                 "a pool of {workers} workers cannot do with {max_threads} threads: allow at least one thread \
                  for each worker, and some more if tasks wait for each other"
+            ),
+            Self::TooFewMaxWorkers { max_workers, workers } => write!(
+                f,
+                "a pool that starts with {workers} workers cannot have {max_workers} at most: pass at least {workers} to \
+                 `Builder::max_workers`, or leave it out"
             ),
             Self::Environment { value } => write!(
                 f,

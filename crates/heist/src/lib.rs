@@ -91,6 +91,7 @@ pub use api::join::join;
 pub use api::limit::Full;
 pub use api::pin::Pin;
 pub use api::pool::Pool;
+pub use api::resize::ResizeError;
 pub use api::scope::{Scope, scope};
 pub use api::scoped::ScopedJoinHandle;
 pub use api::stop::stop_point;

@@ -20,7 +20,8 @@ use crate::worker::shared::Shared;
 use crate::worker::wait::wait;
 
 impl Pool {
-    /// Calls a closure once on every worker, with the worker's number, and returns the results in the order of the numbers.
+    /// Calls a closure once on every worker, with the worker's number, and returns the results in the order of the numbers. In a
+    /// pool that was [resized](Self::resize), these are the workers that it uses.
     ///
     /// A worker calls the closure when it has no task of its own left, or after some of them; see also
     /// [`worker_index`](crate::worker_index). What is guaranteed is that each worker calls it once, not that they do so at
@@ -139,7 +140,7 @@ where
     F: Fn(usize) -> R + Sync,
     R: Send,
 {
-    let workers = shared.config.workers;
+    let workers = shared.workers_in_use();
     let is_here = with_worker_thread(shared, |thread| {
         assert!(
             thread.in_service.get() && job::is_open(),
@@ -150,7 +151,8 @@ where
     if is_here.is_none() && shared.idle.is_stopping() {
         stopped();
     }
-    let own = is_here.flatten();
+    // A worker that is about to retire is none of them.
+    let own = is_here.flatten().filter(|&own| own < workers);
     let guard = AbortOnUnwind;
     let others = (0..workers).filter(|&worker| Some(worker) != own);
     // One more for the caller itself.

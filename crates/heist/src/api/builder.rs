@@ -9,6 +9,7 @@ use crate::idle::MAX_WORKERS;
 use crate::panic::{Panic, PanicHook};
 use crate::queues::Strategy;
 use crate::sync::{Arc, parallelism};
+use crate::topology;
 use crate::trace::{self, MOST_EVENTS};
 use crate::worker::admission::Admission;
 use crate::worker::config::Config;
@@ -16,6 +17,7 @@ use crate::worker::context::ContextHook;
 use crate::worker::core::Core;
 use crate::worker::handoff::HandedCore;
 use crate::worker::policy::PoolQueues;
+use crate::worker::quota::{Quota, follow};
 use crate::worker::run;
 use crate::worker::shared::Shared;
 
@@ -62,6 +64,10 @@ pub struct Builder {
     on_panic: PanicHook,
     trace: Option<usize>,
     guests: usize,
+    /// See `api::resize`.
+    pub(super) max_workers: Option<usize>,
+    /// See `api::resize`.
+    pub(super) quota: Option<Quota>,
     /// See `api::limit`.
     pub(super) max_queued: Option<usize>,
     /// See `api::context`.
@@ -82,6 +88,8 @@ impl Builder {
             on_panic: PanicHook::default(),
             trace: None,
             guests: if cfg!(shuttle) { GUESTS } else { 0 },
+            max_workers: None,
+            quota: None,
             max_queued: None,
             context: None,
         }
@@ -306,12 +314,16 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// Returns an error for no workers or too many, for fewer threads than workers, for a bound of no queued tasks, for a trace of too many events, for
+    /// Returns an error for no workers or too many, for fewer of them at most than at first, for fewer threads than workers, for a bound of no queued tasks, for a trace of too many events, for
     /// a `HEIST_WORKERS` that is not a number, for processors that the workers cannot be pinned to, and if the system
     /// refuses a thread. In the last case the threads that had started have ended when this returns.
     pub fn build(self) -> Result<Pool, BuildError> {
-        let workers = self.workers.map_or_else(Self::default_workers, Ok)?;
-        match workers {
+        let workers = self.workers.map_or_else(|| self.own_workers(), Ok)?;
+        let most = self.max_workers.unwrap_or(workers);
+        if most < workers {
+            return Err(BuildError::TooFewMaxWorkers { max_workers: most, workers });
+        }
+        match workers.max(most) {
             0 => return Err(BuildError::ZeroWorkers),
             1..=MAX_WORKERS => {}
             asked => return Err(BuildError::TooManyWorkers { asked, limit: MAX_WORKERS }),
@@ -322,14 +334,15 @@ impl Builder {
         if self.max_queued == Some(0) {
             return Err(BuildError::ZeroQueued);
         }
-        let max_threads = self.max_threads.unwrap_or(workers + MORE_THREADS);
-        if max_threads < workers {
-            return Err(BuildError::TooFewThreads { max_threads, workers });
+        let max_threads = self.max_threads.unwrap_or(most + MORE_THREADS);
+        if max_threads < most {
+            return Err(BuildError::TooFewThreads { max_threads, workers: most });
         }
+        let quota = self.quota;
         let config = Config {
-            workers,
+            workers: most,
             attached: 0,
-            max_threads: max_threads.min(workers + MOST_MORE_THREADS),
+            max_threads: max_threads.min(most + MOST_MORE_THREADS),
             guests: self.guests,
             stack_size: self.stack_size,
             thread_name: self.thread_name,
@@ -338,20 +351,37 @@ impl Builder {
             on_panic: Arc::new(self.on_panic),
             pins: self.pin.resolve()?,
             admission: Admission::new(self.max_queued, self.context),
-            trace: trace::of_pool(&self.strategy.to_string(), workers, self.trace),
+            trace: trace::of_pool(&self.strategy.to_string(), most, self.trace),
         };
         Ok(Pool::new(match self.strategy {
-            Strategy::WorkStealing => Inner::Stealing(start(config)?),
-            Strategy::LockedDeques => Inner::Locked(start(config)?),
-            Strategy::GlobalQueue => Inner::Global(start(config)?),
+            Strategy::WorkStealing => Inner::Stealing(start(config, workers, quota)?),
+            Strategy::LockedDeques => Inner::Locked(start(config, workers, quota)?),
+            Strategy::GlobalQueue => Inner::Global(start(config, workers, quota)?),
         }))
+    }
+
+    /// Returns the number of workers if [`workers`](Self::workers) was not called. A pool that follows a quota is built for what it
+    /// may get later.
+    fn own_workers(&self) -> Result<usize, BuildError> {
+        if self.quota.is_some() && std::env::var_os(ENVIRONMENT).is_none() {
+            let processors = topology::allowed_processors().unwrap_or_else(parallelism);
+            return Ok(processors.min(MAX_WORKERS));
+        }
+        Self::default_workers()
     }
 }
 
-/// Starts all threads, or none.
-fn start<Q: PoolQueues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
+/// Starts all threads, or none. So many workers are used at first, or as many as the quota leaves.
+fn start<Q: PoolQueues>(
+    config: Config,
+    workers: usize,
+    quota: Option<Quota>,
+) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
     let shared = Arc::new(Shared::<Q>::new(config));
+    if workers < asked {
+        shared.ask_for_workers(workers);
+    }
     for index in 0..asked {
         let core = Core::new(index, shared.ledger.of_worker(index));
         let handed = HandedCore { core: Box::new(core), first: None };
@@ -359,6 +389,10 @@ fn start<Q: PoolQueues>(config: Config) -> Result<Arc<Shared<Q>>, BuildError> {
             shared.abort_start(asked - index);
             return Err(BuildError::Thread { started: index, asked, source });
         }
+    }
+    if let Some(Err(source)) = quota.map(|quota| follow(&shared, quota)) {
+        shared.abort_start(0);
+        return Err(BuildError::Thread { started: asked, asked, source });
     }
     Ok(shared)
 }
@@ -372,6 +406,7 @@ impl fmt::Debug for Builder {
             .field("pin", &self.pin)
             .field("stack_size", &self.stack_size)
             .field("trace", &self.trace)
+            .field("max_workers", &self.max_workers)
             .field("max_queued", &self.max_queued)
             .finish_non_exhaustive()
     }

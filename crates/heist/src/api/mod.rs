@@ -17,6 +17,7 @@ pub(crate) mod limit;
 pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;
+pub(crate) mod resize;
 #[cfg(feature = "futures")]
 mod runs;
 pub(crate) mod scope;

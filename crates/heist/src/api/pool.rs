@@ -198,7 +198,7 @@ impl Pool {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn workers(&self) -> usize {
-        with_shared!(self, shared => shared.config.workers)
+        with_shared!(self, shared => shared.workers_in_use())
     }
 
     /// Returns the strategy of the pool.

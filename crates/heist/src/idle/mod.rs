@@ -116,7 +116,10 @@ pub(crate) struct Idle {
     max_searchers: u64,
     /// The largest number of sleepers that are not woken because guests use their processors: all but one. None in a pool of
     /// several clusters, where one thread more makes little difference, and where a last look takes long.
-    most_lent: usize,
+    /// Written under the lock of the list of sleepers.
+    ///
+    /// Ordering: relaxed. The lock orders it.
+    most_lent: AtomicUsize,
     /// Does a push rely on a searcher that finds the task? If not, every push wakes a sleeper, and workers do not
     /// search.
     relies_on_searchers: bool,
@@ -151,7 +154,7 @@ impl Idle {
             guests: Padded(AtomicUsize::new(0)),
             workers: workers as u64,
             max_searchers: (size as u64 / 2).max(1),
-            most_lent: if layout.count() == 1 { size - 1 } else { 0 },
+            most_lent: AtomicUsize::new(if layout.count() == 1 { size - 1 } else { 0 }),
             relies_on_searchers,
         }
     }
@@ -159,6 +162,15 @@ impl Idle {
     /// Lets all workers search at once.
     pub(crate) fn where_all_search(self) -> Self {
         Self { max_searchers: u64::MAX, ..self }
+    }
+
+    /// Notes that so many workers are used from now on: one of these is always woken, whatever guests there are.
+    pub(crate) fn use_workers(&self, workers: usize) {
+        if let [only] = &*self.clusters {
+            let asleep = lock(&only.asleep);
+            self.most_lent.store(workers - 1, Ordering::Relaxed);
+            self.note_sleepers(0, &asleep);
+        }
     }
 
     fn summary(&self) -> u64 {
@@ -232,7 +244,7 @@ impl Idle {
 
     /// Returns whether the list has a sleeper that may be woken: one whose processor no guest uses (step V3).
     fn has_wakeable(&self, asleep: &Asleep) -> bool {
-        asleep.list.len() > asleep.guests.min(self.most_lent)
+        asleep.list.len() > asleep.guests.min(self.most_lent.load(Ordering::Relaxed))
     }
 
     /// Sets or clears the cluster's bit in the summary, after a change of its list or of its guests. The caller holds the lock.

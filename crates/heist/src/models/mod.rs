@@ -87,6 +87,7 @@ mod injectors;
 mod pipeline;
 mod private;
 mod raid;
+mod resize;
 mod stats;
 mod task;
 mod trace;

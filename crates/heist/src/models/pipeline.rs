@@ -53,6 +53,14 @@ impl AnyPool for CountingPool {
         self.workers
     }
 
+    fn max_workers(&self) -> usize {
+        self.workers
+    }
+
+    fn ask_for_workers(&self, _: usize) {
+        unreachable!("nobody has a handle to the pool")
+    }
+
     fn id(&self) -> usize {
         NonNull::from(self).addr().get()
     }

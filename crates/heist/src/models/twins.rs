@@ -2,8 +2,8 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, guest, handoff, helping, idle, injectors, pipeline, private, raid, stats,
-    task, trace, waiting,
+    cancel, credit, fork, guest, handoff, helping, idle, injectors, pipeline, private, raid,
+    resize, stats, task, trace, waiting,
 };
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, RETURN,
@@ -21,7 +21,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
-    pool.chain(injectors::MODELS).chain(private::MODELS).chain(guest::MODELS)
+    pool.chain(injectors::MODELS).chain(private::MODELS).chain(guest::MODELS).chain(resize::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -40,7 +40,8 @@ fn child() {
         .chain(helping::WRONG)
         .chain(credit::WRONG)
         .chain(injectors::WRONG)
-        .chain(guest::WRONG);
+        .chain(guest::WRONG)
+        .chain(resize::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -171,6 +172,14 @@ fn clusters_rely_on_the_fences() {
     }
     let searcher = model(idle::MODELS, "idle_last_searcher_of_cluster");
     each_is_noticed(&[&searcher], &[(FOUND, DEADLOCK)]);
+}
+
+/// A worker that was woken for a task and retires passes the task on.
+#[test]
+fn a_worker_that_retires_in_silence_is_noticed() {
+    for model in resize::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
 }
 
 /// A worker that is called ends its search, even if it waits no longer.

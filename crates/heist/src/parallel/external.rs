@@ -9,7 +9,7 @@ use crate::sync::{Ticks, per_thread};
 /// Returns the number of workers of the global pool, or one if that has been stopped.
 pub(crate) fn workers() -> usize {
     with_shared!(Pool::global(), shared => {
-        if shared.idle.is_stopping() { 1 } else { shared.config.workers }
+        if shared.idle.is_stopping() { 1 } else { shared.workers_in_use() }
     })
 }
 

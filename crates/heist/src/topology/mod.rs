@@ -98,6 +98,21 @@ impl fmt::Display for ParallelismLimit {
     }
 }
 
+/// Returns how many processors are in the affinity mask of this process, if the system says so.
+pub(crate) fn allowed_processors() -> Option<usize> {
+    let is_linux = cfg!(any(target_os = "linux", target_os = "android"));
+    let allowed = if is_linux { sysfs::allowed(Path::new("/")) } else { None };
+    allowed.map(|allowed| allowed.len()).filter(|&processors| processors > 0)
+}
+
+/// Returns how many processors the smallest CPU limit leaves to this process, by the files in that directory. As the standard
+/// library does, it rounds down, but to no less than one.
+pub(crate) fn quota_at(root: &Path) -> Option<usize> {
+    let quotas = cgroup::quotas(root)?;
+    let smallest = quotas.iter().map(|quota| quota.processors).min_by(f64::total_cmp)?;
+    Some((smallest as usize).max(1))
+}
+
 impl Topology {
     /// Describes this machine.
     ///

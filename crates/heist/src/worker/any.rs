@@ -33,7 +33,7 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
     }
 
     fn workers(&self) -> usize {
-        self.shared.config.workers
+        self.shared.workers_in_use()
     }
 
     fn worker_index(&self) -> Option<usize> {

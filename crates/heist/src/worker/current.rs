@@ -124,6 +124,12 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Returns the number of workers.
     fn workers(&self) -> usize;
 
+    /// Returns the largest number of workers.
+    fn max_workers(&self) -> usize;
+
+    /// Calls [`Shared::ask_for_workers`].
+    fn ask_for_workers(&self, workers: usize);
+
     /// Returns [`Shared::id`].
     fn id(&self) -> usize;
 
@@ -187,7 +193,15 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
     }
 
     fn workers(&self) -> usize {
+        self.workers_in_use()
+    }
+
+    fn max_workers(&self) -> usize {
         self.config.workers
+    }
+
+    fn ask_for_workers(&self, workers: usize) {
+        Self::ask_for_workers(self, workers);
     }
 
     fn id(&self) -> usize {

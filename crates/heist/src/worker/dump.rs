@@ -27,7 +27,10 @@ use crate::worker::table::Entry;
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 pub struct PoolDump {
+    /// How many workers are used.
     workers: usize,
+    /// How many there are.
+    max_workers: usize,
     max_threads: usize,
     state: &'static str,
     clusters: Vec<Counts>,
@@ -58,7 +61,8 @@ impl<Q: PoolQueues> Shared<Q> {
     pub(crate) fn dump(&self) -> PoolDump {
         let thread = |place| Some(self.dump_thread(place, self.table.reach(place)?));
         PoolDump {
-            workers: self.config.workers,
+            workers: self.workers_in_use(),
+            max_workers: self.config.workers,
             max_threads: self.config.max_threads,
             state: match (self.idle.has_ended(), self.idle.is_stopping(), self.is_cancelling()) {
                 (true, ..) => "ended",
@@ -157,13 +161,20 @@ impl fmt::Display for PoolDump {
         writeln!(f, "from outside: {} parts", self.remote.parts)?;
         match &self.waiting {
             None => writeln!(f, "hand-off: locked")?,
-            Some(Waiting { standby, resumed, extra, kept }) => {
+            Some(Waiting { standby, resumed, extra, kept, retired }) => {
                 let (standby, resumed) = (standby.len(), resumed.len());
                 writeln!(
                     f,
                     "hand-off: {extra} threads beyond the workers, {standby} stand by, {resumed} want a core, {kept} \
                      waiting threads keep theirs"
                 )?;
+                if self.workers < self.max_workers {
+                    writeln!(
+                        f,
+                        "size: {} of {}; retired workers: {retired:?}",
+                        self.workers, self.max_workers
+                    )?;
+                }
             }
         }
         for thread in &self.threads {

@@ -14,6 +14,7 @@ use crate::task::Task;
 use crate::task::listener::Listener;
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
+use crate::worker::retire::Size;
 
 /// This many threads beyond the workers are started as soon as they are needed, or as many as there are workers. A
 /// guess: enough for programs in which a few tasks wait at a time.
@@ -38,7 +39,7 @@ pub(crate) struct HandedCore {
 /// Where a thread receives a core.
 pub(crate) struct Mailbox {
     core: Mutex<Option<HandedCore>>,
-    listener: Arc<Listener>,
+    pub(super) listener: Arc<Listener>,
     /// The thread's place in the table.
     pub(crate) place: usize,
 }
@@ -56,18 +57,28 @@ impl Mailbox {
 
 /// The threads of a pool that wait for a core.
 pub(crate) struct HandOff {
-    threads: Mutex<Threads>,
-    /// The number of threads in [`Threads::resumed`]. A worker looks at it after every task.
+    pub(super) threads: Mutex<Threads>,
+    /// [`RESUMED`] for each thread in [`Threads::resumed`], and [`RETIRING`] if cores are to be retired (`retire`). A worker
+    /// looks at it after every task.
     ///
     /// Ordering: relaxed. It only says when to take the lock.
-    resumed: AtomicUsize,
+    calls: AtomicUsize,
+    /// Cores whose number is not below this one are to be retired. Written under the lock.
+    ///
+    /// Ordering: relaxed. It is looked at again under the lock.
+    pub(super) in_use: AtomicUsize,
     /// The number of cores.
-    workers: usize,
+    pub(super) workers: usize,
     /// The largest number of threads beyond the workers.
     limit: usize,
 }
 
-struct Threads {
+/// One thread that wants a core, in [`HandOff::calls`].
+const RESUMED: usize = 2;
+/// Says in [`HandOff::calls`] that cores are to be retired.
+const RETIRING: usize = 1;
+
+pub(super) struct Threads {
     /// Threads without tasks, which wait for a core.
     standby: Vec<Arc<Mailbox>>,
     /// Threads whose wait is over. They run their task without a core, and want one. The oldest comes first.
@@ -75,13 +86,17 @@ struct Threads {
     /// The number of threads beyond the workers.
     extra: usize,
     /// The number of cores that waiting threads keep because there are too many threads.
-    kept: usize,
+    pub(super) kept: usize,
     /// How many extra threads there ever were. The next one gets this number.
     born: usize,
     /// When the last extra thread was started, in nanoseconds since the pool was started.
     last_start: u64,
     /// Has the pool shut down?
     closed: bool,
+    /// The threads with a core that is retired, each with the number of that core.
+    pub(super) retired: Vec<(usize, Arc<Mailbox>)>,
+    /// How many cores are to be used.
+    pub(super) size: Size,
 }
 
 /// The threads that wait for a core at some moment, by their places, and what they are counted with. It is only shown.
@@ -92,6 +107,8 @@ pub(crate) struct Waiting {
     pub(crate) extra: usize,
     /// The number of cores that waiting threads keep.
     pub(crate) kept: usize,
+    /// The workers whose cores are retired.
+    pub(crate) retired: Vec<usize>,
 }
 
 /// Why a thread wants to hand off its core.
@@ -129,9 +146,16 @@ impl HandOff {
             born: 0,
             last_start: 0,
             closed: false,
+            retired: Vec::new(),
+            size: Size::default(),
         };
-        let limit = max_threads.saturating_sub(workers);
-        Self { threads: Mutex::new(threads), resumed: AtomicUsize::new(0), workers, limit }
+        Self {
+            threads: Mutex::new(threads),
+            calls: AtomicUsize::new(0),
+            in_use: AtomicUsize::new(workers),
+            workers,
+            limit: max_threads.saturating_sub(workers),
+        }
     }
 
     /// Returns how many threads beyond the workers are started without delay.
@@ -205,9 +229,15 @@ impl HandOff {
     /// then nothing would run any more.
     pub(crate) fn keep_core(&self) -> bool {
         let mut threads = lock(&self.threads);
-        let may_keep = threads.kept + 1 < self.workers;
+        let may_keep = self.has_other_core(&threads);
         threads.kept += usize::from(may_keep);
         may_keep
+    }
+
+    /// Returns whether at least two cores are in use: waiting threads keep their cores and do not use them, and retired cores
+    /// are not used.
+    pub(super) fn has_other_core(&self, threads: &Threads) -> bool {
+        threads.kept + threads.retired.len() + 1 < self.workers
     }
 
     /// Ends what [`keep_core`](Self::keep_core) began.
@@ -215,17 +245,31 @@ impl HandOff {
         lock(&self.threads).kept -= 1;
     }
 
-    /// Returns whether a thread that runs a task wants a core.
+    /// Returns whether a worker is to look after its task what it is to do with its core: a thread that runs a task wants one,
+    /// or cores are to be retired.
     #[inline(always)]
+    pub(crate) fn calls(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether a thread that runs a task wants a core.
     pub(crate) fn is_wanted(&self) -> bool {
-        self.resumed.load(Ordering::Relaxed) != 0
+        self.calls.load(Ordering::Relaxed) >= RESUMED
+    }
+
+    /// Shows to the workers what `threads` says, after it was changed.
+    pub(super) fn show(&self, threads: &Threads) {
+        let in_use = self.in_use.load(Ordering::Relaxed);
+        let retiring = threads.retired.len() < self.workers - in_use;
+        let calls = RESUMED * threads.resumed.len() + if retiring { RETIRING } else { 0 };
+        self.calls.store(calls, Ordering::Relaxed);
     }
 
     /// Registers a thread that goes on with its task and wants a core.
     pub(crate) fn want(&self, mailbox: &Arc<Mailbox>) {
         let mut threads = lock(&self.threads);
         threads.resumed.push_back(Arc::clone(mailbox));
-        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        self.show(&threads);
         drop(threads);
         // Before the thread forks and looks at its demand: either it sees that of a worker that is about to sleep, or that
         // worker sees that this thread is busy (step D6).
@@ -237,7 +281,7 @@ impl HandOff {
     pub(crate) fn want_no_more(&self, mailbox: &Arc<Mailbox>) -> Option<HandedCore> {
         let mut threads = lock(&self.threads);
         threads.resumed.retain(|other| !Arc::ptr_eq(other, mailbox));
-        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        self.show(&threads);
         mailbox.take()
     }
 
@@ -246,7 +290,7 @@ impl HandOff {
     pub(crate) fn give_back(&self, core: Box<Core>) -> Result<usize, Box<Core>> {
         let mut threads = lock(&self.threads);
         let Some(mailbox) = threads.resumed.pop_front() else { return Err(core) };
-        self.resumed.store(threads.resumed.len(), Ordering::Relaxed);
+        self.show(&threads);
         *lock(&mailbox.core) = Some(HandedCore { core, first: None });
         Ok(mailbox.place)
     }
@@ -304,6 +348,7 @@ impl HandOff {
             resumed: threads.resumed.iter().map(place).collect(),
             extra: threads.extra,
             kept: threads.kept,
+            retired: threads.retired.iter().map(|(worker, _)| *worker).collect(),
         })
     }
 

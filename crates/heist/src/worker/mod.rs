@@ -25,6 +25,8 @@ pub(crate) mod find;
 pub(crate) mod look;
 pub(crate) mod turn;
 pub(crate) mod rank;
+pub(crate) mod quota;
+pub(crate) mod retire;
 pub(crate) mod run;
 
 pub(crate) mod guest;

@@ -226,7 +226,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn next(&self) -> Next {
         let core = self.core.borrow();
         let Some(core) = &*core else { return Next::CoreGone };
-        if self.shared.handoff.is_wanted() {
+        if self.shared.handoff.calls() && self.gives_core(core) {
             return Next::CoreWanted;
         }
         let ranked = self.next_ranked(core);
@@ -234,6 +234,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Some(task) => Next::Run(task),
             None => self.idle(core),
         }
+    }
+
+    /// Returns whether the worker is to give its core to another thread. Before that it waits as long as its core is retired.
+    #[cold]
+    #[inline(never)]
+    fn gives_core(&self, core: &Core) -> bool {
+        self.retire(core);
+        self.shared.handoff.is_wanted()
     }
 
     /// Searches, sleeps, and searches again when woken, until there is a task or the pool shuts down.
@@ -246,6 +254,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let mut searching = shared.idle.start_search(self.place.index);
         let mut called = false;
         loop {
+            searching = self.retire_from_search(core, searching);
             if let Some(task) = self.search(core, searching) {
                 if searching {
                     let woken = shared.idle.leave_search(self.place.index, || self.is_work_left());
@@ -256,11 +265,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if called {
                 tally.one(|block| &block.futile_wake_ups);
             }
-            let reason = self.sleep(searching, core.index, || false);
+            let retires = || shared.handoff.can_retire(core.index);
+            let reason = self.sleep(searching, core.index, retires);
             called = reason == WakeReason::Called;
             match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
-                WakeReason::Done => unreachable!("it waits for nothing"),
+                // It retires.
+                WakeReason::Done => searching = false,
                 WakeReason::Ended => return Next::Ended,
                 WakeReason::EndedHere => return Next::EndedHere,
             }

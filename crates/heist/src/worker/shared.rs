@@ -285,6 +285,7 @@ impl<Q: PoolQueues> Shared<Q> {
             self.idle.enter_away(to);
             self.queues.push_broadcast(to, task);
         }
+        self.handoff.remind_retired();
         count_wake_ups(tally, self.idle.broadcast_added());
         if self.idle.has_ended() {
             self.sweep();
@@ -376,6 +377,7 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Begins shutdown: accepts nothing more from outside, and ends when everything is done.
     pub(crate) fn close(&self) {
         self.stopped.cancel();
+        self.use_all_cores();
         let ended = self.idle.stop(|| self.any());
         if let Some(admission) = &self.config.admission {
             // Before anything is dropped below, which may spawn.

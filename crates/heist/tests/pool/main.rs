@@ -20,6 +20,7 @@ mod yields;
 mod threads;
 mod limit;
 mod queued;
+mod resize;
 mod cores;
 mod pin;
 mod order;

@@ -16,6 +16,7 @@ mod scoped;
 mod control;
 mod waiting;
 mod policy;
+mod resize;
 mod plan;
 mod generated;
 mod guests;
