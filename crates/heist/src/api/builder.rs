@@ -379,6 +379,8 @@ fn start<Q: PoolQueues>(
 ) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
     let shared = Arc::new(Shared::<Q>::new(config));
+    #[cfg(feature = "futures")]
+    shared.know(&shared);
     if workers < asked {
         shared.ask_for_workers(workers);
     }

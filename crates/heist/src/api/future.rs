@@ -7,16 +7,19 @@ use std::task::{Context, Poll};
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::pool::Pool;
-use crate::api::runs::{FutureState, start};
+use crate::api::runs::{FutureState, Settings, start};
+use crate::api::task::{TaskBuilder, current_priority};
 use crate::error::JoinError;
+use crate::fork::job;
 use crate::sync::Arc;
+use crate::task::Control;
 use crate::worker::current::{AnyPool, with_worker};
 
 impl Pool {
     /// Spawns a future, which the workers of the pool poll. Needs the feature `futures`.
     ///
     /// The future is polled on a worker as soon as it is spawned, and again after each wake-up, which may come from any
-    /// thread. Each of these polls is a task of the pool: it is counted as submitted when the future is woken, and as
+    /// thread. Its polls have the priority of the task that spawns it; [`TaskBuilder::spawn_future`] sets another one. Each of these polls is a task of the pool: it is counted as submitted when the future is woken, and as
     /// completed when the poll returns. Wake-ups before the next poll are one.
     ///
     /// # Fairness
@@ -91,6 +94,43 @@ where
 {
     let here = with_worker(|worker| worker.owned_pool());
     spawn_on(here.unwrap_or_else(|| Pool::global().any_pool()), future)
+}
+
+impl TaskBuilder<'_> {
+    /// Spawns a future, as [`Pool::spawn_future`] does, with the settings of the builder. Needs the feature `futures`.
+    ///
+    /// * Each of its polls has the priority, and so has what it spawns.
+    /// * When the token is cancelled, the future is dropped, as by [`FutureHandle::cancel`]. A poll can ask
+    ///   [`is_cancelled`](crate::is_cancelled).
+    /// * The name is that of its polls in traces.
+    /// * [`near`](Self::near) has no effect, and [`Builder::max_queued`](crate::Builder::max_queued) does not count futures.
+    ///
+    /// ```
+    /// use heist::{CancelToken, JoinError, Pool, Priority};
+    ///
+    /// let pool = Pool::builder().workers(2).build()?;
+    /// let urgent = pool.task().priority(Priority::High).spawn_future(async { heist::current_priority() });
+    /// assert_eq!(urgent.join().unwrap(), Priority::High);
+    ///
+    /// let token = CancelToken::new();
+    /// let endless = pool.task().cancel_on(&token).spawn_future(std::future::pending::<()>());
+    /// token.cancel();
+    /// assert!(matches!(endless.join(), Err(JoinError::Cancelled)));
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn spawn_future<F>(self, future: F) -> FutureHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let priority = self.priority.unwrap_or_else(current_priority);
+        let control = Arc::new(Control::new(priority, self.token.clone()));
+        spawn_with(
+            self.pool.owned(),
+            Settings { control, token: self.token, name: self.name },
+            future,
+        )
+    }
 }
 
 /// A handle to a future that a pool polls, which can be joined or awaited: see [`Pool::spawn_future`].
@@ -203,7 +243,22 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    if job::is_controlled() {
+        // It has the priority of the task that spawns it.
+        let control = Arc::new(Control::new(current_priority(), None));
+        return spawn_with(pool, Settings { control, token: None, name: None }, future);
+    }
     let id = pool.id();
-    let (handle, state) = start(pool, future);
+    let (handle, state) = start(pool, None, future);
     FutureHandle { result: JoinHandle::new(handle, id), state }
+}
+
+fn spawn_with<F>(pool: Arc<dyn AnyPool>, settings: Settings, future: F) -> FutureHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let (id, control) = (pool.id(), Arc::clone(&settings.control));
+    let (handle, state) = start(pool, Some(settings), future);
+    FutureHandle { result: JoinHandle::controlled(handle, control, id), state }
 }

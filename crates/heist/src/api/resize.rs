@@ -163,3 +163,60 @@ fn check(asked: usize, max_workers: usize) -> Result<(), ResizeError> {
         _ => Ok(()),
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::fs;
+    // The threads of a test are no matter of a checker.
+    use std::thread;
+    use std::time::Duration;
+
+    use heist_testkit::machine::Root;
+
+    use super::*;
+
+    const LIMIT: &str = "sys/fs/cgroup/box/cpu.max";
+
+    fn builder(root: &Root) -> Builder {
+        let quota = Quota { root: root.path().to_owned(), period: Duration::from_millis(1) };
+        Builder { quota: Some(quota), ..Pool::builder().workers(4) }
+    }
+
+    /// Waits until the pool uses so many workers.
+    fn wait_for(pool: &Pool, workers: usize) {
+        while pool.workers() != workers {
+            assert_eq!(pool.install(|| 6 * 7), 42);
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_pool_follows_its_group() {
+        let root = Root::new().file("proc/self/cgroup", "0::/box\n").file(LIMIT, "250000 100000\n");
+        let pool = builder(&root).build().unwrap();
+        assert_eq!(pool.workers(), 2, "rounded down");
+        let root = root.file(LIMIT, "50000 100000\n");
+        wait_for(&pool, 1);
+        let root = root.file(LIMIT, "max 100000\n");
+        wait_for(&pool, 4);
+        // The smaller one of what the user asks for and what the system grants.
+        pool.resize(3).unwrap();
+        assert_eq!(pool.workers(), 3);
+        let root = root.file(LIMIT, "200000 100000\n");
+        wait_for(&pool, 2);
+        pool.resize(1).unwrap();
+        wait_for(&pool, 1);
+        // A group that is gone limits nothing.
+        fs::remove_dir_all(root.path().join("sys")).unwrap();
+        pool.resize(4).unwrap();
+        wait_for(&pool, 4);
+        pool.stop();
+    }
+
+    #[test]
+    fn a_pool_without_a_limit_has_all_its_workers() {
+        let pool = builder(&Root::new()).build().unwrap();
+        assert_eq!(pool.workers(), 4);
+        drop(pool);
+    }
+}

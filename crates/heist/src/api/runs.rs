@@ -11,40 +11,65 @@
 //! of the pool reach it. The waker is dropped together with the future, which is always: when it has ended, when it was
 //! cancelled, or when the pool has ended, after which to schedule a future is to drop it.
 
-use std::any::Any;
+use std::any::{Any, type_name};
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use async_task::{Builder, Runnable};
 
-use crate::cancel::Follower;
+use crate::cancel::{CancelToken, Follower};
 use crate::fork::job;
 use crate::panic::{PanicHook, contain};
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock, unsize_arc};
-use crate::task::{DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::priority::Priority;
+use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock, thread_local, unsize_arc};
+use crate::task::{Control, DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::trace::rename;
 use crate::worker::current::AnyPool;
 
 /// The handle of a future's promise, which has one result, and its state.
 pub(super) type Parts<T> = (TaskHandle<Vec<T>>, Arc<FutureState<T>>);
 
+/// What a future has that was spawned by a builder, or by a task with a control.
+pub(super) struct Settings {
+    pub(super) control: Arc<Control>,
+    pub(super) token: Option<CancelToken>,
+    /// The name of its polls in traces, if it is not that of the future's type.
+    pub(super) name: Option<&'static str>,
+}
+
 /// Spawns a future on that pool.
-pub(super) fn start<F>(pool: Arc<dyn AnyPool>, future: F) -> Parts<F::Output>
+pub(super) fn start<F>(
+    pool: Arc<dyn AnyPool>,
+    settings: Option<Settings>,
+    future: F,
+) -> Parts<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
     let (promise, handle) = Promise::new();
-    let state = Arc::new(FutureState::new(promise.id()));
+    let name = settings.as_ref().and_then(|settings| settings.name).unwrap_or(type_name::<F>());
+    let token = settings.as_ref().and_then(|settings| settings.token.clone());
+    let control = settings.map(|settings| settings.control);
+    let priority = control.as_ref().map_or(Priority::Normal, |control| control.priority);
+    let state = Arc::new(FutureState::new(promise.id(), control, name));
+    let canceller = token.is_some().then(|| Arc::new(Canceller(Arc::clone(&state))));
     let body = Body {
         future: Some(future),
         promise: Some(promise),
         is_polled: false,
         state: Arc::clone(&state),
+        _canceller: canceller.clone(),
     };
     let woken = {
         let pool = Arc::clone(&pool);
-        move |runnable| pool.push_continued(Run::task(runnable))
+        move |runnable| {
+            if let Err(late) = pool.push_continued(priority, Run::task(runnable)) {
+                drop_late(late);
+            }
+        }
     };
     let builder = Builder::new().metadata(Arc::clone(&state));
     let (runnable, task) = builder.spawn(move |_| body, woken);
@@ -54,14 +79,35 @@ where
     // Before the first run is pushed: if the pool has ended, one of the two notices.
     let follower: Arc<dyn Follower> = unsize_arc!(Arc::clone(&state));
     pool.follow_end(&follower);
-    pool.push_remote_if_open(Run::task(runnable));
+    match priority {
+        Priority::Normal => pool.push_remote_if_open(Run::task(runnable)),
+        other => pool.submit(other, Run::task(runnable), 1),
+    }
+    if let (Some(token), Some(canceller)) = (token, canceller) {
+        // If it was cancelled before, this cancels the future at once.
+        let follower: Arc<dyn Follower> = unsize_arc!(canceller);
+        token.follow(&follower);
+    }
     (handle, state)
+}
+
+/// Cancels a future when its token is cancelled. The future keeps it.
+struct Canceller<T>(Arc<FutureState<T>>);
+
+impl<T: Send> Follower for Canceller<T> {
+    fn cancel(&self) {
+        self.0.cancel();
+    }
 }
 
 /// What the future, its runs and its handle share.
 pub(super) struct FutureState<T> {
     /// The root of what the polls fork: that of the promise, so that a thread that waits for the future runs parts of it.
     root: usize,
+    /// What it has that was spawned by a builder. Its address is the root then.
+    control: Option<Arc<Control>>,
+    /// The name of its polls in traces.
+    name: &'static str,
     /// Wakes the future. `None` once the future is dropped.
     waker: Mutex<Option<Waker>>,
     /// Is the future to be dropped instead of being polled again?
@@ -85,9 +131,11 @@ enum Ended<T> {
 }
 
 impl<T> FutureState<T> {
-    fn new(root: usize) -> Self {
+    fn new(id: usize, control: Option<Arc<Control>>, name: &'static str) -> Self {
         Self {
-            root,
+            root: control.as_deref().map_or(id, job::root_of),
+            control,
+            name,
             waker: Mutex::new(None),
             is_cancelled: AtomicBool::new(false),
             left: Mutex::new(None),
@@ -96,6 +144,9 @@ impl<T> FutureState<T> {
 
     /// Has a worker drop the future.
     pub(super) fn cancel(&self) {
+        if let Some(control) = &self.control {
+            control.cancel();
+        }
         self.request_cancel();
         self.wake();
     }
@@ -133,6 +184,8 @@ struct Body<F: Future<Output: Send>> {
     promise: Option<Promise<F::Output>>,
     is_polled: bool,
     state: Arc<FutureState<F::Output>>,
+    /// The token knows it only as long as it is kept.
+    _canceller: Option<Arc<Canceller<F::Output>>>,
 }
 
 impl<F: Future<Output: Send>> Body<F> {
@@ -223,6 +276,7 @@ impl<T: Send> DetachedTask for Run<T> {
     fn run(&mut self, hook: &Arc<PanicHook>) -> End {
         let runnable = self.runnable.take().expect("it is run or refused once");
         let state = Arc::clone(runnable.metadata());
+        rename(|| state.name);
         job::in_root(state.root, || runnable.run());
         // If the future was woken meanwhile, the next run may have left this already, and it is delivered here. Each outcome
         // is taken, and counted, once.
@@ -250,5 +304,38 @@ impl<T: Send> DetachedTask for Run<T> {
         if let Some(delivery) = self.outcome {
             delivery.promise.fulfil(delivery.outcome, None);
         }
+    }
+}
+
+thread_local! {
+    /// Futures that came after the end of their pool, while this thread drops another one.
+    static LATE: Cell<Option<Vec<Task>>> = Cell::default();
+}
+
+/// Drops a future that came after the end of its pool. That may wake others, which come here as well: they are dropped one after
+/// the other, so that a long chain of futures needs no stack.
+fn drop_late(task: Task) {
+    let mut task = Some(task);
+    let is_nested = LATE.try_with(|late| {
+        let mut others = late.take();
+        if let Some(others) = &mut others {
+            others.extend(task.take());
+        }
+        let is_nested = others.is_some();
+        late.set(Some(others.unwrap_or_default()));
+        is_nested
+    });
+    if is_nested == Ok(true) {
+        return;
+    }
+    while let Some(next) = task.take() {
+        drop(next);
+        let pop = |late: &Cell<Option<Vec<Task>>>| {
+            let mut others = late.take();
+            let next = others.as_mut().and_then(Vec::pop);
+            late.set(others.filter(|_| next.is_some()));
+            next
+        };
+        task = LATE.try_with(pop).ok().flatten();
     }
 }

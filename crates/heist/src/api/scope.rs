@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 
 use crate::api::global;
 use crate::api::panics::Panics;
+use crate::api::task::TaskBuilder;
 use crate::fork::latch::CountLatch;
 use crate::fork::{job, purse};
 use crate::panic::{PanicHook, Stopped, contain};
@@ -169,6 +170,24 @@ impl<'scope> Scope<'scope> {
         // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
         // part has not ended.
         unsafe { self.reminder.send() };
+    }
+
+    /// Returns a builder for a part of this scope, with a priority, a name, or a token that cancels it: see
+    /// [`TaskBuilder::spawn_in`].
+    ///
+    /// ```
+    /// use heist::CancelToken;
+    ///
+    /// let (text, token) = (String::from("borrowed"), CancelToken::new());
+    /// let length = heist::scope(|scope| {
+    ///     let part = scope.task().name("measure").cancel_on(&token).spawn_in(scope, |_| text.len());
+    ///     part.join().unwrap()
+    /// });
+    /// assert_eq!(length, 8);
+    /// ```
+    pub fn task(&self) -> TaskBuilder<'_> {
+        // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
+        TaskBuilder::new(unsafe { self.any_pool.as_ref() })
     }
 
     /// Counts a part that the calling thread is about to push. Returns whether that thread is one of the pool's.

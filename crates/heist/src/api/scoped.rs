@@ -18,12 +18,14 @@ use std::ptr::NonNull;
 use crate::api::handle::JoinHandle;
 use crate::api::panics::PartPanic;
 use crate::api::scope::Scope;
+use crate::api::task::{TaskBuilder, current_priority};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::fork::latch::CountLatch;
 use crate::panic::{Panic, PanicHook, contain};
 use crate::sync::Arc;
-use crate::task::{DetachedTask, End, Promise, Refusal, Task};
+use crate::task::{Control, DetachedTask, End, Failure, Promise, Refusal, Task};
+use crate::trace::rename;
 
 /// What a part with a handle leaves there.
 type Ended<T> = Result<T, Arc<PartPanic>>;
@@ -52,8 +54,22 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        self.spawn_part(None, None, f)
+    }
+
+    /// Spawns a closure with that control and that name in traces, if they are not `None`, and returns a handle to its result.
+    pub(super) fn spawn_part<F, T>(
+        &self,
+        control: Option<Control>,
+        name: Option<&'static str>,
+        f: F,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce(&Scope<'scope>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
         let (promise, handle) = Promise::new();
-        let work = Box::new(Work { outer: self.root, f: Some(f), ended: None });
+        let work = Box::new(Work { outer: self.root, control, name, f: Some(f), ended: None });
         let root = work.root(&promise);
         let is_inside = self.count_part();
         let part = HandledPart { scope: NonNull::from(self), promise, work };
@@ -63,6 +79,40 @@ impl<'scope> Scope<'scope> {
         self.push_shared(job, is_inside);
         let handle = JoinHandle::of_parts(handle, root, claim, self.pool);
         ScopedJoinHandle { handle, scope: PhantomData }
+    }
+}
+
+impl TaskBuilder<'_> {
+    /// Spawns a closure in a scope, as [`Scope::spawn_handle`] does, with the settings of the builder. It runs on the pool of
+    /// the scope, whichever pool the builder is for.
+    ///
+    /// * If the token is cancelled before the closure has started, the closure is dropped, and the handle returns
+    ///   [`JoinError::Cancelled`]. The scope goes on. While the closure runs, [`is_cancelled`](crate::is_cancelled) asks the token
+    ///   and whatever else can cancel the code around the scope.
+    /// * The priority is that of what the closure spawns. The closure itself is a part of something that has started, and parts
+    ///   come before tasks of any priority.
+    /// * [`near`](Self::near) has no effect, and [`Builder::max_queued`](crate::Builder::max_queued) does not count parts.
+    ///
+    /// ```
+    /// use heist::{CancelToken, JoinError};
+    ///
+    /// let token = CancelToken::new();
+    /// token.cancel();
+    /// let mut numbers = vec![3, 1, 2];
+    /// let sorted = heist::scope(|scope| {
+    ///     scope.task().cancel_on(&token).spawn_in(scope, |_| numbers.sort()).join()
+    /// });
+    /// assert!(matches!(sorted, Err(JoinError::Cancelled)));
+    /// assert_eq!(numbers, [3, 1, 2]);
+    /// ```
+    pub fn spawn_in<'scope, F, T>(self, scope: &Scope<'scope>, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce(&Scope<'scope>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let priority = self.priority.unwrap_or_else(current_priority);
+        let control = Control::of_part(priority, self.token, scope.root);
+        scope.spawn_part(Some(control), self.name, f)
     }
 }
 
@@ -152,6 +202,10 @@ struct HandledPart<'scope, F, T> {
 /// The closure of a part, and then what it has left; and the root of its scope.
 struct Work<F, T> {
     outer: usize,
+    /// The part's own control, if it has one.
+    control: Option<Control>,
+    /// Its name in traces, if it is not that of the closure's type.
+    name: Option<&'static str>,
     /// `None` once it runs.
     f: Option<F>,
     /// What the closure has left. Nothing before it has run, and if it does not run.
@@ -159,10 +213,20 @@ struct Work<F, T> {
 }
 
 impl<F, T: Send> Work<F, T> {
-    /// Returns the root of what the closure forks: a number that is that of no other root while the part is there. If the
-    /// scope is a part of a task with a control, it is the root that is nested in that of the scope.
+    /// Returns whether the part's own token was cancelled.
+    fn is_cancelled(&self) -> bool {
+        self.control.as_ref().is_some_and(Control::is_token_cancelled)
+    }
+
+    /// Returns the root of what the closure forks: a number that is that of no other root while the part is there. It is that
+    /// of the part's own control. If there is none, and the scope is a part of a task with a control, it is the root that is
+    /// nested in that of the scope.
     fn root(&self, promise: &Promise<Ended<T>>) -> usize {
-        if job::has_flag(self.outer) { job::nested_in(&self.outer) } else { promise.id() }
+        match &self.control {
+            Some(control) => job::root_of(control),
+            None if job::has_flag(self.outer) => job::nested_in(&self.outer),
+            None => promise.id(),
+        }
     }
 }
 
@@ -188,6 +252,13 @@ where
     fn run(&mut self, _: &Arc<PanicHook>) -> End {
         // SAFETY: the scope waits for this part.
         let scope = unsafe { self.scope.as_ref() };
+        if self.work.is_cancelled() {
+            // `finish` drops the closure.
+            return End::Refused;
+        }
+        if let Some(name) = self.work.name {
+            rename(|| name);
+        }
         let f = self.work.f.take().expect("a closure is run once");
         // Who waits for the handle runs parts of this root meanwhile.
         let root = self.work.root(&self.promise);
@@ -222,7 +293,11 @@ where
             Some(ended) => promise.fulfil(Ok(vec![ended]), None),
             None => {
                 contain(|| drop(work.f.take()));
-                drop(promise);
+                if work.is_cancelled() {
+                    promise.fulfil(Err(Failure::Refused(Refusal::Cancelled)), None);
+                } else {
+                    drop(promise);
+                }
             }
         }
         drop(work);

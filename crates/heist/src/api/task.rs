@@ -63,10 +63,10 @@ impl PoolHandle {
 #[must_use = "a builder does nothing until `spawn` is called"]
 #[derive(Clone)]
 pub struct TaskBuilder<'p> {
-    pool: &'p dyn AnyPool,
-    priority: Option<Priority>,
-    token: Option<CancelToken>,
-    name: Option<&'static str>,
+    pub(super) pool: &'p dyn AnyPool,
+    pub(super) priority: Option<Priority>,
+    pub(super) token: Option<CancelToken>,
+    pub(super) name: Option<&'static str>,
 }
 
 impl<'p> TaskBuilder<'p> {

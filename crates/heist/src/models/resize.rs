@@ -12,6 +12,7 @@ use crate::task::Task;
 use crate::worker::config::Config;
 use crate::worker::core::Core;
 use crate::worker::shared::Shared;
+use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 
 /// What a worker does that was woken and retires. The right way comes first.
@@ -23,8 +24,7 @@ enum Way {
 }
 
 /// Works as that worker until the pool has ended. Whoever runs the task stops the pool.
-fn work(shared: &Arc<Shared<Stealing>>, worker: usize, way: Way) {
-    let place = shared.enter().expect("for two threads");
+fn work(shared: &Arc<Shared<Stealing>>, place: Place<Stealing>, worker: usize, way: Way) {
     let thread = WorkerThread::new(Arc::clone(shared), place);
     thread.acquire_core(Box::new(Core::new(worker, shared.ledger.of_worker(worker))));
     let mut searching = false;
@@ -63,12 +63,13 @@ fn work(shared: &Arc<Shared<Stealing>>, worker: usize, way: Way) {
     shared.leave(place);
 }
 
-fn resize_against_push(way: Way) {
+fn smaller_against_push(way: Way) {
     let clusters = Clusters::of_size(2, 2);
     let shared = Arc::new(Shared::<Stealing>::with_clusters(Config::plain(2, 2), clusters));
+    let [first, second] = [(); 2].map(|()| shared.enter().expect("for two threads"));
     let retired = thread::spawn({
         let shared = Arc::clone(&shared);
-        move || work(&shared, 1, way)
+        move || work(&shared, second, 1, way)
     });
     let outside = thread::spawn({
         let shared = Arc::clone(&shared);
@@ -80,19 +81,19 @@ fn resize_against_push(way: Way) {
             shared.push_remote(0, task, 1);
         }
     });
-    work(&shared, 0, way);
+    work(&shared, first, 0, way);
     retired.join().unwrap();
     outside.join().unwrap();
 }
 
 models! {
-    resize_against_push: || resize_against_push(Way::Right), Some(2), 1_000;
+    resize_against_push: || smaller_against_push(Way::Right), Some(2), 150_000;
 }
 
 /// A worker that was woken for a task and retires without a word: this must fail.
 pub(crate) const WRONG: &[Model] = &[Model {
     name: "resize_silent",
-    run: || resize_against_push(Way::Silent),
+    run: || smaller_against_push(Way::Silent),
     preemptions: Some(2),
     floor: 0,
 }];

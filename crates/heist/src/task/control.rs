@@ -16,18 +16,26 @@ pub(crate) struct Control {
     cancelled: AtomicBool,
     /// The token that cancels the task, if there is one.
     token: Option<CancelToken>,
-    /// The root of the code around it, if this is not the control of a task but that of a call of [`CancelToken::run`].
+    /// The root of the code around it, if this is not the control of a task but that of a part of a scope, or of a call of
+    /// [`CancelToken::run`].
     pub(crate) outer: Option<usize>,
+    /// Is it that of a call of [`CancelToken::run`], which ends early by unwinding?
+    pub(crate) ends_early: bool,
 }
 
 impl Control {
     pub(crate) fn new(priority: Priority, token: Option<CancelToken>) -> Self {
-        Self { priority, cancelled: AtomicBool::new(false), token, outer: None }
+        Self { priority, cancelled: AtomicBool::new(false), token, outer: None, ends_early: false }
     }
 
     /// Returns the control of a call of [`CancelToken::run`], within code that has that priority and that root.
     pub(crate) fn of_run(priority: Priority, token: &CancelToken, outer: usize) -> Self {
-        Self { outer: Some(outer), ..Self::new(priority, Some(token.clone())) }
+        Self { outer: Some(outer), ends_early: true, ..Self::new(priority, Some(token.clone())) }
+    }
+
+    /// Returns the control of a part of a scope that has that root.
+    pub(crate) fn of_part(priority: Priority, token: Option<CancelToken>, outer: usize) -> Self {
+        Self { outer: Some(outer), ..Self::new(priority, token) }
     }
 
     /// Requests that the task ends, by its handle.

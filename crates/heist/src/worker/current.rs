@@ -109,7 +109,11 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Pushes a new task to the injector, from whatever thread. The task continues something that the pool has accepted
     /// before, so it is refused only when the pool has ended.
     #[cfg(feature = "futures")]
-    fn push_continued(&self, task: Task);
+    fn push_continued(&self, priority: Priority, task: Task) -> Result<(), Task>;
+
+    /// Returns the pool for code that may outlive it.
+    #[cfg(feature = "futures")]
+    fn owned(&self) -> Arc<dyn AnyPool>;
 
     /// Notifies the follower when the pool has ended, or at once if it has.
     #[cfg(feature = "futures")]
@@ -168,15 +172,24 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
     }
 
     #[cfg(feature = "futures")]
-    fn push_continued(&self, task: Task) {
+    fn push_continued(&self, priority: Priority, task: Task) -> Result<(), Task> {
         if self.idle.has_ended() {
-            // It is not counted. Dropping it refuses it.
-            return drop_late(task);
+            // It is not counted.
+            return Err(task);
         }
         // If the pool ends now, this thread sees that after the push, and sweeps (step E4).
         let near = with_worker_thread(self, |thread| self.queues.cluster(&thread.place.own));
         let cluster = near.unwrap_or_else(|| self.near.of_outsider(self.id()));
-        self.push_remote(cluster, task, 1);
+        match priority.rank() {
+            None => self.push_remote(cluster, task, 1),
+            Some(rank) => self.push_ranked(cluster, rank, task, 1),
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "futures")]
+    fn owned(&self) -> Arc<dyn AnyPool> {
+        crate::sync::unsize_arc!(self.me())
     }
 
     #[cfg(feature = "futures")]
@@ -214,41 +227,6 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 
     fn admission(&self) -> Option<&Admission> {
         self.config.admission.as_deref()
-    }
-}
-
-#[cfg(feature = "futures")]
-crate::sync::thread_local! {
-    /// Futures that came after the end of their pool, while this thread drops another one.
-    static LATE: Cell<Option<Vec<Task>>> = Cell::default();
-}
-
-/// Drops a future that came after the end of its pool. That may wake others, which come here as well: they are dropped one after
-/// the other, so that a long chain of futures needs no stack.
-#[cfg(feature = "futures")]
-fn drop_late(task: Task) {
-    let mut task = Some(task);
-    let is_nested = LATE.try_with(|late| {
-        let mut others = late.take();
-        if let Some(others) = &mut others {
-            others.extend(task.take());
-        }
-        let is_nested = others.is_some();
-        late.set(Some(others.unwrap_or_default()));
-        is_nested
-    });
-    if is_nested == Ok(true) {
-        return;
-    }
-    while let Some(next) = task.take() {
-        drop(next);
-        let pop = |late: &Cell<Option<Vec<Task>>>| {
-            let mut others = late.take();
-            let next = others.as_mut().and_then(Vec::pop);
-            late.set(others.filter(|_| next.is_some()));
-            next
-        };
-        task = LATE.try_with(pop).ok().flatten();
     }
 }
 

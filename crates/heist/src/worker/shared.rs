@@ -9,6 +9,8 @@ use crate::idle::{Announced, Idle};
 use crate::priority::Rank;
 use crate::queues::Found;
 use crate::stats::{Ledger, Stats, Tally};
+#[cfg(feature = "futures")]
+use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
     AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
     has_heavy_fence, heavy_fence_state, is_finished, lock,
@@ -83,6 +85,9 @@ pub(crate) struct Shared<Q: PoolQueues> {
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Held while the threads are joined, so that no stop returns before all of them have ended.
     stopper: Mutex<()>,
+    /// This pool itself, for code that may outlive it. Set when the pool is started.
+    #[cfg(feature = "futures")]
+    me: OnceLock<Weak<Self>>,
     /// Keeps the slots' memory while there is a pool. It is the last field because the queues may hold slots.
     _slots: SlotLease,
 }
@@ -120,8 +125,25 @@ impl<Q: PoolQueues> Shared<Q> {
             ended: CancelToken::new(),
             threads: Mutex::new(Vec::with_capacity(workers)),
             stopper: Mutex::new(()),
+            #[cfg(feature = "futures")]
+            me: OnceLock::new(),
             _slots: SlotLease::begin(clusters.count()),
         }
+    }
+
+    /// Lets the pool be [owned](Self::me) by code that has only a reference to it.
+    #[cfg(feature = "futures")]
+    pub(crate) fn know(&self, me: &Arc<Self>) {
+        let _ = self.me.set(Arc::downgrade(me));
+    }
+
+    /// Returns the pool for code that may outlive it.
+    #[cfg(feature = "futures")]
+    pub(crate) fn me(&self) -> Arc<Self> {
+        self.me
+            .get()
+            .and_then(Weak::upgrade)
+            .expect("it was started, and there is a reference to it")
     }
 
     /// Returns the nanoseconds since the pool was started.
@@ -233,6 +255,11 @@ impl<Q: PoolQueues> Shared<Q> {
             return drop(task);
         }
         let cluster = if self.clusters.count() == 1 { 0 } else { self.near.of_outsider(self.id()) };
+        self.push_ranked(cluster, rank, task, count);
+    }
+
+    /// Pushes a task that is not of normal priority, from a thread that turns to that cluster.
+    pub(crate) fn push_ranked(&self, cluster: usize, rank: Rank, task: Task, count: u64) {
         let tally = self.ledger.of_outsiders(cluster);
         tally.add(|block| &block.tasks_submitted, count);
         self.queues.push_ranked(rank, task, tally);

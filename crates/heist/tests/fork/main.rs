@@ -11,6 +11,7 @@ mod join_panic;
 mod scope;
 mod scope_end;
 mod scoped;
+mod built;
 mod isolate;
 mod isolate_scope;
 mod thread_hooks;

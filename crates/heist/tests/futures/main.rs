@@ -18,3 +18,5 @@ mod ends;
 mod fairness;
 #[cfg(feature = "futures")]
 mod handle;
+#[cfg(feature = "futures")]
+mod built;

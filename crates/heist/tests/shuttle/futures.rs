@@ -22,6 +22,7 @@ scenarios! {
     block_on_against_wake_ups
     yields_to_queued_tasks
     yields_on_all_workers
+    a_token_against_wake_ups_and_the_end
 }
 
 /// A count that can be awaited: a future that is ready when it has come to a number.
@@ -215,4 +216,20 @@ fn yields_on_all_workers(strategy: Strategy) {
     pool.stop();
     exact(&pool);
     assert_eq!(pool.stats().total.tasks_completed, 6);
+}
+
+/// A future of high priority is woken while its token is cancelled and the pool is stopped.
+fn a_token_against_wake_ups_and_the_end(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let (token, counter) = (heist::CancelToken::new(), Counter::default());
+    let awaited = counter.clone();
+    let builder = pool.task().priority(heist::Priority::High).cancel_on(&token);
+    let future = builder.spawn_future(async move { awaited.until(1).await });
+    let waker = thread::spawn(move || counter.add());
+    let canceller = thread::spawn(move || token.cancel());
+    pool.stop();
+    waker.join().unwrap();
+    canceller.join().unwrap();
+    assert!(matches!(future.join(), Ok(()) | Err(JoinError::Cancelled)));
+    exact(&pool);
 }

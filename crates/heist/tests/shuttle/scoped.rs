@@ -6,7 +6,7 @@ use shuttle::sync::mpsc;
 
 use crate::scenarios::{exact, pool, scenarios};
 
-scenarios! { handles_of_parts dropped_handles_of_parts a_part_awaits_one_that_forks }
+scenarios! { handles_of_parts dropped_handles_of_parts a_part_awaits_one_that_forks parts_against_a_token }
 
 /// Handles are joined by the closure of the scope, by another part, and after the scope.
 fn handles_of_parts(strategy: Strategy) {
@@ -66,6 +66,25 @@ fn a_part_awaits_one_that_forks(strategy: Strategy) {
         receive
     });
     assert_eq!(sum.recv().unwrap(), 3);
+    pool.stop();
+    exact(&pool);
+}
+
+/// A token is cancelled while its parts start.
+fn parts_against_a_token(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let (token, ran) = (heist::CancelToken::new(), AtomicUsize::new(0));
+    pool.scope(|scope| {
+        let parts = [(); 2]
+            .map(|()| scope.task().cancel_on(&token).spawn_in(scope, |_| ran.fetch_add(1, SeqCst)));
+        scope.spawn(|_| token.cancel());
+        let ended = parts.map(|part| match part.join() {
+            Ok(_) => 1,
+            Err(JoinError::Cancelled) => 0,
+            Err(error) => panic!("{error}"),
+        });
+        assert_eq!(ended.iter().sum::<usize>(), ran.load(SeqCst));
+    });
     pool.stop();
     exact(&pool);
 }

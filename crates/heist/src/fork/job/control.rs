@@ -42,7 +42,7 @@ pub(crate) fn is_controlled() -> bool {
     has_flag(root())
 }
 
-/// Returns the innermost control that the calling code is a part of, if there is one, and calls `f` with it.
+/// Calls `f` with the innermost control that the calling code is a part of. Returns `None` if there is no control.
 pub(crate) fn control<R>(f: impl FnOnce(&Control) -> R) -> Option<R> {
     // SAFETY: the calling code has this root.
     unsafe { control_of(root()) }.map(f)
@@ -167,7 +167,7 @@ fn stop_if_cancelled() {
 /// Returns the payload with which the calling code has to unwind, if the token of a `CancelToken::run` around it was cancelled.
 pub(crate) fn stopped() -> Option<Box<dyn Any + Send>> {
     let cancelled = |control: &Control| {
-        (control.outer.is_some() && control.is_cancelled()).then(|| root_of(control))
+        (control.ends_early && control.is_cancelled()).then(|| root_of(control))
     };
     let run = if is_controlled() { find_control(cancelled) } else { None }?;
     Some(Box::new(Stopped { run }))

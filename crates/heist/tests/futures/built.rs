@@ -1,0 +1,167 @@
+//! Futures that a builder spawns: the priority of their polls, tokens and names.
+
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+
+use heist::{CancelToken, JoinError, Priority, current_priority};
+
+use crate::common::{Gate, Kind, assert_balanced, eventually, for_every_strategy};
+use crate::signal::{Signal, Yields};
+
+for_every_strategy! {
+    polls_in_the_order_of_priorities,
+    inherited_by_what_it_spawns,
+    inherited_from_a_task,
+    a_token_drops_a_pending_future,
+    a_token_that_was_cancelled_before,
+    a_token_during_a_poll,
+    a_token_after_the_end,
+    many_by_one_token,
+    stops,
+    names,
+}
+
+/// With one worker that is busy, whatever is woken first.
+fn polls_in_the_order_of_priorities<S: Kind>() {
+    let pool = S::pool(1);
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let signals = [Priority::Low, Priority::Normal, Priority::High].map(|priority| {
+        let (signal, log) = (Signal::default(), Arc::clone(&log));
+        let awaited = signal.clone();
+        let future = pool.task().priority(priority).spawn_future(async move {
+            awaited.await;
+            assert_eq!(current_priority(), priority);
+            log.lock().unwrap().push(priority);
+        });
+        eventually("it waits", || signal.is_awaited());
+        (signal, future)
+    });
+    let gate = Gate::close(&pool);
+    signals.iter().for_each(|(signal, _)| signal.set());
+    gate.open();
+    signals.into_iter().for_each(|(_, future)| future.join().unwrap());
+    assert_eq!(*log.lock().unwrap(), [Priority::High, Priority::Normal, Priority::Low]);
+    pool.stop();
+    assert_balanced(&pool.stats());
+}
+
+fn inherited_by_what_it_spawns<S: Kind>() {
+    let pool = S::pool(2);
+    let here = pool.handle();
+    let seen = pool.task().priority(Priority::Low).spawn_future(async move {
+        let task = here.spawn(current_priority);
+        Yields(1).await;
+        let future = here.spawn_future(async { current_priority() });
+        let (a, b) = heist::join(current_priority, current_priority);
+        [task.await.unwrap(), future.await.unwrap(), a, b, current_priority()]
+    });
+    assert_eq!(seen.join().unwrap(), [Priority::Low; 5]);
+}
+
+fn inherited_from_a_task<S: Kind>() {
+    let pool = S::pool(2);
+    let here = pool.handle();
+    let future = pool.task().priority(Priority::High).spawn(move || {
+        here.spawn_future(async {
+            Yields(3).await;
+            current_priority()
+        })
+    });
+    assert_eq!(future.join().unwrap().join().unwrap(), Priority::High);
+}
+
+fn a_token_drops_a_pending_future<S: Kind>() {
+    let pool = S::pool(2);
+    let token = CancelToken::new();
+    let kept = Arc::new(());
+    let inside = Arc::clone(&kept);
+    let future = pool.task().cancel_on(&token).spawn_future(async move {
+        pending::<()>().await;
+        drop(inside);
+    });
+    token.cancel();
+    assert!(matches!(future.join(), Err(JoinError::Cancelled)));
+    assert_eq!(Arc::strong_count(&kept), 1, "it was dropped before the handle told so");
+    pool.stop();
+    assert_balanced(&pool.stats());
+}
+
+fn a_token_that_was_cancelled_before<S: Kind>() {
+    let pool = S::pool(1);
+    let token = CancelToken::new();
+    token.cancel();
+    let future = pool.task().cancel_on(&token.child()).spawn_future(async { 1 });
+    // It may have been polled before it followed the token.
+    assert!(matches!(future.join(), Ok(1) | Err(JoinError::Cancelled)));
+    pool.stop();
+    assert_balanced(&pool.stats());
+}
+
+fn a_token_during_a_poll<S: Kind>() {
+    let pool = S::pool(1);
+    let token = CancelToken::new();
+    let canceller = token.clone();
+    let future = pool.task().cancel_on(&token).spawn_future(async move {
+        assert!(!heist::is_cancelled());
+        canceller.cancel();
+        assert!(heist::is_cancelled());
+        // It is not polled again.
+        Yields(1).await;
+        unreachable!("it was cancelled");
+    });
+    assert!(matches!(future.join(), Err(JoinError::Cancelled)));
+    let own = token.child();
+    assert!(own.is_cancelled());
+}
+
+fn a_token_after_the_end<S: Kind>() {
+    let pool = S::pool(1);
+    let token = CancelToken::new();
+    let ended = pool.task().cancel_on(&token).spawn_future(async { 3 });
+    let left = pool.task().cancel_on(&token).spawn_future(pending::<()>());
+    eventually("it has ended", || ended.is_finished());
+    pool.stop();
+    token.cancel();
+    assert_eq!(ended.join().unwrap(), 3);
+    assert!(matches!(left.join(), Err(JoinError::Cancelled)));
+    assert_balanced(&pool.stats());
+}
+
+fn many_by_one_token<S: Kind>() {
+    let pool = S::pool(2);
+    let token = CancelToken::new();
+    let futures: Vec<_> =
+        (0..1_000).map(|_| pool.task().cancel_on(&token).spawn_future(pending::<()>())).collect();
+    token.cancel();
+    assert!(futures.into_iter().all(|future| matches!(future.join(), Err(JoinError::Cancelled))));
+    pool.stop();
+    assert_balanced(&pool.stats());
+}
+
+fn stops<S: Kind>() {
+    for priority in Priority::ALL {
+        let pool = S::pool(2);
+        let signal = Signal::default();
+        let awaited = signal.clone();
+        let future = pool.task().priority(priority).spawn_future(async move {
+            Yields(5).await;
+            awaited.await;
+        });
+        eventually("it waits", || signal.is_awaited());
+        pool.stop();
+        signal.set();
+        assert!(matches!(future.join(), Err(JoinError::Cancelled)));
+        let late = pool.task().priority(priority).spawn_future(async {});
+        assert!(matches!(late.join(), Err(JoinError::Stopped)));
+        assert_balanced(&pool.stats());
+    }
+}
+
+fn names<S: Kind>() {
+    let pool = S::builder(1).trace(1_000).build().unwrap();
+    pool.task().name("fetch").spawn_future(Yields(2)).join().unwrap();
+    pool.stop();
+    let trace = pool.trace_snapshot().unwrap();
+    let names: Vec<_> = trace.threads[0].events.iter().filter_map(|event| event.name).collect();
+    assert_eq!(names, ["fetch"; 3]);
+}
