@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use heist::{Stats, Strategy};
+use heist::{Pin, Stats, Strategy};
 
 use super::{Pool, STACK, answer, granted, traced};
 
@@ -17,11 +17,19 @@ pub(crate) trait Choice: Send + Sync + 'static {
     /// The number of trace events that a pool keeps for each thread. It is zero unless stated, whatever the
     /// environment says, so that the environment does not change what is measured.
     const EVENTS: usize = 0;
+
+    /// Where the workers are pinned.
+    fn pin() -> Pin {
+        Pin::None
+    }
 }
 
 pub(crate) struct WorkStealing;
 pub(crate) struct LockedDeques;
 pub(crate) struct GlobalQueue;
+
+/// Work stealing with one processor for each worker.
+pub(crate) struct Pinned;
 
 /// Work stealing in a pool that keeps a trace.
 pub(crate) struct Traced;
@@ -39,6 +47,15 @@ impl Choice for LockedDeques {
 impl Choice for GlobalQueue {
     const NAME: &'static str = "heist-global";
     const STRATEGY: Strategy = Strategy::GlobalQueue;
+}
+
+impl Choice for Pinned {
+    const NAME: &'static str = "heist-pinned";
+    const STRATEGY: Strategy = Strategy::WorkStealing;
+
+    fn pin() -> Pin {
+        Pin::InOrder
+    }
 }
 
 impl Choice for Traced {
@@ -68,7 +85,7 @@ impl<C> Heist<C> {
 
 impl<C: Choice> Heist<C> {
     fn with_events(workers: usize, events: usize) -> Self {
-        let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY);
+        let builder = heist::Pool::builder().workers(workers).strategy(C::STRATEGY).pin(C::pin());
         let pool = builder.stack_size(STACK).trace(events).build();
         Self(granted(pool), PhantomData)
     }

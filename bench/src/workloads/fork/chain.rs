@@ -1,5 +1,6 @@
 //! A few long jobs in a chain of joins. A library that hands over one of them at a time, or none before the first
-//! is done, leaves a worker idle.
+//! is done, leaves a worker idle. The system may keep two workers on one processor for a while, unless they are pinned: so a pool
+//! whose workers are pinned is measured as well.
 
 use harness::metric;
 use harness::pause::Pause;
@@ -35,10 +36,13 @@ pub(super) fn rows() -> Vec<Row> {
         limits: LIMITS,
         efficiency: None,
     };
-    let mut rows = case("", "1,000 leaves of 20 µs, join(rest, leaf)", Chain::Right).rows();
-    rows.extend(case("left", "1,000 leaves of 20 µs, join(leaf, rest)", Chain::Left).rows());
+    let mut rows =
+        case("", "1,000 leaves of 20 µs, join(rest, leaf)", Chain::Right).rows_with_pinned();
+    rows.extend(
+        case("left", "1,000 leaves of 20 µs, join(leaf, rest)", Chain::Left).rows_with_pinned(),
+    );
     let title = "64 jobs of 50 µs, and one as long as all";
-    rows.extend(case("long-leaf", title, Chain::LongLeaf).rows());
+    rows.extend(case("long-leaf", title, Chain::LongLeaf).rows_with_pinned());
     rows
 }
 

@@ -26,6 +26,7 @@ pub(crate) use peers::Chili;
 use peers::{Heist, Plain};
 pub(crate) use peers::{Ours, Rayon};
 
+use crate::peers::heist::Pinned;
 use crate::peers::workers as workers_in_words;
 
 const WORKERS: [usize; 2] = [1, 2];
@@ -131,6 +132,16 @@ impl<P: Program> Case<P> {
         row.enter_sequential(Plain::NAME, move || plain(program));
         row.targets = self.targets(workers);
         row
+    }
+
+    /// Returns the same rows with another entry, a pool whose workers are pinned, where there are several. Only Linux pins threads.
+    fn rows_with_pinned(&self) -> Vec<Row> {
+        let mut rows = self.rows();
+        if cfg!(any(target_os = "linux", target_os = "android")) {
+            let several = rows.iter_mut().zip(WORKERS).filter(|(_, workers)| *workers > 1);
+            several.for_each(|(row, workers)| self.enter::<Ours<Pinned>>(row, workers));
+        }
+        rows
     }
 
     fn id(&self, workers: usize) -> String {

@@ -18,3 +18,4 @@ mod cross_pool;
 mod heist_pool;
 mod lifecycle;
 mod stack;
+mod threads;
