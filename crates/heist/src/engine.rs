@@ -68,6 +68,8 @@ impl Engine {
             ..Config::plain(threads, threads)
         };
         let engine = Self(Arc::new(Shared::new(config)));
+        #[cfg(feature = "futures")]
+        engine.0.know(&engine.0);
         // The workers count as missing until their threads start.
         engine.0.idle.add_missing(threads - usize::from(attached));
         let core = |index| {

@@ -163,9 +163,13 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Pushes a task that is not of normal priority to the queue for that, from any thread.
+    /// Pushes a task that is not of normal priority to the queue for that, from any thread. An engine has no priorities, and
+    /// treats it as any other task from outside.
     fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
-        self.ranked().expect("an engine has no priorities").push(rank, task, tally);
+        match self.ranked() {
+            Some(ranked) => ranked.push(rank, task, tally),
+            None => self.push_remote(0, task, tally),
+        }
     }
 
     /// Returns whether there may be a task that is not of normal priority.

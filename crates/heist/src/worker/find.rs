@@ -12,6 +12,7 @@ use crate::fork::private::PrivateTasks;
 use crate::fork::purse;
 use crate::fork::raid::{self, Raided};
 use crate::queues::Found;
+use crate::stats::Tally;
 use crate::sync::lock;
 use crate::task::{Started, Task};
 use crate::trace::{EventKind, record};
@@ -192,7 +193,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         drop(moving);
         if let Found::Task(_, more) = stolen {
-            self.count_steal(core, victim, more);
+            self.count_steal(tally, victim, more);
             self.share(core, more);
             // It was the last published job, and other workers may want more of them.
             if !shared.queues.has_job(&thread.queues) {
@@ -215,7 +216,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 let Some(thread) = shared.table.reach(victim) else { continue };
                 match shared.queues.steal(&self.place.own, &thread.queues, tally) {
                     Found::Task(task, more) => {
-                        self.count_steal(core, victim, more);
+                        self.count_steal(tally, victim, more);
                         self.share(core, more);
                         return Some(task);
                     }
@@ -231,8 +232,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Counts a steal. A worker that lives on them takes turns as well.
-    pub(crate) fn count_steal(&self, core: &Core, victim: usize, more: usize) {
-        let tally = core.tally();
+    pub(crate) fn count_steal(&self, tally: Tally<'_>, victim: usize, more: usize) {
         self.has_spawned.set(true);
         self.last_victim.set(victim);
         tally.one(|block| &block.successful_steals);
@@ -296,7 +296,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let private = if private == NO_PLACE { None } else { raid(private, None) };
         let others = || self.near_and_far(turn).find_map(|victim| raid(victim, seen));
         let (raided, victim) = private.or_else(others)?;
-        Some(self.count_raid(core, victim, raided))
+        Some(self.count_raid(core.tally(), victim, raided))
     }
 
     /// Requests what the thread in that place keeps private. If that was requested before, and the thread has not looked
@@ -311,24 +311,23 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return None;
         }
         let raided = raid::raid(demand, Some(&self.seen))?;
-        Some(self.count_raid(core, victim, raided))
+        Some(self.count_raid(core.tally(), victim, raided))
     }
 
     /// Counts a raid, and returns the task.
-    fn count_raid(&self, core: &Core, victim: usize, raided: Raided) -> Task {
-        let tally = core.tally();
+    pub(crate) fn count_raid(&self, tally: Tally<'_>, victim: usize, raided: Raided) -> Task {
         tally.one(|block| &block.steal_attempts);
         match raided {
             Raided::Tasks(task, more) => {
                 tally.add(|block| &block.publications, 1 + more.len() as u64);
-                self.count_steal(core, victim, more.len());
+                self.count_steal(tally, victim, more.len());
                 self.keep_raided(more);
                 task
             }
             Raided::Job(job) => {
                 tally.add(|block| &block.tasks_submitted, u64::from(job.counts()));
                 tally.one(|block| &block.publications);
-                self.count_steal(core, victim, 0);
+                self.count_steal(tally, victim, 0);
                 job
             }
         }

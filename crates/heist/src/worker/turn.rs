@@ -95,7 +95,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                     .or_else(|| task(queues.steal_job_remote(tally)));
                 let Some(oldest) = oldest else { return self.ask_or_raid(core, victim) };
                 tally.one(|block| &block.steal_attempts);
-                self.count_steal(core, victim, 0);
+                self.count_steal(core.tally(), victim, 0);
                 Some(oldest)
             }
         }

@@ -2,7 +2,9 @@
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
+use std::thread;
 
+use heist::engine::Engine;
 use heist::{CancelToken, JoinError, Priority, current_priority};
 
 use crate::common::{Gate, Kind, assert_balanced, eventually, for_every_strategy};
@@ -164,4 +166,20 @@ fn names<S: Kind>() {
     let trace = pool.trace_snapshot().unwrap();
     let names: Vec<_> = trace.threads[0].events.iter().filter_map(|event| event.name).collect();
     assert_eq!(names, ["fetch"; 3]);
+}
+
+/// The threads of an engine poll futures as well.
+#[test]
+fn on_an_engine() {
+    let (engine, workers) = Engine::new(2, false);
+    let run = |worker: heist::engine::Worker| thread::spawn(|| worker.run(|| (), || ()));
+    let threads: Vec<_> = workers.into_iter().map(run).collect();
+    let result = engine.run(|_| {
+        heist::scope(|scope| {
+            scope.task().priority(Priority::High).spawn_future(async { 6 * 7 }).join().unwrap()
+        })
+    });
+    assert_eq!(result, 42);
+    engine.close();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

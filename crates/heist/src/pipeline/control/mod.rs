@@ -85,8 +85,8 @@ impl Control {
     /// left.
     pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let (participants, all_left) = CountLatch::new(1);
-        let state = RunState::new(pool.workers());
-        let turns = Turns::new(pool.workers());
+        let state = RunState::new(pool.max_workers());
+        let turns = Turns::new(pool.max_workers());
         let control = Self {
             turns,
             rules,

@@ -262,7 +262,7 @@ impl Control {
     /// are equally fast. This many results of one worker are worth waking a dozing consumer: the other half is room enough
     /// for the workers until it is awake.
     pub(crate) fn share_of_worker(&self) -> usize {
-        (self.rules.max_batches / (2 * self.pool.workers())).max(1)
+        (self.rules.max_batches / (2 * self.pool.max_workers())).max(1)
     }
 
     /// Returns a quarter of the weight that may be in flight. This much delivered weight is worth reporting.

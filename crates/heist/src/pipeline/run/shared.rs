@@ -136,7 +136,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         pool: Arc<dyn AnyPool>,
     ) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let Pipeline { mut source, steps, config } = pipeline;
-        let workers = pool.workers();
+        let workers = pool.max_workers();
         let workers_pull = config.distribution == Distribution::Pull;
         let rules = Rules {
             max_batches: config.max_in_flight(workers),
