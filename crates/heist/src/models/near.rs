@@ -53,7 +53,7 @@ fn search(thread: &WorkerThread<Stealing>, core: &Core, searching: bool) -> Opti
     let mut patience = Patience::default();
     loop {
         let taken = thread.next_near(core);
-        let others = || thread.take_near_in_time(core, &mut patience);
+        let mut others = || thread.take_near_in_time(core, &mut patience);
         let taken = taken.or_else(|| if searching { others() } else { None });
         if taken.is_some() || !patience.goes_on() {
             return taken;
