@@ -19,6 +19,7 @@ use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
 use crate::worker::dump::PoolDump;
+use crate::worker::inbox::Affinity;
 use crate::worker::wait;
 
 /// A pool without threads, which counts the worker tasks that it is given.
@@ -39,6 +40,18 @@ impl AnyPool for CountingPool {
 
     fn submit(&self, _: Priority, _: Task, _: u64) {
         unreachable!("nobody has a handle to the pool")
+    }
+
+    fn near_worker(&self, _: Affinity) -> Option<usize> {
+        None
+    }
+
+    fn submit_near(&self, _: usize, _: Task) {
+        unreachable!("nothing is near a worker")
+    }
+
+    fn push_part_near(&self, _: usize, _: Task) -> Result<(), Task> {
+        unreachable!("nothing is near a worker")
     }
 
     fn stats(&self) -> Stats {

@@ -2,7 +2,7 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, guest, handoff, helping, idle, injectors, pipeline, private, raid,
+    cancel, credit, fork, guest, handoff, helping, idle, injectors, near, pipeline, private, raid,
     resize, stats, task, trace, waiting,
 };
 use crate::order::{
@@ -21,7 +21,11 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
-    pool.chain(injectors::MODELS).chain(private::MODELS).chain(guest::MODELS).chain(resize::MODELS)
+    pool.chain(injectors::MODELS)
+        .chain(private::MODELS)
+        .chain(guest::MODELS)
+        .chain(resize::MODELS)
+        .chain(near::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -41,7 +45,8 @@ fn child() {
         .chain(credit::WRONG)
         .chain(injectors::WRONG)
         .chain(guest::WRONG)
-        .chain(resize::WRONG);
+        .chain(resize::WRONG)
+        .chain(near::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -178,6 +183,14 @@ fn clusters_rely_on_the_fences() {
 #[test]
 fn a_worker_that_retires_in_silence_is_noticed() {
     for model in resize::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
+}
+
+/// A near task is not stranded behind a long task: it is announced, and is seen by the last look and at the end of a search.
+#[test]
+fn stranded_near_tasks_are_noticed() {
+    for model in near::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
 }

@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod global;
+mod inboxes;
 mod injected;
 mod lane;
 mod locked;
@@ -21,6 +22,7 @@ use crate::sync::{pause, yield_now};
 use crate::task::Task;
 use broadcasts::Broadcasts;
 pub(crate) use global::Global;
+pub(crate) use inboxes::{Inboxes, NO_GROUP};
 pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
 use ranked::{Ranked, SharedQueue};

@@ -15,6 +15,7 @@ use crate::worker::core::Core;
 use crate::worker::current::enter;
 use crate::worker::find::Heed;
 use crate::worker::handoff::{Grant, HandedCore};
+use crate::worker::inbox::Patience;
 use crate::worker::policy::PoolQueues;
 use crate::worker::private::Wanted;
 use crate::worker::shared::{Shared, count_wake_ups};
@@ -157,6 +158,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
         self.shared.queues.set_worker(&self.place.own, core.index);
+        self.shared.inboxes.note_holder(core.index, self.place.index);
         self.pin_to(core.index);
         self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
@@ -310,9 +312,15 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         self.seen.set(false);
         let mut round = 0;
-        while round < rounds {
+        let mut patience = Patience::default();
+        while round < rounds || patience.goes_on() {
             if let Some(task) = self.search_injector_first(core, round % LOOK_EVERYWHERE == 0) {
                 return Some(task);
+            }
+            if searching {
+                if let Some(task) = self.take_near_in_time(core, &mut patience) {
+                    return Some(task);
+                }
             }
             if round % RAID_INTERVAL == RAID_INTERVAL / 2 - 1 {
                 self.forget_seen();

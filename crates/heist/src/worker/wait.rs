@@ -103,6 +103,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
     const OFFERS: bool = false;
     const ALL_SEARCH: bool = false;
     const TURNS: bool = true;
+    const NEAR: bool = true;
 
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize) {
         thread.pick_up_core();

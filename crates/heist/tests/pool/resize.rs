@@ -157,7 +157,9 @@ fn waits_in_a_small_pool<S: Kind>() {
                 let (here, held) = (Arc::clone(&pool), Arc::clone(&held));
                 pool.spawn(move || {
                     let held = held.lock().unwrap().take();
-                    held.map(|held| held.join().unwrap());
+                    if let Some(held) = held {
+                        held.join().unwrap();
+                    }
                     chain(&here, 20)
                 })
             })
