@@ -307,7 +307,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         reason
     }
 
-    /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere.
+    /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere. In a pool that
+    /// stops, and in which nobody is busy, it soon gives up.
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         self.seen.set(false);
@@ -332,6 +333,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             core.tally().one(|block| &block.idle_spins);
             if round % YIELD_AFTER == 0 {
+                if self.is_about_to_end() {
+                    break;
+                }
                 yield_now();
             } else {
                 (0..PAUSES_PER_LOOK).for_each(|_| pause());
@@ -342,8 +346,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 round = 0;
             }
         }
-        // A worker that has made one look only has made no raid.
-        if rounds > 1 { None } else { self.raid_others(core, Heed::Looks) }
+        // A worker that has made few looks has made no raid.
+        if round >= RAID_INTERVAL { None } else { self.raid_others(core, Heed::Looks) }
+    }
+
+    /// Returns whether the pool stops, and no worker seems to have anything to do.
+    fn is_about_to_end(&self) -> bool {
+        let (idle, workers) = (&self.shared.idle, self.shared.config.workers);
+        idle.is_stopping() && !idle.is_anybody_busy(workers)
     }
 
     /// Hands the core, and perhaps a task to run first, to the thread that was granted. If the system refuses to start a
