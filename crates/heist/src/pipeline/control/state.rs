@@ -193,7 +193,7 @@ pub(crate) struct Notifications {
 
 /// The largest number of workers whose tasks are started at once. To start them one by one takes all workers of a large pool to
 /// the lock of the state. A guess.
-pub(crate) const MOST_STARTED: usize = if cfg!(any(loom, shuttle)) { 2 } else { 8 };
+pub(crate) const MOST_STARTED: usize = if cfg!(any(loom, shuttle)) { 2 } else { 12 };
 
 /// One or more workers whose tasks are to be started. The tasks are made after the lock was released, because that takes
 /// longer than what is done under it. They are counted as participants already.
