@@ -23,7 +23,7 @@ const PULL_BYTES: usize = 128 << 10;
 /// A worker of a large pool takes at most this many batches at its first pull. A guess.
 const FIRST_PULL: usize = 32;
 /// A worker makes at most this many empty batches before a pull.
-const MAX_PREPARED: usize = 64;
+const MAX_PREPARED: usize = 128;
 /// The memory for the items of such a batch is allocated as well if it is no more than this. Larger batches take longer to cut
 /// anyway.
 const PREPARED_BYTES: usize = 4096;
@@ -203,7 +203,8 @@ where
         let in_time = time / batch_time.max(state.cut_time);
         let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
         let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
-        let share = if self.is_large() { room / workers } else { room / (2 * workers) };
+        let share =
+            if self.is_large() { room.saturating_mul(2) / workers } else { room / (2 * workers) };
         in_time.min(share).min(PULL_BYTES / bytes.max(1)).max(1)
     }
 }
