@@ -197,7 +197,7 @@ impl Control {
         }
         let idle = state.source == SourceState::Idle;
         if self.rules.workers_pull && idle && state.room(&self.rules) > 0 {
-            let most = if self.pool.workers() > LARGE { MOST_STARTED } else { LEAST_STARTED };
+            let most = if self.pool.max_workers() > LARGE { MOST_STARTED } else { LEAST_STARTED };
             let count = usize::try_from(pulled.batches).unwrap_or(most);
             for _ in 0..count.clamp(LEAST_STARTED, most) {
                 self.activate(&mut state, None, &mut notifications);
