@@ -62,7 +62,10 @@ pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
 pub use run::{Map, MapBatch, Same, Steps, TryMap};
-pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
+pub use source::{
+    Feed, Items, SendError, SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError,
+    Weighed,
+};
 
 use config::Config;
 use run::BoxError;
