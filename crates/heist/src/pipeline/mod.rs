@@ -63,8 +63,8 @@ pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
 pub use run::{Map, MapBatch, Same, Steps, TryMap};
 pub use source::{
-    Feed, Items, SendError, SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError,
-    Weighed,
+    BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
+    SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
 };
 
 use config::Config;

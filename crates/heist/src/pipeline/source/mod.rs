@@ -1,9 +1,10 @@
-//! Where the items of a pipeline come from: iterators (`iter`) and senders (`sender`, `queue`, `feed`), each with
+//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`) and senders (`sender`, `queue`, `feed`), each with
 //! weights or without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so.
 
 mod batcher;
 mod feed;
 mod iter;
+mod lines;
 mod pull;
 mod queue;
 mod send_error;
@@ -18,6 +19,7 @@ use crate::sync::Arc;
 pub(super) use batcher::Batcher;
 pub use feed::Feed;
 pub use iter::{Items, Tried};
+pub use lines::{BlockLines, LineBlock, LineBlocks, LineError, LineText, Lines};
 pub use send_error::{SendError, SendTimeoutError, TrySendError};
 pub use sender::{SendFuture, Sender};
 pub use weighed::Weighed;
