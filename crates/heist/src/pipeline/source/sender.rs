@@ -246,6 +246,16 @@ impl<T: Send> Sender<T> {
     }
 }
 
+#[cfg(all(test, loom))]
+impl<T: Send> Sender<T> {
+    /// Gets into the line without a look whether there is room: the wrong way.
+    pub(crate) fn send_unseen(&self, item: T) -> Result<(), SendError<T>> {
+        let place = lock(&self.0).line_up(item);
+        wait::wait(&place.handle, wait::NO_POOL);
+        outcome(place.handle.take())
+    }
+}
+
 /// Notifies a run that waits for items.
 fn notify(control: Option<Arc<Control>>) {
     if let Some(control) = control {
