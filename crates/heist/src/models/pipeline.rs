@@ -389,10 +389,11 @@ fn leaving_against_room() {
     assert!(sender.try_send(None).is_ok(), "nobody can use the room");
 }
 
+// All of the line is under one lock. So there are as many executions as places at which the other thread may take it.
 models! {
-    pipeline_line_against_room: || line_against_room(LineUp::WhileFull), None, 10;
-    pipeline_line_against_close: line_against_close, None, 10;
-    pipeline_leaving_against_room: leaving_against_room, None, 10;
+    pipeline_line_against_room: || line_against_room(LineUp::WhileFull), None, 4;
+    pipeline_line_against_close: line_against_close, None, 3;
+    pipeline_leaving_against_room: leaving_against_room, None, 40;
     pipeline_give_against_rest: give_against_rest, None, 30;
     pipeline_result_against_sleep: || result_against_sleep(StepOrder::StoreFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
