@@ -39,7 +39,7 @@ impl LineText for str {
     #[inline]
     unsafe fn of(bytes: &[u8]) -> &Self {
         // SAFETY: the caller guarantees that the bytes are valid UTF-8.
-        unsafe { str::from_utf8_unchecked(bytes) }
+        unsafe { std::str::from_utf8_unchecked(bytes) }
     }
 }
 

@@ -58,7 +58,7 @@ impl<R: Read, L: LineText + ?Sized> LineBlocks<R, L> {
 /// Shortens a block to the lines before the first one that is not valid UTF-8. Returns the error if there is such a line, and the
 /// block if any line is left.
 fn checked(mut raw: RawBlock) -> (Option<RawBlock>, Option<LineError>) {
-    let Err(error) = str::from_utf8(&raw.buffer[..raw.end]) else { return (Some(raw), None) };
+    let Err(error) = std::str::from_utf8(&raw.buffer[..raw.end]) else { return (Some(raw), None) };
     let valid = &raw.buffer[..error.valid_up_to()];
     let lines = count_line_ends(valid);
     raw.end = valid.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
