@@ -178,7 +178,7 @@ impl<L: LineText + ?Sized> LineBlock<L> {
     /// use heist::pipeline::{LineBlock, Pipeline};
     ///
     /// let pool = heist::Pool::builder().workers(1).build()?;
-    /// let blocks = Pipeline::line_blocks("a\nb".as_bytes());
+    /// let blocks = Pipeline::line_blocks("a\nb\n".as_bytes());
     /// blocks.run(&pool, |block: LineBlock| assert_eq!(block.count(), 2))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

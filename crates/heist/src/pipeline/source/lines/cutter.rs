@@ -171,12 +171,9 @@ impl<R: Read> Cutter<R> {
     /// Returns a buffer with room for so many bytes and a read.
     fn fresh_buffer(&self, bytes: usize) -> Vec<u8> {
         if bytes < self.size {
-            if let Some(spare) = self.spares.take() {
-                return spare;
-            }
+            return self.spares.take().unwrap_or_else(|| vec![0; self.size]);
         }
-        let size = self.size.max(bytes.saturating_add(LEAST_READ)).min(self.largest);
-        vec![0; size]
+        vec![0; bytes.saturating_add(LEAST_READ).min(self.largest)]
     }
 }
 
