@@ -38,7 +38,7 @@ fn child() {
         .chain(task::WRONG)
         .chain(idle::WRONG)
         .chain(pipeline::WRONG)
-        .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK])
+        .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK, &pipeline::WRONG_LINE])
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
@@ -232,6 +232,13 @@ fn a_turn_that_is_ignored_is_noticed() {
         "{} holds",
         model.name
     );
+}
+
+/// A sender must get into the line in the critical section in which it has found no room.
+#[test]
+fn a_line_without_a_look_is_noticed() {
+    let model = &pipeline::WRONG_LINE;
+    assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
 }
 
 /// Batches that are not announced while a worker waits for its turn are for that worker, and for nobody if it does not look.

@@ -62,7 +62,10 @@ pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
 pub use run::{Map, MapBatch, Same, Steps, TryMap};
-pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
+pub use source::{
+    BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
+    SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
+};
 
 use config::Config;
 use run::BoxError;
@@ -74,6 +77,13 @@ pub(crate) mod models {
         AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind,
         TaskFactory, Turn,
     };
+    pub(crate) use super::source::{Feed, SendError, Sender, Source};
+
+    /// Returns a feed with room for one item, and its sender.
+    pub(crate) fn fed<T>() -> (Sender<T>, Feed<T>) {
+        let (sender, pipeline) = super::Pipeline::fed(std::num::NonZero::<usize>::MIN);
+        (sender, pipeline.source)
+    }
 }
 
 /// Keeps traits from being implemented outside of this crate.
@@ -196,8 +206,28 @@ impl<S: Source, G> Pipeline<S, G> {
     /// further item is taken from the source, processed or passed to the sink: all of them are dropped, even
     /// in the middle of a batch.
     ///
-    /// A function or an iterator that blocks is not interrupted, and [`run`](Self::run) waits for it. See
-    /// [`Pipeline::new`].
+    /// The run ends at once if it waits: for senders, for room or for results. A call of the user's code is not
+    /// interrupted. So if a function of a stage, the iterator, or the reader blocks, [`run`](Self::run) ends
+    /// when that call returns, because it may borrow from the caller.
+    ///
+    /// Where a source may block for ever, as the standard input does, read it on a thread of your own and send what it
+    /// returns: the run then waits for the [sender](Self::fed), and not for the source. Or use
+    /// [`results`](Self::results), which does not wait.
+    ///
+    /// ```no_run
+    /// use std::num::NonZero;
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let stop = heist::CancelToken::new(); // cancelled by the handler of Ctrl-C
+    /// let (sender, lines) = Pipeline::fed(NonZero::new(1000).unwrap());
+    /// std::thread::spawn(move || {
+    ///     // Ends when the input does, or with the first line after the end of the run.
+    ///     std::io::stdin().lines().try_for_each(|line| sender.send(line).ok())
+    /// });
+    /// lines.cancel_on(&stop).try_map(|line| line).run(&pool, |line| println!("{line}"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, PipelineError};

@@ -72,3 +72,11 @@ pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
     }
     awaited.is_done()
 }
+
+/// Sleeps until the task is done, after a [`doze`] that has ended earlier.
+pub(crate) fn keep_waiting(awaited: &dyn Awaited) {
+    let listener = outside_listener();
+    while !awaited.is_done() {
+        listener.sleeper().park();
+    }
+}

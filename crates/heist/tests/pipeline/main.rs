@@ -9,6 +9,8 @@ mod run;
 mod results;
 mod feed;
 mod feed_help;
+mod senders;
+mod lines;
 mod bounds;
 mod weight;
 mod prompt;

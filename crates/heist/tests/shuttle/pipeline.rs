@@ -4,7 +4,10 @@
 //! shuttle reports.
 
 use std::num::NonZero;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use heist::pipeline::{Distribution, Items, Pipeline, PipelineError, SendError, Stage};
 use heist::{CancelToken, Pool};
@@ -46,6 +49,7 @@ scenarios! {
     pulled
     fed
     fed_by_two_blocking_senders
+    fed_by_impatient_senders
     fed_by_two_tasks
     fed_and_cancelled_while_empty
     fed_and_stopped_while_empty
@@ -194,6 +198,36 @@ fn fed_by_two_blocking_senders(distribution: Distribution) {
     let of = |first: u64| results.iter().copied().filter(move |n| n / 10 == first / 10);
     assert!(of(0).eq(0..2) && of(10).eq(10..12), "{results:?}");
     feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    end(&pool);
+}
+
+/// One sender gives up after some time, which has always passed here; another one is a future that is dropped when it waits. Each
+/// item is delivered, or was not sent.
+fn fed_by_impatient_senders(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let timed = thread::spawn({
+        let sender = sender.clone();
+        move || (0..2).filter(|n| sender.send_timeout(*n, Duration::ZERO).is_ok()).count()
+    });
+    let dropped = thread::spawn({
+        let sender = sender.clone();
+        move || {
+            let mut context = Context::from_waker(Waker::noop());
+            let mut future = pin!(sender.send_async(10_u64));
+            usize::from(matches!(future.as_mut().poll(&mut context), Poll::Ready(Ok(()))))
+        }
+    });
+    let patient = thread::spawn(move || (20..22).try_for_each(|n| sender.send(n)).unwrap());
+    let mut results = Vec::new();
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution).ordered();
+    fed.run(&pool, |n: u64| results.push(n)).unwrap();
+    let of = |first: u64| results.iter().filter(|n| **n / 10 == first).count();
+    assert_eq!((of(0), of(2)), (timed.join().unwrap(), 2), "{results:?}");
+    let sent = dropped.join().unwrap();
+    // What was in the line may have been sent as well.
+    assert!((sent..=1).contains(&of(1)), "{results:?}");
+    patient.join().unwrap();
     end(&pool);
 }
 

@@ -84,6 +84,7 @@ impl<S: Source> Batcher<S> {
                 self.fill(batch, stop)
             }
         }));
+        self.source.settle();
         filled.unwrap_or_else(|payload| {
             contain(|| self.weighing.clear());
             Outcome::Panicked(payload)
@@ -126,7 +127,7 @@ impl<S: Source> Batcher<S> {
     }
 
     fn weigh_next(&mut self) -> Result<(S::Item, u64), Outcome> {
-        let filled = self.source.fill(&mut self.weighing, 1, &|| false);
+        let filled = self.source.next(&mut self.weighing);
         if let Filled::Failed(error) = filled {
             return Err(Outcome::Failed(error));
         }
