@@ -54,6 +54,7 @@ mod error;
 mod report;
 mod run;
 mod source;
+pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
@@ -61,11 +62,11 @@ pub use deliver::Results;
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
-pub use run::{Map, MapBatch, Same, Steps, TryMap};
 pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
+pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
 use config::Config;
-use run::BoxError;
+use steps::BoxError;
 
 /// The parts of the protocol that the models explore.
 #[cfg(all(test, loom))]
@@ -206,7 +207,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let token = heist::CancelToken::new();
     /// let endless = Pipeline::new(0_u64..).cancel_on(&token);
     /// let error = endless.run(&pool, |n| if n == 1000 { token.cancel() }).unwrap_err();
-    /// assert!(matches!(error, PipelineError::Cancelled));
+    /// assert!(matches!(error, PipelineError::Cancelled { .. }));
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {

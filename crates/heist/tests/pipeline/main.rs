@@ -6,6 +6,7 @@
 mod common;
 
 mod run;
+mod steps;
 mod results;
 mod feed;
 mod feed_help;

@@ -221,7 +221,7 @@ fn fed_and_cancelled_while_empty(distribution: Distribution) {
     let mut sum = 0;
     let fed = pipeline.batch(1).distribute(distribution).cancel_on(&token);
     let error = fed.run(&pool, |n: u64| sum += n).unwrap_err();
-    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}");
     assert!(sum <= 1);
     assert_eq!(sender.send(2), Err(SendError(2)));
     canceller.join().unwrap();
@@ -238,7 +238,7 @@ fn fed_and_stopped_while_empty(distribution: Distribution) {
     let mut sum = 0;
     sender.send(1).unwrap();
     let error = pipeline.distribute(distribution).run(&pool, |n: u64| sum += n).unwrap_err();
-    assert!(matches!(error, PipelineError::Stopped), "{error}");
+    assert!(matches!(error, PipelineError::Stopped { .. }), "{error}");
     assert!(sum <= 1);
     assert_eq!(sender.send(2), Err(SendError(2)));
     stopper.join().unwrap();
@@ -337,7 +337,7 @@ fn a_stage_that_cancels(distribution: Distribution) {
         n
     });
     let error = cancelled.ordered().run(&pool, |n| results.push(n)).unwrap_err();
-    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}");
     assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
     end(&pool);
 }
@@ -351,7 +351,7 @@ fn cancelled(distribution: Distribution) {
     let mut sum = 0;
     match numbers(4, distribution).cancel_on(&token).run(&pool, |n| sum += n) {
         Ok(_) => assert_eq!(sum, 6),
-        Err(error) => assert!(matches!(error, PipelineError::Cancelled), "{error}"),
+        Err(error) => assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}"),
     }
     canceller.join().unwrap();
     end(&pool);
@@ -398,7 +398,7 @@ fn while_it_stops(distribution: Distribution, stop: fn(&Pool)) {
     let mut results = Vec::new();
     match numbers(4, distribution).ordered().run(&pool, |n| results.push(n)) {
         Ok(_) => assert_eq!(results.len(), 4),
-        Err(error) => assert!(matches!(error, PipelineError::Stopped), "{error}"),
+        Err(error) => assert!(matches!(error, PipelineError::Stopped { .. }), "{error}"),
     }
     assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
     stopper.join().unwrap();
