@@ -26,7 +26,7 @@
 //!   from the source until its results are delivered. The number of batches in flight never exceeds its
 //!   bound, so that memory use does not grow with the length of the input.
 //! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
-//!   says where it occurred. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
+//!   says where it occurred, unless [`on_error`](Pipeline::on_error) says otherwise for the errors of a stage. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
 //!   delivered.
 //! * Items, results and functions that the run has no more use for are dropped one by one. If a drop panics,
 //!   the others happen nevertheless. (A source that owns several items is dropped as one value: if two of them
@@ -42,8 +42,8 @@
 //! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
 //! on a thread of its own.
 
-// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them, and
-// `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
+// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them by
+// the `steps`, and `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
 // protocol. It is a module of its own because it knows nothing about items and results.
 mod bits;
 mod config;

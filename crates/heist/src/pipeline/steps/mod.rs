@@ -27,6 +27,7 @@ use super::source::Source;
 use crate::panic::{contain, contain_each, drop_each};
 pub use batch::{MapBatch, TryMapBatch};
 pub(super) use context::Discarded;
+#[doc(hidden)]
 pub use context::{Context, Place};
 pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
 pub use on_error::{Dead, DeadLetter, Fallible, OnError, Policy, Retry, Skip, Stop};
