@@ -23,3 +23,4 @@ mod beside;
 mod nested;
 mod side_by_side;
 mod random;
+mod random_steps;

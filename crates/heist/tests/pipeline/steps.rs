@@ -172,25 +172,27 @@ fn errors_of_each<S: Kind>() {
 
 fn panics_of_each<S: Kind>() {
     let pool = S::pool(2);
-    let bad = |n: usize| assert!(n != 33, "planned");
+    let good = |n: usize| {
+        assert!(n != 33, "planned");
+        true
+    };
     for way in ways() {
-        let (ledger, new) = (Ledger::new(6 * ITEMS), || way.of(Pipeline::new(0..ITEMS).batch(10)));
+        let ledger = Ledger::new(6 * ITEMS);
         let of = |round: usize| {
             let items: Vec<_> = (0..ITEMS).map(|n| ledger.item(round * ITEMS + n)).collect();
             way.of(Pipeline::new(items).batch(10))
         };
-        let number = |item: &Tracked| item.number % ITEMS;
+        let is_good = |item: &Tracked| good(item.number % ITEMS);
+        let inspect = |item: &Tracked| _ = is_good(item);
+        let numbers = way.of(Pipeline::new(0..ITEMS).batch(10));
         let outcomes = [
-            of(0).filter(|item| bad(number(item)) == ()).map(drop).run(&pool, drop),
-            of(1).filter_map(|item| Some(bad(number(&item)))).run(&pool, drop),
-            of(2).flat_map(|item| Some(bad(number(&item)))).run(&pool, drop),
-            of(3).inspect(|item| bad(number(item))).map(drop).run(&pool, drop),
-            of(4).map_init(|| (), |(), item| bad(number(&item))).run(&pool, drop),
-            of(5)
-                .flat_map(|item| [item].into_iter().inspect(|item| bad(number(item))))
-                .map(drop)
-                .run(&pool, drop),
-            new().map_batch(|all| all.drain(..).for_each(bad)).run(&pool, drop),
+            of(0).filter(is_good).map(drop).run(&pool, drop),
+            of(1).filter_map(|item| Some(is_good(&item))).run(&pool, drop),
+            of(2).flat_map(|item| Some(is_good(&item))).run(&pool, drop),
+            of(3).inspect(inspect).map(drop).run(&pool, drop),
+            of(4).map_init(|| (), |(), item| is_good(&item)).run(&pool, drop),
+            of(5).flat_map(|item| [item].into_iter().inspect(inspect)).map(drop).run(&pool, drop),
+            numbers.map_batch(|all| all.drain(..).all(good)).run(&pool, drop),
         ];
         for (at, outcome) in outcomes.into_iter().enumerate() {
             let error = outcome.expect_err("a panic");
