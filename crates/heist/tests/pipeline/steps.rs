@@ -74,7 +74,7 @@ fn batches_anywhere<S: Kind>() {
         let pipeline = Pipeline::new(0..30)
             .batch(10)
             .filter(|n| *n < 15)
-            .map_batch(|batch| batch.drain(..).collect::<Vec<_>>())
+            .map_batch(std::mem::take)
             .try_map_batch(|batches| batches.pop().ok_or("one for each batch"))
             .map(|batch| batch.len());
         way.of(pipeline).run(&pool, |length| lengths.push(length)).expect("an end");
