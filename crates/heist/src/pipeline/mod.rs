@@ -26,7 +26,7 @@
 //!   from the source until its results are delivered. The number of batches in flight never exceeds its
 //!   bound, so that memory use does not grow with the length of the input.
 //! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
-//!   says where it occurred. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
+//!   says where it occurred, unless [`on_error`](Pipeline::on_error) says otherwise for the errors of a stage. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
 //!   delivered.
 //! * Items, results and functions that the run has no more use for are dropped one by one. If a drop panics,
 //!   the others happen nevertheless. (A source that owns several items is dropped as one value: if two of them
@@ -42,8 +42,8 @@
 //! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
 //! on a thread of its own.
 
-// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them, and
-// `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
+// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them by
+// the `steps`, and `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
 // protocol. It is a module of its own because it knows nothing about items and results.
 mod bits;
 mod config;
@@ -54,6 +54,7 @@ mod error;
 mod report;
 mod run;
 mod source;
+pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
@@ -61,14 +62,14 @@ pub use deliver::Results;
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
-pub use run::{Map, MapBatch, Same, Steps, TryMap};
 pub use source::{
     BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
     SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
 };
+pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
 use config::Config;
-use run::BoxError;
+use steps::BoxError;
 
 /// The parts of the protocol that the models explore.
 #[cfg(all(test, loom))]
@@ -236,7 +237,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let token = heist::CancelToken::new();
     /// let endless = Pipeline::new(0_u64..).cancel_on(&token);
     /// let error = endless.run(&pool, |n| if n == 1000 { token.cancel() }).unwrap_err();
-    /// assert!(matches!(error, PipelineError::Cancelled));
+    /// assert!(matches!(error, PipelineError::Cancelled { .. }));
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {

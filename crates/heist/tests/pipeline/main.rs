@@ -6,6 +6,7 @@
 mod common;
 
 mod run;
+mod steps;
 mod results;
 mod feed;
 mod feed_help;
@@ -24,3 +25,4 @@ mod beside;
 mod nested;
 mod side_by_side;
 mod random;
+mod random_steps;

@@ -35,7 +35,7 @@ fn program() {
         }
         other => panic!("{other:?} is no program"),
     };
-    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}");
     println!("ended");
     // A worker or a thread is left in the read.
     std::process::exit(0);

@@ -43,6 +43,8 @@ pub(crate) struct RunState {
     pub(crate) consumer: Option<SleepingConsumer>,
     /// The producer thread, while it waits: for room, or for a pending source.
     pub(crate) producer: Option<Promise<()>>,
+    /// The workers that pause before they call a function again, by the batches that they process.
+    pub(crate) paused: Vec<(u64, Promise<()>)>,
     /// The indices of the workers that have no worker task.
     pub(crate) inactive: Vec<usize>,
     /// Makes worker tasks. `None` before the run is opened and after it is closed.
@@ -188,6 +190,8 @@ pub(crate) struct Delivered {
 #[must_use]
 pub(crate) struct Notifications {
     pub(crate) wake: [Option<Promise<()>>; 2],
+    /// As in [`RunState`].
+    pub(crate) paused: Vec<(u64, Promise<()>)>,
     pub(crate) start: Option<Start>,
 }
 
@@ -228,6 +232,7 @@ impl RunState {
             failure: None,
             consumer: None,
             producer: None,
+            paused: Vec::new(),
             inactive: (0..workers).rev().collect(),
             factory: None,
             full_since: None,

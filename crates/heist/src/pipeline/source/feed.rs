@@ -11,8 +11,8 @@ use crate::panic::contain_each;
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
-use crate::pipeline::run::Same;
 use crate::pipeline::sealed::Sealed;
+use crate::pipeline::steps::Same;
 use crate::sync::{Arc, Mutex, lock};
 use crate::task::Promise;
 

@@ -4,8 +4,8 @@ use super::{Filled, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
-use crate::pipeline::run::{BoxError, Same};
 use crate::pipeline::sealed::Sealed;
+use crate::pipeline::steps::{BoxError, Same};
 use crate::sync::Arc;
 
 /// The items of an iterator. See [`Pipeline::new`].

@@ -154,19 +154,22 @@ where
             let number = grant.next_batch + batches;
             let stop = || self.control.cutoff() <= number;
             let outcome = batcher.cut(&mut batch.items, grant, &stop);
-            if batch.items.is_empty() {
+            let count = batch.items.len();
+            batch.first = batcher.count(count);
+            let next = batch.first + count as u64;
+            if count == 0 {
                 spares.push(batch);
-                break outcome.into_after_pull(number);
+                break outcome.into_after_pull(number, next);
             }
             batch.number = number;
             batch.weight = grant.taken - before;
-            items += batch.items.len() as u64;
+            items += count as u64;
             batches += 1;
             let enough = batches == most as u64 || stop();
             let last = enough || !matches!(outcome, Outcome::More);
             push(batch, last);
             if last {
-                break outcome.into_after_pull(number);
+                break outcome.into_after_pull(number, next);
             }
         };
         Pulled { batches, items, weight: grant.taken, next_weight, after }
