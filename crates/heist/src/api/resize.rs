@@ -179,7 +179,9 @@ mod tests {
 
     fn builder(root: &Root) -> Builder {
         let quota = Quota { root: root.path().to_owned(), period: Duration::from_millis(1) };
-        Builder { quota: Some(quota), ..Pool::builder().workers(4) }
+        let mut builder = Pool::builder().workers(4);
+        builder.quota = Some(quota);
+        builder
     }
 
     /// Waits until the pool uses so many workers.

@@ -150,11 +150,11 @@ impl Idle {
         Self {
             summary: Padded(AtomicU64::new(0)),
             clusters: (0..layout.count()).map(cluster).collect(),
-            layout,
             guests: Padded(AtomicUsize::new(0)),
             workers: workers as u64,
             max_searchers: (size as u64 / 2).max(1),
             most_lent: AtomicUsize::new(if layout.count() == 1 { size - 1 } else { 0 }),
+            layout,
             relies_on_searchers,
         }
     }

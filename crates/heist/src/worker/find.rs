@@ -26,6 +26,19 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
+/// In a pool on several NUMA nodes, a thread looks this many times in a row in vain for something to steal on its own node, and
+/// then once on all of them. So no work on another node waits for ever. The looks of several threads that have nothing take
+/// some microseconds, in which what one of them has fetched from afar spreads to the others. Simulated, trees of joins: without
+/// near looks from 17 to 32 of 100 steals are far ones, with 4 at most 4, and with 64 some workers of a node begin late.
+const NEAR_LOOKS: u32 = 4;
+
+/// A random turn is below this. There are more than there are clusters, many times.
+const TURNS: usize = 1 << 16;
+
+/// A thread without work raids others, and looks for the parts that it waits for, in one cluster at a time beside its own. That
+/// is on another NUMA node once in this many times.
+const FAR_TURNS: usize = 4;
+
 /// Does a thief heed that the owner of a few private tasks goes on to look at its demand, and leave them to it for now?
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heed {
@@ -77,8 +90,23 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             first.or_else(|| self.steal(core)).or_else(then)
         });
         let found = found.or_else(|| self.next_of_any_rank(core));
-        Q::Waiting::after_search(self, core, found.is_some());
+        self.after_look(core, found.is_some());
         found
+    }
+
+    /// Notes the result of a look into the queues of others. After [`NEAR_LOOKS`] in a row that have found nothing, one goes
+    /// to all nodes.
+    fn after_look(&self, core: &Core, found: bool) {
+        if !self.shared.clusters.on_one_node() {
+            let looks = self.near_looks.get();
+            self.near_looks.set(if found || self.looks_far() { 0 } else { looks + 1 });
+        }
+        Q::Waiting::after_search(self, core, found);
+    }
+
+    /// Returns whether this look goes to the threads on other NUMA nodes as well.
+    fn looks_far(&self) -> bool {
+        self.shared.clusters.on_one_node() || self.near_looks.get() >= NEAR_LOOKS
     }
 
     /// Searches for parts of started work, then in the injector, and then the other threads' tasks. A worker that has
@@ -93,7 +121,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .or_else(|| self.take_injected(core))
             .or_else(|| self.steal(core))
             .or_else(|| self.next_of_any_rank(core));
-        Q::Waiting::after_search(self, core, found.is_some());
+        self.after_look(core, found.is_some());
         found
     }
 
@@ -111,11 +139,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Returns the places of the other threads of this thread's cluster, and then those of one other cluster, which is
-    /// another one at each turn. In a pool with one cluster these are all other places.
-    fn near_and_far(&self, turn: usize) -> impl Iterator<Item = usize> + use<Q> {
-        let (clusters, count) = (self.shared.clusters, self.shared.table.len());
+    /// another one at each turn, and on another NUMA node at few of them. In a pool with one cluster these are all other
+    /// places.
+    fn near_and_far(&self, turn: usize) -> impl Iterator<Item = usize> + use<'_, Q> {
+        let (clusters, count) = (&self.shared.clusters, self.shared.table.len());
         let (me, near) = (self.place.index, clusters.of(self.place.index));
-        let far = turn % clusters.count();
+        let far = clusters.other(near, turn, FAR_TURNS);
         let rotated = move |of: usize| {
             let places = move || clusters.places_of(of, count);
             let first = turn % clusters.size().min(count);
@@ -126,10 +155,35 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .filter(move |&place| place != me)
     }
 
+    /// Returns the places of the other threads on this thread's NUMA node, beginning with a random one, and if it looks far,
+    /// then those of the other nodes, the nearest first. So a victim on another node is reached after at most
+    /// [`NEAR_LOOKS`] looks and one at each place of the own node.
+    fn victims_near_first(&self, core: &Core) -> impl Iterator<Item = usize> + use<'_, Q> {
+        let (clusters, me) = (&self.shared.clusters, self.place.index);
+        let count = self.shared.table.len();
+        let looks_far = self.looks_far();
+        let on_one_node = clusters.on_one_node().then(|| core.victims(me, count));
+        let near_first = on_one_node.is_none().then(|| {
+            let turn = core.random_below(TURNS);
+            let places = move |cluster| {
+                let places = move || clusters.places_of(cluster, count);
+                let first = turn / clusters.count() % clusters.size();
+                places().skip(first).chain(places().take(first))
+            };
+            let home = clusters.of(me);
+            let all = clusters
+                .nearest_first(home, turn)
+                .take_while(move |&cluster| looks_far || clusters.are_on_one_node(home, cluster))
+                .flat_map(places);
+            all.filter(move |&place| place != me)
+        });
+        on_one_node.into_iter().flatten().chain(near_first.into_iter().flatten())
+    }
+
     /// Requests private jobs from other threads, because this worker has found nothing (step D1).
     pub(crate) fn raise_demand(&self, core: &Core) {
         let shared = &*self.shared;
-        shared.raise_demand(self.place.index, core.random_below(shared.clusters.count()));
+        shared.raise_demand(self.place.index, core.random_below(TURNS));
     }
 
     /// Returns whether there is work in a queue. Looks first where this thread has just found something.
@@ -145,7 +199,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let shared = &*self.shared;
         for _ in 0..ROUNDS {
             let mut contended = false;
-            for victim in core.victims(self.place.index, shared.table.len()) {
+            for victim in self.victims_near_first(core) {
                 match self.steal_job_from(core, victim) {
                     Found::Task(job, _) => return Some(job),
                     Found::Nothing => {}
@@ -170,8 +224,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Found::Task(job, _) => Some(job),
             Found::Nothing | Found::Contended => None,
         };
+        let (clusters, me) = (&self.shared.clusters, self.place.index);
+        let looks_far = self.looks_far();
         let near = self.near_and_far(self.next_turn());
-        near.map(|victim| self.steal_job_from(core, victim))
+        near.filter(|&victim| looks_far || clusters.are_near(me, victim))
+            .map(|victim| self.steal_job_from(core, victim))
             .find_map(job)
             .or_else(|| job(self.shared.queues.steal_job_remote(core.tally())))
     }
@@ -211,7 +268,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (shared, tally) = (&*self.shared, core.tally());
         for _ in 0..ROUNDS {
             let mut contended = false;
-            for victim in core.victims(self.place.index, shared.table.len()) {
+            for victim in self.victims_near_first(core) {
                 let Some(thread) = shared.table.reach(victim) else { continue };
                 match shared.queues.steal(&self.place.own, &thread.queues, tally) {
                     Found::Task(task, more) => {
@@ -236,6 +293,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.has_spawned.set(true);
         self.last_victim.set(victim);
         tally.one(|block| &block.successful_steals);
+        if self.shared.clusters.are_near(self.place.index, victim) {
+            tally.one(|block| &block.near_steals);
+        } else {
+            tally.one(|block| &block.far_steals);
+        }
         tally.add(|block| &block.tasks_moved, 1 + more as u64);
         record(EventKind::Steal { victim, tasks: 1 + more });
     }

@@ -158,7 +158,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         record(EventKind::WorkerBegin { worker: core.index });
         self.shared.queues.set_worker(&self.place.own, core.index);
         self.pin_to(core.index);
-        self.shared.near.note(core.index);
+        self.shared.clusters.note(core.index);
         settle(self.shared.clusters.of(core.index));
         self.show_worker(core.index);
         *self.core.borrow_mut() = Some(core);
