@@ -12,7 +12,7 @@
 
 mod nodes;
 
-use crate::sync::{Arc, cores_of_a_cache, node_of_thread};
+use crate::sync::{Arc, node_of_thread};
 
 pub(crate) use nodes::NodeMap;
 use nodes::Nodes;
@@ -44,15 +44,19 @@ struct Layout {
 }
 
 impl Clusters {
-    /// Divides the workers by the caches of the machine: as many as share a cache are a cluster. If more than eight do, or
-    /// if the system does not say, they are divided further. `pinned` has the index of the node of each worker, if the
+    /// Divides the workers by the caches of the machine: as many as share a cache, which is `near`, are a cluster. If more than
+    /// eight do, or if the system does not say, they are divided further. `pinned` has the index of the node of each worker, if the
     /// workers are pinned: then no cluster has workers of two nodes.
-    pub(crate) fn new(workers: usize, map: NodeMap, pinned: Option<&[usize]>) -> Self {
+    pub(crate) fn new(
+        workers: usize,
+        near: Option<usize>,
+        map: NodeMap,
+        pinned: Option<&[usize]>,
+    ) -> Self {
         #[cfg(shuttle)]
         if crate::sync::has_small_clusters() {
             return Self::of_size(workers, 1);
         }
-        let near = if workers > MOST { cores_of_a_cache() } else { None };
         let size = near.map_or(MOST, |near| near.div_ceil(near.div_ceil(MOST)));
         match pinned.and_then(|nodes| by_nodes(nodes, size)) {
             None => Self::of_lists(in_order(workers, size), map),
@@ -272,8 +276,8 @@ mod tests {
 
     #[test]
     fn a_small_pool_is_one_cluster() {
-        assert_eq!(Clusters::new(MOST, NodeMap::unknown(), None).count(), 1);
-        assert_eq!(Clusters::new(1, NodeMap::unknown(), Some(&[0])).of(40), 0);
+        assert_eq!(Clusters::new(MOST, None, NodeMap::unknown(), None).count(), 1);
+        assert_eq!(Clusters::new(1, None, NodeMap::unknown(), Some(&[0])).of(40), 0);
     }
 
     #[test]

@@ -4,14 +4,16 @@ use crate::cluster::{Clusters, MOST, NodeMap};
 use crate::topology::NumaNode;
 use crate::worker::pin::Pins;
 
-/// Divides the workers into clusters. `nodes` returns the NUMA nodes of the machine; it is called only if they matter.
+/// Divides the workers into clusters. `cache` returns how many processors share a cache, and `nodes` the NUMA nodes of the
+/// machine; they are called only if that matters.
 pub(crate) fn divide(
     workers: usize,
     pins: Option<&Pins>,
+    cache: impl FnOnce() -> Option<usize>,
     nodes: impl FnOnce() -> Vec<NumaNode>,
 ) -> Clusters {
     if workers <= MOST && pins.is_none() {
-        return Clusters::new(workers, NodeMap::unknown(), None);
+        return Clusters::new(workers, None, NodeMap::unknown(), None);
     }
     let nodes = nodes();
     let known: Vec<_> = nodes.iter().map(|node| (node.id, &*node.distances)).collect();
@@ -22,7 +24,8 @@ pub(crate) fn divide(
     };
     let pinned: Option<Vec<_>> =
         pins.map(|pins| (0..workers).map(|worker| node_of(pins.processor_of(worker))).collect());
-    Clusters::new(workers, NodeMap::new(&known), pinned.as_deref())
+    let near = if workers > MOST { cache() } else { None };
+    Clusters::new(workers, near, NodeMap::new(&known), pinned.as_deref())
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -41,7 +44,7 @@ mod tests {
             nodes.iter().position(|node| node.cpus.contains(cpu)).unwrap_or(nodes.len())
         };
         let pins = Pins::new(Mask::only(0), processors);
-        ((0..workers).map(of).collect(), divide(workers, Some(&pins), || nodes.clone()))
+        ((0..workers).map(of).collect(), divide(workers, Some(&pins), || None, || nodes.clone()))
     }
 
     /// Asserts that every worker is in one cluster and no cluster is on two nodes, and that a look for work goes to every
@@ -94,7 +97,7 @@ mod tests {
         }
         let (_, clusters) = pinned(&machine("0 1 2 3"), 20, &[0, 1, 2, 3]);
         assert!(clusters.on_one_node() && clusters.node_id(0).is_none());
-        assert_eq!(clusters.of(19), Clusters::new(20, NodeMap::unknown(), None).of(19));
+        assert_eq!(clusters.of(19), Clusters::new(20, None, NodeMap::unknown(), None).of(19));
     }
 
     #[test]
@@ -169,8 +172,8 @@ mod tests {
 
     #[test]
     fn small_pools_that_are_not_pinned_ask_for_no_nodes() {
-        assert_eq!(divide(MOST, None, || unreachable!("not needed")).count(), 1);
-        assert!(divide(MOST + 1, None, Vec::new).on_one_node());
+        assert_eq!(divide(MOST, None, || None, || unreachable!("not needed")).count(), 1);
+        assert!(divide(MOST + 1, None, || None, Vec::new).on_one_node());
     }
 
     /// Looks into other clusters go to another node once in four turns, and to each cluster at some turn.

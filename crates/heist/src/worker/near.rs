@@ -130,7 +130,7 @@ mod tests {
     fn a_cluster_on_the_same_node_is_preferred() {
         let map = NodeMap::new(&[(0, &[10, 21]), (1, &[21, 10])]);
         let pinned: Vec<_> = (0..24).map(|worker| usize::from(worker >= 16)).collect();
-        let near = Near::new(Clusters::new(24, map, Some(&pinned)));
+        let near = Near::new(Clusters::new(24, None, map, Some(&pinned)));
         assert_eq!((near.choose(1), near.choose(1)), (2, 2));
         assert_eq!((near.choose(0), near.choose(0)), (0, 1));
     }

@@ -12,8 +12,8 @@ use crate::stats::{Ledger, Stats, Tally};
 #[cfg(feature = "futures")]
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
-    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
-    has_heavy_fence, heavy_fence_state, is_finished, lock,
+    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
+    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::topology;
@@ -97,7 +97,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns a pool without threads.
     pub(crate) fn new(config: Config) -> Self {
-        let clusters = divide(config.workers, config.pins.as_ref(), topology::nodes);
+        let clusters =
+            divide(config.workers, config.pins.as_ref(), cores_of_a_cache, topology::nodes);
         Self::with_clusters(config, clusters)
     }
 
