@@ -8,7 +8,7 @@
 //! whichever worker's core it holds. As long as no thread waits inside a task, the worker's number is its place.
 //!
 //! Workers with neighbouring numbers are in the same cluster, unless they are pinned to processors of several NUMA nodes:
-//! then a cluster has only workers of one node (`nodes`). Looks for work go to clusters of the own node first.
+//! then a cluster has only workers of one node (`nodes`).
 
 mod nodes;
 
@@ -186,7 +186,8 @@ impl Clusters {
         turn: usize,
     ) -> impl Iterator<Item = usize> + use<'_> {
         let all = (1 << self.count()) - 1;
-        let known = self.layout.nodes.of(home).map(|node| self.layout.nodes.nearest(node));
+        let node = if self.on_one_node() { None } else { self.layout.nodes.of(home) };
+        let known = node.map(|node| self.layout.nodes.nearest(node));
         let mut left: u64 = all;
         let known = known.into_iter().flatten().chain([all]);
         known.flat_map(move |of_node| {

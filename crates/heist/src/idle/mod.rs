@@ -270,7 +270,8 @@ impl Idle {
         if summary & ENDED != 0 {
             return Announced::Ended;
         }
-        for cluster in self.layout.from(home).filter(|cluster| summary & 1 << cluster != 0) {
+        let near_first = [home].into_iter().chain(self.layout.nearest_first(home, home));
+        for cluster in near_first.filter(|cluster| summary & 1 << cluster != 0) {
             match self.wake_in(cluster) {
                 Attempt::Woken => return Announced::Called,
                 Attempt::Searched => return Announced::Quiet,

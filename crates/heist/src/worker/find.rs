@@ -26,10 +26,9 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
-/// In a pool on several NUMA nodes, a thread looks this many times in a row in vain for something to steal on its own node, and
-/// then once on all of them. So no work on another node waits for ever. The looks of several threads that have nothing take
-/// some microseconds, in which what one of them has fetched from afar spreads to the others. Simulated, trees of joins: without
-/// near looks from 17 to 32 of 100 steals are far ones, with 4 at most 4, and with 64 some workers of a node begin late.
+/// In a pool on several NUMA nodes, a thread that searches looks this many times in a row in vain for a part on its own node,
+/// and then once on all of them. So no part on another node waits for ever. The looks take some microseconds, in which what
+/// one thread of the node has fetched from afar spreads to the others.
 const NEAR_LOOKS: u32 = 4;
 
 /// A random turn is below this. There are more than there are clusters, many times.
@@ -82,7 +81,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// threads. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
         let injector_first = self.shared.queues.injectors() > 1;
-        let found = self.steal_job(core).or_else(|| {
+        let found = self.steal_job(core, true).or_else(|| {
             // The next thing to run is no part of the scope of which there is credit, if any.
             purse::flush();
             let first = if injector_first { self.take_injected(core) } else { None };
@@ -90,12 +89,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             first.or_else(|| self.steal(core)).or_else(then)
         });
         let found = found.or_else(|| self.next_of_any_rank(core));
-        self.after_look(core, found.is_some());
+        Q::Waiting::after_search(self, core, found.is_some());
         found
     }
 
-    /// Notes the result of a look into the queues of others. After [`NEAR_LOOKS`] in a row that have found nothing, one goes
-    /// to all nodes.
+    /// Notes the result of a look of a thread that searches. After [`NEAR_LOOKS`] in a row that have found nothing, one goes to
+    /// all nodes.
     fn after_look(&self, core: &Core, found: bool) {
         if !self.shared.clusters.on_one_node() {
             let looks = self.near_looks.get();
@@ -113,7 +112,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// just been woken does this: if it was woken for work from outside, the others' deques are empty and not in its
     /// cache. With `everywhere`, it looks for parts in all lanes of the pool.
     pub(crate) fn search_injector_first(&self, core: &Core, everywhere: bool) -> Option<Task> {
-        let find_job = || if everywhere { self.steal_job(core) } else { self.steal_job_near(core) };
+        let looks_far = self.looks_far();
+        let find_job = || {
+            // A look at other nodes leaves out none of their threads.
+            let is_far = looks_far && !self.shared.clusters.on_one_node();
+            if everywhere || is_far {
+                self.steal_job(core, looks_far)
+            } else {
+                self.steal_job_near(core)
+            }
+        };
         let found = self
             .next_broadcast(core)
             .or_else(|| self.next_ranked(core))
@@ -155,29 +163,16 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .filter(move |&place| place != me)
     }
 
-    /// Returns the places of the other threads on this thread's NUMA node, beginning with a random one, and if it looks far,
-    /// then those of the other nodes, the nearest first. So a victim on another node is reached after at most
-    /// [`NEAR_LOOKS`] looks and one at each place of the own node.
-    fn victims_near_first(&self, core: &Core) -> impl Iterator<Item = usize> + use<'_, Q> {
+    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: those of all nodes,
+    /// or only those on this thread's NUMA node.
+    fn victims_of_job(
+        &self,
+        core: &Core,
+        looks_far: bool,
+    ) -> impl Iterator<Item = usize> + use<'_, Q> {
         let (clusters, me) = (&self.shared.clusters, self.place.index);
-        let count = self.shared.table.len();
-        let looks_far = self.looks_far();
-        let on_one_node = clusters.on_one_node().then(|| core.victims(me, count));
-        let near_first = on_one_node.is_none().then(|| {
-            let turn = core.random_below(TURNS);
-            let places = move |cluster| {
-                let places = move || clusters.places_of(cluster, count);
-                let first = turn / clusters.count() % clusters.size();
-                places().skip(first).chain(places().take(first))
-            };
-            let home = clusters.of(me);
-            let all = clusters
-                .nearest_first(home, turn)
-                .take_while(move |&cluster| looks_far || clusters.are_on_one_node(home, cluster))
-                .flat_map(places);
-            all.filter(move |&place| place != me)
-        });
-        on_one_node.into_iter().flatten().chain(near_first.into_iter().flatten())
+        core.victims(me, self.shared.table.len())
+            .filter(move |&victim| looks_far || clusters.are_near(me, victim))
     }
 
     /// Requests private jobs from other threads, because this worker has found nothing (step D1).
@@ -195,11 +190,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Steals the oldest published part of another thread, or one from outside.
-    fn steal_job(&self, core: &Core) -> Option<Task> {
+    fn steal_job(&self, core: &Core, looks_far: bool) -> Option<Task> {
         let shared = &*self.shared;
         for _ in 0..ROUNDS {
             let mut contended = false;
-            for victim in self.victims_near_first(core) {
+            for victim in self.victims_of_job(core, looks_far) {
                 match self.steal_job_from(core, victim) {
                     Found::Task(job, _) => return Some(job),
                     Found::Nothing => {}
@@ -225,9 +220,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Found::Nothing | Found::Contended => None,
         };
         let (clusters, me) = (&self.shared.clusters, self.place.index);
-        let looks_far = self.looks_far();
         let near = self.near_and_far(self.next_turn());
-        near.filter(|&victim| looks_far || clusters.are_near(me, victim))
+        near.filter(|&victim| clusters.are_near(me, victim))
             .map(|victim| self.steal_job_from(core, victim))
             .find_map(job)
             .or_else(|| job(self.shared.queues.steal_job_remote(core.tally())))
@@ -263,10 +257,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         stolen
     }
 
-    /// Steals tasks of another thread, the oldest first. The victims are random ones of all nodes: a tree of tasks is kept
-    /// balanced between the nodes by that. Simulated, with the victims of the own node first and others after
-    /// [`NEAR_LOOKS`], trees of tasks lost from .97 to .54 of efficiency on two nodes, because the workers of a node then take
-    /// ever smaller tasks from each other.
+    /// Steals tasks of another thread, the oldest first. The victims are random ones of all nodes, as they are for parts in the
+    /// first look after a thread has run out of work: that keeps trees balanced between the nodes (ARCHITECTURE, "Rejected").
     fn steal(&self, core: &Core) -> Option<Task> {
         let (shared, tally) = (&*self.shared, core.tally());
         for _ in 0..ROUNDS {
