@@ -78,8 +78,9 @@ impl fmt::Display for MachineError {
 impl std::error::Error for MachineError {}
 
 /// The machine files that are part of this crate, by name.
-const SHIPPED: [(&str, &str); 4] = [
+const SHIPPED: [(&str, &str); 5] = [
     ("server-2x64", include_str!("../machines/server-2x64.toml")),
+    ("server-4x24", include_str!("../machines/server-4x24.toml")),
     ("arm-64", include_str!("../machines/arm-64.toml")),
     ("desktop-16", include_str!("../machines/desktop-16.toml")),
     ("dev-2", include_str!("../machines/dev-2.toml")),

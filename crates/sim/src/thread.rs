@@ -271,6 +271,15 @@ pub fn node() -> usize {
     enter(of_core).unwrap_or(0)
 }
 
+/// The number of a NUMA node, its cores, and its distance to each node. As in the tables of real machines, the distance of a
+/// node to itself is 10.
+pub type Node = (usize, Vec<usize>, Vec<u64>);
+
+/// Returns the NUMA nodes of the machine, or `None` outside of a simulation.
+pub fn nodes() -> Option<Vec<Node>> {
+    enter(|kernel| kernel.topology.nodes())
+}
+
 /// Returns how many cores share a cache, if the machine has such clusters.
 pub fn cores_of_a_cache() -> Option<usize> {
     enter(|kernel| kernel.topology.cores_of_a_cache())?

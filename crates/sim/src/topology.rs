@@ -3,6 +3,7 @@
 use crate::core_set::{Core, CoreSet};
 use crate::costs::{Picos, picos};
 use crate::machine::Machine;
+use crate::thread::Node;
 
 /// The distances between the cores of a machine.
 #[derive(Debug)]
@@ -45,6 +46,17 @@ impl Topology {
     /// Returns the node of a core.
     pub(crate) fn node(&self, core: Core) -> usize {
         usize::from(self.node[usize::from(core)])
+    }
+
+    /// Returns each node with its cores and its distances, in tenths of a transfer within the node.
+    pub(crate) fn nodes(&self) -> Vec<Node> {
+        let node = |(node, transfers): (usize, &Vec<Picos>)| {
+            let own = transfers[node].max(1);
+            let distances = transfers.iter().map(|&transfer| transfer * 10 / own).collect();
+            let cores = (0..self.cores()).filter(|&core| usize::from(self.node[core]) == node);
+            (node, cores.collect(), distances)
+        };
+        self.node_transfer.iter().enumerate().map(node).collect()
     }
 
     /// Returns the number of cores in a cluster, if a node has several.
@@ -124,6 +136,14 @@ mod tests {
         assert_eq!(server.nearest(&sharers, 70), 107_000);
         assert_eq!(server.farthest(&sharers, 0), 197_000);
         assert_eq!(server.farthest(&set(&[60]), 0), 107_000);
+    }
+
+    #[test]
+    fn nodes_have_their_cores_and_distances() {
+        let nodes = server().nodes();
+        let expected =
+            [(0, (0..64).collect(), vec![10, 18]), (1, (64..128).collect(), vec![18, 10])];
+        assert_eq!(nodes, expected);
     }
 
     #[test]

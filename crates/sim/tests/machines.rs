@@ -10,6 +10,7 @@ fn shipped_machines_have_the_cores_and_sources_that_they_are_named_after() {
         (machine.sockets, machine.cores_per_cluster, machine.cores())
     };
     assert_eq!(shape("server-2x64"), (2, 8, 128));
+    assert_eq!(shape("server-4x24"), (4, 24, 96));
     assert_eq!(shape("arm-64"), (1, 64, 64));
     assert_eq!(shape("desktop-16"), (1, 8, 16));
     for name in Machine::shipped_names() {

@@ -153,11 +153,11 @@ impl Idle {
         Self {
             summary: Padded(AtomicU64::new(0)),
             clusters: (0..layout.count()).map(cluster).collect(),
-            layout,
             guests: Padded(AtomicUsize::new(0)),
             workers: workers as u64,
             max_searchers: (size as u64 / 2).max(1),
             most_lent: AtomicUsize::new(if layout.count() == 1 { size - 1 } else { 0 }),
+            layout,
             relies_on_searchers,
         }
     }
@@ -273,7 +273,8 @@ impl Idle {
         if summary & ENDED != 0 {
             return Announced::Ended;
         }
-        for cluster in self.layout.from(home).filter(|cluster| summary & 1 << cluster != 0) {
+        let near_first = [home].into_iter().chain(self.layout.nearest_first(home, home));
+        for cluster in near_first.filter(|cluster| summary & 1 << cluster != 0) {
             match self.wake_in(cluster) {
                 Attempt::Woken => return Announced::Called,
                 Attempt::Searched => return Announced::Quiet,

@@ -79,10 +79,10 @@ impl Queues for Stealing {
 
     fn new(workers: usize, clusters: Clusters) -> Self {
         Self {
-            clusters,
             injected: (0..clusters.count()).map(|_| Injected::new()).collect(),
             interval: Interval::new(),
             few: if clusters.count() > 1 { FEW } else { 0 },
+            clusters,
             outside: Lane::new(),
             broadcasts: Broadcasts::new(workers),
             ranked: Ranked::new(),

@@ -81,6 +81,12 @@ counters! {
     steal_attempts
     /// Steal attempts that got at least one task.
     successful_steals
+    /// Successful steals from a thread on the same NUMA node. Where the threads are is known of workers that are pinned;
+    /// otherwise a cluster of up to eight workers counts as being on the node on which one of them first ran, and all of a
+    /// pool with one cluster as being on one node. A machine whose nodes are not known is one node.
+    near_steals
+    /// Successful steals from a thread on another NUMA node. Together with `near_steals` these are `successful_steals`.
+    far_steals
     /// Steals, and takes from the injector, that lost a race and had to be tried again.
     failed_cas
     /// Tasks that were moved by steals; one steal moves one or several. Tasks that were stolen again at once may be

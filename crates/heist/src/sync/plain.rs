@@ -44,6 +44,15 @@ pub(crate) fn cores_of_a_cache() -> Option<usize> {
     ranges.sum::<Option<usize>>().filter(|&count| count > 1)
 }
 
+/// The number of a node, its processors, and its distance to each node.
+pub(crate) type VirtualNode = (usize, Vec<usize>, Vec<u64>);
+
+/// Returns the nodes of a simulated machine. Those of a real one
+/// are in the files of its system.
+pub(crate) fn virtual_nodes() -> Option<Vec<VirtualNode>> {
+    None
+}
+
 /// Returns the NUMA node on which the calling thread runs, or zero if the system does not say (Linux does).
 pub(crate) fn node_of_thread() -> usize {
     #[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]

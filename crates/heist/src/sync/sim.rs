@@ -6,7 +6,7 @@ pub(crate) use heist_sim::mutex::{Mutex, MutexGuard, TryLockError};
 pub(crate) use heist_sim::once::OnceLock;
 pub(crate) use heist_sim::thread::{
     Builder as ThreadBuilder, JoinHandle as ThreadHandle, cores_of_a_cache, name as thread_name,
-    node as node_of_thread, parallelism, yield_now,
+    node as node_of_thread, nodes as virtual_nodes, parallelism, yield_now,
 };
 pub(crate) use heist_sim::time::Instant;
 pub(crate) use heist_sim::{

@@ -31,6 +31,8 @@ use std::path::Path;
 // for a model checker. `sync::parallelism` is no substitute: it answers 1 where the system does not answer.
 use std::thread;
 
+use crate::sync::virtual_nodes;
+
 pub use cgroup::CgroupQuota;
 pub use cpu_set::{CpuSet, ParseCpuSetError};
 pub use sysfs::{Cache, CacheKind, NumaNode, Package, PhysicalCore};
@@ -95,6 +97,24 @@ impl fmt::Display for ParallelismLimit {
             Self::Cgroup => "a cgroup quota",
             Self::Unknown => "unknown",
         })
+    }
+}
+
+/// Returns the NUMA nodes of this machine, or none if the system does not say.
+pub(crate) fn nodes() -> Vec<NumaNode> {
+    if let Some(nodes) = virtual_nodes() {
+        let node = |(id, cpus, distances): (usize, Vec<usize>, Vec<u64>)| NumaNode {
+            id,
+            cpus: cpus.into_iter().collect(),
+            memory_kibibytes: None,
+            distances,
+        };
+        return nodes.into_iter().map(node).collect();
+    }
+    if cfg!(any(target_os = "linux", target_os = "android")) {
+        sysfs::nodes(Path::new("/"))
+    } else {
+        Vec::new()
     }
 }
 

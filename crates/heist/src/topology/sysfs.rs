@@ -112,7 +112,8 @@ pub struct NumaNode {
     pub cpus: CpuSet,
     /// The size of the node's memory in KiB.
     pub memory_kibibytes: Option<u64>,
-    /// The distance to each node, in the order of the nodes. A node is at distance 10 from itself.
+    /// The distance to each node, in the order of the nodes. A node is at distance 10 from itself. Empty if the system does not
+    /// say.
     pub distances: Vec<u64>,
 }
 
@@ -210,20 +211,26 @@ pub(super) fn nodes(root: &Path) -> Vec<NumaNode> {
     let folder = root.join("sys/devices/system/node");
     // The kernel lists nodes in the same notation as processors.
     let Some(ids) = parse::<CpuSet>(&folder.join("online")) else { return Vec::new() };
-    let node = |&id: &usize| {
-        let folder = folder.join(format!("node{id}"));
-        let distances = read(&folder.join("distance")).unwrap_or_default();
+    let folder_of = |id: usize| folder.join(format!("node{id}"));
+    let list = |id: usize| parse::<CpuSet>(&folder_of(id).join("cpulist"));
+    let readable: Vec<Option<CpuSet>> = ids.as_slice().iter().map(|&id| list(id)).collect();
+    let distances = |id: usize| {
+        let row = read(&folder_of(id).join("distance"))?;
+        let row: Vec<u64> =
+            row.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+        // There is one for each node that is online, also for those that are left out here.
+        let of_readable = || row.iter().zip(&readable).filter(|(_, cpus)| cpus.is_some());
+        (row.len() == readable.len()).then(|| of_readable().map(|(&far, _)| far).collect())
+    };
+    let node = |(&id, cpus): (&usize, &Option<CpuSet>)| {
         Some(NumaNode {
             id,
-            cpus: parse(&folder.join("cpulist"))?,
-            memory_kibibytes: memory(&folder),
-            distances: distances
-                .split_whitespace()
-                .filter_map(|distance| distance.parse().ok())
-                .collect(),
+            cpus: cpus.clone()?,
+            memory_kibibytes: memory(&folder_of(id)),
+            distances: distances(id).unwrap_or_default(),
         })
     };
-    ids.as_slice().iter().filter_map(node).collect()
+    ids.as_slice().iter().zip(&readable).filter_map(node).collect()
 }
 
 fn memory(node: &Path) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! What is read from the files of imaginary machines.
 
-use heist_testkit::machine::{Root, two_nodes};
+use heist_testkit::machine::{Root, machine, two_nodes};
 
 use super::*;
 
@@ -143,6 +143,75 @@ fn processors_without_siblings_are_cores() {
     let packages = root.topology(None).packages;
     let cores: Vec<_> = packages[0].cores.iter().map(|core| (core.id, core.cpus.clone())).collect();
     assert_eq!(cores, [(-1, cpus("0")), (-1, cpus("1"))]);
+}
+
+/// Returns a machine whose nodes have these distances, and two processors each.
+fn distances(rows: &[&str]) -> Root {
+    let layout: Vec<_> =
+        (0..rows.len()).map(|node| format!("{} {}", 2 * node, 2 * node + 1)).collect();
+    let write = |root: Root, (node, row): (usize, &&str)| {
+        root.file(&format!("sys/devices/system/node/node{node}/distance"), &format!("{row}\n"))
+    };
+    rows.iter().enumerate().fold(machine(&layout.join(" | ")), write)
+}
+
+#[test]
+fn one_two_four_and_eight_nodes_with_their_distances() {
+    for count in [1, 2, 4, 8] {
+        let row = |node: usize| {
+            let distance = |to: usize| if to == node { 10 } else { 12 + 10 * node.abs_diff(to) };
+            (0..count).map(distance).collect::<Vec<_>>()
+        };
+        let text = |node| row(node).iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
+        let rows: Vec<String> = (0..count).map(text).collect();
+        let rows: Vec<&str> = rows.iter().map(|row| &**row).collect();
+        let nodes = distances(&rows).topology(None).nodes;
+        assert_eq!(nodes.len(), count);
+        for (number, node) in nodes.iter().enumerate() {
+            assert_eq!((node.id, node.cpus.len()), (number, 2));
+            let expected: Vec<u64> =
+                row(number).into_iter().map(|distance| distance as u64).collect();
+            assert_eq!(node.distances, expected);
+        }
+    }
+}
+
+/// The numbers of nodes and processors have holes, a node has only memory, and others cannot be read.
+#[test]
+fn nodes_with_holes_and_unreadable_ones() {
+    let at = |node: usize, name: &str| format!("sys/devices/system/node/node{node}/{name}");
+    let root = Root::new()
+        .file("sys/devices/system/node/online", "0,3-5,17\n")
+        .file(&at(0, "distance"), "10 20 30 far 50\n")
+        .file(&at(3, "distance"), "20 10\n")
+        .file(&at(0, "cpulist"), "2,9\n")
+        .file(&at(3, "cpulist"), "\n")
+        .file(&at(4, "cpulist"), "all of them\n")
+        .file(&at(17, "cpulist"), "64-65\n")
+        .file(&at(17, "distance"), "50 40 30 20 10\n");
+    let topology = root.topology(None);
+    let nodes: Vec<_> =
+        topology.nodes.iter().map(|node| (node.id, node.cpus.to_string())).collect();
+    assert_eq!(nodes, [(0, "2,9".to_owned()), (3, String::new()), (17, "64-65".to_owned())]);
+    let distances: Vec<_> = topology.nodes.iter().map(|node| &*node.distances).collect();
+    assert_eq!(
+        distances,
+        [&[][..], &[], &[50, 40, 10]],
+        "malformed, too few, and those of the others"
+    );
+}
+
+/// A control group's set of processors is in the mask, and so are those that went offline not.
+#[test]
+fn a_cgroup_cpuset_with_offline_processors_limits() {
+    let root = machine("0 1 2 3 | 4 5 6 7")
+        .file("sys/devices/system/cpu/online", "0-2,4-7\n")
+        .file("proc/self/status", "Cpus_allowed_list:\t1-2,6\n")
+        .file("proc/self/cgroup", "0::/box\n")
+        .file("sys/fs/cgroup/box/cpuset.cpus.effective", "1-2,6\n");
+    let topology = root.topology(Some(3));
+    assert_eq!((topology.online, topology.allowed), (Some(cpus("0-2,4-7")), Some(cpus("1-2,6"))));
+    assert_eq!(root.topology(Some(3)).limited_by(), ParallelismLimit::Affinity);
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct PoolDump {
     max_threads: usize,
     state: &'static str,
     clusters: Vec<Counts>,
+    /// The number of the NUMA node of each cluster, where it is known and there are several.
+    nodes: Vec<Option<usize>>,
     remote: RemoteLengths,
     /// How many tasks and parts are near each worker.
     near: Vec<usize>,
@@ -73,6 +75,9 @@ impl<Q: PoolQueues> Shared<Q> {
                 (_, false, _) => "running",
             },
             clusters: self.idle.counts(),
+            nodes: (0..self.clusters.count())
+                .map(|cluster| self.clusters.node_id(cluster))
+                .collect(),
             remote: self.queues.remote_lengths(),
             near: self.inboxes.lengths(),
             threads: (0..self.table.len()).filter_map(thread).collect(),
@@ -131,6 +136,24 @@ impl PoolDump {
     }
 }
 
+impl PoolDump {
+    fn write_clusters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, counts) in self.clusters.iter().enumerate() {
+            let Counts { asleep, searching, away, listed } = counts;
+            let listed = OrLocked(*listed);
+            write!(f, "cluster {n}")?;
+            if let Some(node) = self.nodes[n] {
+                write!(f, " on node {node}")?;
+            }
+            writeln!(
+                f,
+                ": {asleep} workers asleep (list: {listed}), {searching} searching, {away} threads away"
+            )?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for PoolDump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { workers, max_threads, state, stats, .. } = self;
@@ -149,13 +172,7 @@ impl fmt::Display for PoolDump {
                 writeln!(f, "max_queued: {bound}; {queued} queued, {waiting} spawners wait")?;
             }
         }
-        for (n, Counts { asleep, searching, away, listed }) in self.clusters.iter().enumerate() {
-            let listed = OrLocked(*listed);
-            writeln!(
-                f,
-                "cluster {n}: {asleep} workers asleep (list: {listed}), {searching} searching, {away} threads away"
-            )?;
-        }
+        self.write_clusters(f)?;
         for (n, &tasks) in self.remote.injectors.iter().enumerate() {
             writeln!(f, "injector {n}: {} tasks", OrLocked(tasks))?;
         }

@@ -28,6 +28,18 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
+/// In a pool on several NUMA nodes, a thread that searches looks this many times in a row in vain for a part on its own node,
+/// and then once on all of them. So no part on another node waits for ever. The looks take some microseconds, in which what
+/// one thread of the node has fetched from afar spreads to the others.
+const NEAR_LOOKS: u32 = 4;
+
+/// A random turn is below this. There are more than there are clusters, many times.
+const TURNS: usize = 1 << 16;
+
+/// A thread without work raids others, and looks for the parts that it waits for, in one cluster at a time beside its own. That
+/// is on another NUMA node once in this many times.
+const FAR_TURNS: usize = 4;
+
 /// Does a thief heed that the owner of a few private tasks goes on to look at its demand, and leave them to it for now?
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heed {
@@ -73,7 +85,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// threads. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
         let injector_first = self.shared.queues.injectors() > 1;
-        let found = self.steal_job(core).or_else(|| {
+        let found = self.steal_job(core, true).or_else(|| {
             // The next thing to run is no part of the scope of which there is credit, if any.
             purse::flush();
             let first = if injector_first { self.take_injected(core) } else { None };
@@ -85,11 +97,35 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         found
     }
 
+    /// Notes the result of a look of a thread that searches. After [`NEAR_LOOKS`] in a row that have found nothing, one goes to
+    /// all nodes.
+    fn after_look(&self, core: &Core, found: bool) {
+        if !self.shared.clusters.on_one_node() {
+            let looks = self.near_looks.get();
+            self.near_looks.set(if found || self.looks_far() { 0 } else { looks + 1 });
+        }
+        Q::Waiting::after_search(self, core, found);
+    }
+
+    /// Returns whether this look goes to the threads on other NUMA nodes as well.
+    fn looks_far(&self) -> bool {
+        self.shared.clusters.on_one_node() || self.near_looks.get() >= NEAR_LOOKS
+    }
+
     /// Searches for parts of started work, then in the injector, and then the other threads' tasks. A worker that has
     /// just been woken does this: if it was woken for work from outside, the others' deques are empty and not in its
     /// cache. With `everywhere`, it looks for parts in all lanes of the pool.
     pub(crate) fn search_injector_first(&self, core: &Core, everywhere: bool) -> Option<Task> {
-        let find_job = || if everywhere { self.steal_job(core) } else { self.steal_job_near(core) };
+        let looks_far = self.looks_far();
+        let find_job = || {
+            // A look at other nodes leaves out none of their threads.
+            let is_far = looks_far && !self.shared.clusters.on_one_node();
+            if everywhere || is_far {
+                self.steal_job(core, looks_far)
+            } else {
+                self.steal_job_near(core)
+            }
+        };
         let found = self
             .next_broadcast(core)
             .or_else(|| self.next_ranked(core))
@@ -98,7 +134,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .or_else(|| self.take_injected(core))
             .or_else(|| self.steal(core))
             .or_else(|| self.next_of_any_rank(core));
-        Q::Waiting::after_search(self, core, found.is_some());
+        self.after_look(core, found.is_some());
         found
     }
 
@@ -116,11 +152,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Returns the places of the other threads of this thread's cluster, and then those of one other cluster, which is
-    /// another one at each turn. In a pool with one cluster these are all other places.
-    fn near_and_far(&self, turn: usize) -> impl Iterator<Item = usize> + use<Q> {
-        let (clusters, count) = (self.shared.clusters, self.shared.table.len());
+    /// another one at each turn, and on another NUMA node at few of them. In a pool with one cluster these are all other
+    /// places.
+    fn near_and_far(&self, turn: usize) -> impl Iterator<Item = usize> + use<'_, Q> {
+        let (clusters, count) = (&self.shared.clusters, self.shared.table.len());
         let (me, near) = (self.place.index, clusters.of(self.place.index));
-        let far = turn % clusters.count();
+        let far = clusters.other(near, turn, FAR_TURNS);
         let rotated = move |of: usize| {
             let places = move || clusters.places_of(of, count);
             let first = turn % clusters.size().min(count);
@@ -131,10 +168,22 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .filter(move |&place| place != me)
     }
 
+    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: those of all nodes,
+    /// or only those on this thread's NUMA node.
+    fn victims_of_job(
+        &self,
+        core: &Core,
+        looks_far: bool,
+    ) -> impl Iterator<Item = usize> + use<'_, Q> {
+        let (clusters, me) = (&self.shared.clusters, self.place.index);
+        core.victims(me, self.shared.table.len())
+            .filter(move |&victim| looks_far || clusters.are_near(me, victim))
+    }
+
     /// Requests private jobs from other threads, because this worker has found nothing (step D1).
     pub(crate) fn raise_demand(&self, core: &Core) {
         let shared = &*self.shared;
-        shared.raise_demand(self.place.index, core.random_below(shared.clusters.count()));
+        shared.raise_demand(self.place.index, core.random_below(TURNS));
     }
 
     /// Returns whether there is work in a queue. Looks first where this thread has just found something.
@@ -146,11 +195,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Steals the oldest published part of another thread, or one from outside.
-    fn steal_job(&self, core: &Core) -> Option<Task> {
+    fn steal_job(&self, core: &Core, looks_far: bool) -> Option<Task> {
         let shared = &*self.shared;
         for _ in 0..ROUNDS {
             let mut contended = false;
-            for victim in core.victims(self.place.index, shared.table.len()) {
+            for victim in self.victims_of_job(core, looks_far) {
                 match self.steal_job_from(core, victim) {
                     Found::Task(job, _) => return Some(job),
                     Found::Nothing => {}
@@ -175,8 +224,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Found::Task(job, _) => Some(job),
             Found::Nothing | Found::Contended => None,
         };
+        let (clusters, me) = (&self.shared.clusters, self.place.index);
         let near = self.near_and_far(self.next_turn());
-        near.map(|victim| self.steal_job_from(core, victim))
+        near.filter(|&victim| clusters.are_near(me, victim))
+            .map(|victim| self.steal_job_from(core, victim))
             .find_map(job)
             .or_else(|| job(self.shared.queues.steal_job_remote(core.tally())))
     }
@@ -211,7 +262,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         stolen
     }
 
-    /// Steals tasks of another thread, the oldest first.
+    /// Steals tasks of another thread, the oldest first. The victims are random ones of all nodes, as they are for parts in the
+    /// first look after a thread has run out of work: that keeps trees balanced between the nodes (ARCHITECTURE, "Rejected").
     fn steal(&self, core: &Core) -> Option<Task> {
         let (shared, tally) = (&*self.shared, core.tally());
         for _ in 0..ROUNDS {
@@ -240,6 +292,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.has_spawned.set(true);
         self.last_victim.set(victim);
         tally.one(|block| &block.successful_steals);
+        if self.shared.clusters.are_near(self.place.index, victim) {
+            tally.one(|block| &block.near_steals);
+        } else {
+            tally.one(|block| &block.far_steals);
+        }
         tally.add(|block| &block.tasks_moved, 1 + more as u64);
         record(EventKind::Steal { victim, tasks: 1 + more });
     }

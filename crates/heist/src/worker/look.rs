@@ -10,6 +10,10 @@ use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::table::Entry;
 
+/// A worker without work requests some from one cluster at a time beside its own. That is on another NUMA node once in this
+/// many times.
+const FAR_REQUESTS: usize = 2;
+
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns whether there is a task or a part that any worker could take.
     pub(crate) fn any(&self) -> bool {
@@ -26,10 +30,10 @@ impl<Q: PoolQueues> Shared<Q> {
     }
 
     /// Requests work from other threads, because the one in that place has none: from those of its own cluster, and from
-    /// those of another cluster, which is the `turn`th (step D1).
+    /// those of another cluster, which is another one at each `turn` (step D1).
     pub(crate) fn raise_demand(&self, place: usize, turn: usize) {
         let (near, count) = (self.clusters.of(place), self.table.len());
-        let far = turn % self.clusters.count();
+        let far = self.clusters.other(near, turn, FAR_REQUESTS);
         let raise = |cluster| {
             let others = self.clusters.places_of(cluster, count).filter(|&other| other != place);
             let demands = others.filter_map(|other| Some(&self.table.reach(other)?.demand));

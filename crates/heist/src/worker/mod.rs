@@ -11,6 +11,7 @@ pub(crate) mod config;
 pub(crate) mod context;
 pub(crate) mod core;
 pub(crate) mod current;
+pub(crate) mod divide;
 pub(crate) mod limit;
 pub(crate) mod near;
 pub(crate) mod pin;

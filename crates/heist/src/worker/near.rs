@@ -6,24 +6,19 @@
 use std::cell::Cell;
 
 use crate::cluster::Clusters;
-use crate::sync::{AtomicUsize, Ordering, node_of_thread, per_thread};
+use crate::sync::{AtomicUsize, Ordering, per_thread};
 
 /// For how many pools a thread remembers the cluster to which it has turned. A thread that pushes to more pools by turns may
 /// turn to another cluster each time, so that its tasks do not stay in order.
 const POOLS: usize = 4;
 
-/// Where the clusters of a pool are.
+/// How many threads have turned to the clusters of a pool.
 pub(crate) struct Near {
     clusters: Clusters,
-    homes: Box<[Home]>,
-}
-
-/// Ordering: relaxed, for all accesses. The fields only say what is better.
-struct Home {
-    /// One more than the NUMA node on which a worker of the cluster first ran; zero if none has run yet.
-    node: AtomicUsize,
-    /// The number of threads that have turned to the cluster.
-    turned: AtomicUsize,
+    /// The number of threads that have turned to each cluster.
+    ///
+    /// Ordering: relaxed, for all accesses. It only says what is better.
+    turned: Box<[AtomicUsize]>,
 }
 
 /// A pool and a cluster of it, which this thread has turned to.
@@ -36,22 +31,14 @@ per_thread! {
 
 impl Near {
     pub(crate) fn new(clusters: Clusters) -> Self {
-        let home = || Home { node: AtomicUsize::new(0), turned: AtomicUsize::new(0) };
-        Self { clusters, homes: (0..clusters.count()).map(|_| home()).collect() }
-    }
-
-    /// Notes where the calling thread runs, which is that worker.
-    pub(crate) fn note(&self, worker: usize) {
-        let node = &self.homes[self.clusters.of(worker)].node;
-        if self.homes.len() > 1 && node.load(Ordering::Relaxed) == 0 {
-            node.store(node_of_thread() + 1, Ordering::Relaxed);
-        }
+        let turned = (0..clusters.count()).map(|_| AtomicUsize::new(0)).collect();
+        Self { clusters, turned }
     }
 
     /// Returns the cluster to which the calling thread turns, which is no worker of this pool. It stays the same.
     #[inline]
     pub(crate) fn of_outsider(&self, pool: usize) -> usize {
-        if self.homes.len() == 1 { 0 } else { self.remembered(pool) }
+        if self.turned.len() == 1 { 0 } else { self.remembered(pool) }
     }
 
     fn remembered(&self, pool: usize) -> usize {
@@ -61,7 +48,7 @@ impl Near {
 
     fn look_up(&self, pool: usize, choices: &[Choice; POOLS]) -> usize {
         // The address of a pool that is gone may be that of another one now, with fewer clusters.
-        let is_it = |&(of, cluster): &(usize, usize)| of == pool && cluster < self.homes.len();
+        let is_it = |&(of, cluster): &(usize, usize)| of == pool && cluster < self.turned.len();
         match choices.iter().position(|choice| is_it(&choice.get())) {
             Some(at) => {
                 // The next new choice replaces the one that was not used for the longest time, more or less.
@@ -69,7 +56,7 @@ impl Near {
                 choices[0].get().1
             }
             None => {
-                let chosen = self.choose(node_of_thread() + 1);
+                let chosen = self.choose(self.clusters.node_of_thread());
                 (1..POOLS).rev().for_each(|n| choices[n].set(choices[n - 1].get()));
                 choices[0].set((pool, chosen));
                 chosen
@@ -80,17 +67,16 @@ impl Near {
     /// Chooses the cluster to which the fewest threads have turned, of those on that node, or of all.
     #[cold]
     fn choose(&self, here: usize) -> usize {
-        let is_here = |home: &Home| home.node.load(Ordering::Relaxed) == here;
-        let only_here = self.homes.iter().any(is_here);
+        let is_here = |&cluster: &usize| self.clusters.is_on(cluster, here);
+        let only_here = (0..self.turned.len()).any(|cluster| is_here(&cluster));
         loop {
-            let homes = self.homes.iter().enumerate();
-            let fewest = homes
-                .filter(|(_, home)| !only_here || is_here(home))
-                .map(|(cluster, home)| (home.turned.load(Ordering::Relaxed), cluster))
+            let fewest = (0..self.turned.len())
+                .filter(|cluster| !only_here || is_here(cluster))
+                .map(|cluster| (self.turned[cluster].load(Ordering::Relaxed), cluster))
                 .min();
             let Some((turned, cluster)) = fewest else { return 0 };
             // Several threads may begin at once, and each of them is to see the choices of the others.
-            let count = &self.homes[cluster].turned;
+            let count = &self.turned[cluster];
             let (before, relaxed) = (turned, Ordering::Relaxed);
             if count.compare_exchange(before, before + 1, relaxed, relaxed).is_ok() {
                 return cluster;
@@ -105,6 +91,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::cluster::NodeMap;
 
     /// Returns the choice of a thread that turns to these pools.
     fn choose(pools: &[(usize, &Near)]) -> Vec<usize> {
@@ -141,9 +128,10 @@ mod tests {
 
     #[test]
     fn a_cluster_on_the_same_node_is_preferred() {
-        let near = Near::new(Clusters::of_size(24, 8));
-        near.homes[0].node.store(2, Ordering::Relaxed);
-        near.homes[1].node.store(1, Ordering::Relaxed);
-        assert_eq!((near.choose(1), near.choose(1)), (1, 1));
+        let map = NodeMap::new(&[(0, &[10, 21]), (1, &[21, 10])]);
+        let pinned: Vec<_> = (0..24).map(|worker| usize::from(worker >= 16)).collect();
+        let near = Near::new(Clusters::new(24, None, map, Some(&pinned)));
+        assert_eq!((near.choose(1), near.choose(1)), (2, 2));
+        assert_eq!((near.choose(0), near.choose(0)), (0, 1));
     }
 }

@@ -29,6 +29,15 @@ impl Pins {
         let processors = list.iter().map(|&processor| (processor, Mask::only(processor))).collect();
         Self { everywhere, processors }
     }
+
+    /// Returns the processor of that worker.
+    pub(crate) fn processor_of(&self, worker: usize) -> Option<usize> {
+        Some(self.of_worker(worker)?.0)
+    }
+
+    fn of_worker(&self, worker: usize) -> Option<&(usize, Mask)> {
+        self.processors.get(worker % self.processors.len().max(1))
+    }
 }
 
 impl<Q: PoolQueues> WorkerThread<Q> {
@@ -42,10 +51,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     #[cold]
     fn pin_among(&self, pins: &Pins, worker: usize) {
-        let Some((processor, mask)) = pins.processors.get(worker % pins.processors.len().max(1))
-        else {
-            return;
-        };
+        let Some((processor, mask)) = pins.of_worker(worker) else { return };
         // The system refuses a processor that it has taken away since the pool was built. The worker then runs wherever
         // the system lets it.
         if self.pinned.get() != Some(*processor) && mask.apply().is_ok() {

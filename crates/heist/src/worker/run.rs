@@ -160,7 +160,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.shared.queues.set_worker(&self.place.own, core.index);
         self.shared.inboxes.note_holder(core.index, self.place.index);
         self.pin_to(core.index);
-        self.shared.near.note(core.index);
+        self.shared.clusters.note(core.index);
         settle(self.shared.clusters.of(core.index));
         self.show_worker(core.index);
         *self.core.borrow_mut() = Some(core);

@@ -12,12 +12,14 @@ use crate::stats::{Ledger, Stats, Tally};
 #[cfg(feature = "futures")]
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
-    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, elapsed,
-    has_heavy_fence, heavy_fence_state, is_finished, lock,
+    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
+    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
+use crate::topology;
 use crate::trace::{self, EventKind, record};
 use crate::worker::config::Config;
+use crate::worker::divide::divide;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
 use crate::worker::policy::{PoolQueues, WaitPolicy};
@@ -46,7 +48,7 @@ pub(crate) fn count_wake_ups(tally: Tally<'_>, count: u64) {
 pub(crate) struct Shared<Q: PoolQueues> {
     /// How the workers are divided into clusters.
     pub(crate) clusters: Clusters,
-    /// Where these clusters are.
+    /// To which of them threads turn from outside.
     pub(crate) near: Near,
     pub(crate) queues: Q,
     /// What is near a worker.
@@ -97,19 +99,19 @@ pub(crate) struct Shared<Q: PoolQueues> {
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns a pool without threads.
     pub(crate) fn new(config: Config) -> Self {
-        let clusters = Clusters::new(config.workers);
+        let clusters =
+            divide(config.workers, config.pins.as_ref(), cores_of_a_cache, topology::nodes);
         Self::with_clusters(config, clusters)
     }
 
     /// Returns a pool without threads whose workers are divided into these clusters.
     pub(crate) fn with_clusters(config: Config, clusters: Clusters) -> Self {
         let workers = config.workers;
-        let idle = Idle::new(clusters, workers - config.attached, Q::PATIENT);
+        let idle = Idle::new(clusters.clone(), workers - config.attached, Q::PATIENT);
         let max_threads = config.max_threads;
         Self {
-            clusters,
-            near: Near::new(clusters),
-            queues: Q::new(workers, clusters),
+            near: Near::new(clusters.clone()),
+            queues: Q::new(workers, clusters.clone()),
             inboxes: Inboxes::new(if Q::Waiting::NEAR { workers } else { 0 }),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers, clusters.count()),
@@ -131,6 +133,7 @@ impl<Q: PoolQueues> Shared<Q> {
             #[cfg(feature = "futures")]
             me: OnceLock::new(),
             _slots: SlotLease::begin(clusters.count()),
+            clusters,
         }
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) last_victim: Cell<usize>,
     /// Counts the looks into other clusters, and says into which one the next look is.
     pub(crate) turn: Cell<usize>,
+    /// The number of looks in a row in which this thread has found nothing on its own NUMA node.
+    pub(crate) near_looks: Cell<u32>,
     /// Counts the raids, and says in which other cluster the next one looks for jobs.
     pub(crate) raids: Cell<usize>,
     /// The place of a thread that has private jobs, where the next raid looks first, or [`NO_PLACE`].
@@ -85,6 +87,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             has_spawned: Cell::new(false),
             last_victim: Cell::new(0),
             turn: Cell::new(0),
+            near_looks: Cell::new(0),
             raids: Cell::new(0),
             seen_private: Cell::new(NO_PLACE),
             seen: Cell::new(false),

@@ -172,13 +172,13 @@ pub(crate) fn stop_now_before(pool: &Pool, let_go: impl FnOnce()) -> u64 {
 }
 
 /// The name and value of every counter.
-pub(crate) fn fields(counters: &Counters) -> [(&'static str, u64); 16] {
+pub(crate) fn fields(counters: &Counters) -> [(&'static str, u64); 18] {
     macro_rules! fields {
         ($($field:ident)*) => { [$((stringify!($field), counters.$field)),*] };
     }
     fields! {
         tasks_submitted tasks_completed panics cancellations steal_attempts successful_steals
-        failed_cas tasks_moved local_pops injector_pops overflows idle_spins parks wake_ups_sent
+        near_steals far_steals failed_cas tasks_moved local_pops injector_pops overflows idle_spins parks wake_ups_sent
         futile_wake_ups lock_contention
     }
 }

@@ -179,6 +179,8 @@ fn steals<S: Kind>() {
         assert_balanced(&stats);
         assert!(stats.total.successful_steals <= stats.total.steal_attempts);
         assert!(stats.total.successful_steals <= stats.total.tasks_moved);
+        let by_distance = stats.total.near_steals + stats.total.far_steals;
+        assert_eq!(by_distance, stats.total.successful_steals);
         if !S::STEALS {
             assert_eq!((stats.total.successful_steals, stats.total.tasks_moved), (0, 0));
         }

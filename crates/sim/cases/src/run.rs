@@ -22,6 +22,10 @@ pub struct Sample {
     pub tasks: u64,
     /// The tasks that moved from one worker to another.
     pub moved: u64,
+    /// The steals from a worker on the same NUMA node.
+    pub near_steals: u64,
+    /// The steals from a worker on another NUMA node.
+    pub far_steals: u64,
     /// How often workers went to sleep.
     pub parks: u64,
 }
@@ -70,6 +74,8 @@ pub fn measure(case: &Case) -> Sample {
         units: done.units,
         tasks: after.tasks_completed - before.tasks_completed,
         moved: after.tasks_moved - before.tasks_moved,
+        near_steals: after.near_steals - before.near_steals,
+        far_steals: after.far_steals - before.far_steals,
         parks: after.parks - before.parks,
     }
 }

@@ -75,7 +75,7 @@ fn show(point: &Point, places: usize) {
         );
     }
     print!(
-        "{:12} {:13} {:4}  {:.3}  {:8} us  work {:4.1}% misses {:4.1}% pauses {:4.1}% idle {:4.1}%  threads {:4} ramp {:5} us",
+        "{:12} {:13} {:4}  {:.3}  {:8} us  work {:4.1}% misses {:4.1}% pauses {:4.1}% idle {:4.1}%  threads {:4} ramp {:5} us  steals: near {:5} far {:5}",
         measured.workload,
         measured.strategy,
         measured.workers,
@@ -87,5 +87,7 @@ fn show(point: &Point, places: usize) {
         share(split.idle),
         measured.report.threads.len(),
         ramp.unwrap_or(0) / 1_000,
+        measured.near_steals,
+        measured.far_steals,
     );
 }

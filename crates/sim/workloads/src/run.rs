@@ -53,6 +53,10 @@ pub struct Measurement {
     pub tasks: u64,
     /// The tasks that moved from one worker to another.
     pub moved: u64,
+    /// The steals from a worker on the same NUMA node.
+    pub near_steals: u64,
+    /// The steals from a worker on another NUMA node.
+    pub far_steals: u64,
     /// How often workers went to sleep.
     pub parks: u64,
     /// Where the time went.
@@ -151,6 +155,8 @@ impl Run {
                 / (sample.elapsed * self.workers as u64).max(1) as f64,
             tasks: sample.tasks,
             moved: sample.moved,
+            near_steals: sample.near_steals,
+            far_steals: sample.far_steals,
             parks: sample.parks,
             report,
         })

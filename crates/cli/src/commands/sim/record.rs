@@ -57,6 +57,11 @@ pub(crate) struct SimPoint {
     pub(crate) tasks: u64,
     /// The tasks that moved from one worker to another.
     pub(crate) moved: u64,
+    /// The steals from a worker on the same NUMA node, and on another one. Older records have none.
+    #[serde(default)]
+    pub(crate) near_steals: u64,
+    #[serde(default)]
+    pub(crate) far_steals: u64,
     pub(crate) parks: u64,
     /// The number of threads that did a part of the work.
     pub(crate) worked: usize,
@@ -151,6 +156,8 @@ impl SimPoint {
             parts: measured.parts,
             tasks: measured.tasks,
             moved: measured.moved,
+            near_steals: measured.near_steals,
+            far_steals: measured.far_steals,
             parks: measured.parks,
             worked: report.threads.len(),
             ramp: begun.unwrap_or(0),

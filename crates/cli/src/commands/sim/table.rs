@@ -50,7 +50,7 @@ fn comparison(curves: &[Curve<'_>], record: &SimRecord) -> String {
 fn details(curve: &Curve<'_>, record: &SimRecord) -> String {
     let mut head = vec!["cores", "efficiency", "elapsed"];
     head.extend(curve.rows[0].shares().iter().map(|(name, _)| *name));
-    head.extend(["ramp", "tail"]);
+    head.extend(["ramp", "tail", "near steals", "far steals"]);
     let rows: Vec<Vec<String>> = curve.rows.iter().map(cells).collect();
     format!(
         "### {}, {}: simulated{}\n\n{}\n",
@@ -70,6 +70,9 @@ fn cells(row: &Row<'_>) -> Vec<String> {
     cells.extend(row.shares().iter().map(|(_, share)| format!("{:.1} %", 100.0 * share)));
     cells.push(units::time(row.time(|point| point.ramp)));
     cells.push(units::time(row.time(|point| point.tail)));
+    let steals =
+        [row.spread(|point| point.near_steals as f64), row.spread(|point| point.far_steals as f64)];
+    cells.extend(steals.map(|steals| units::count(steals.median as u64)));
     cells
 }
 
@@ -116,7 +119,8 @@ fn legend(record: &SimRecord) -> String {
     format!(
         "Everything above is simulated, in virtual time. Efficiency is T(1) / (P * T(P)), with work in proportion to the \
          cores{seeds}. The shares are of the time of all cores that have a thread. Ramp is the time until the last worker \
-         begins to work, tail the time from the first worker's last work to the end. Stall is the time that all threads \
+         begins to work, tail the time from the first worker's last work to the end. Steals \
+         are near ones from a worker on the same NUMA node, and far ones from another node. Stall is the time that all threads \
          spent at a line, transfers are the accesses that fetched a cache line from another core. The model says where \
          threads wait for each other, not how fast a real machine is: see docs/SIMULATION.md.\n"
     )
