@@ -5,7 +5,7 @@ use std::error::Error;
 use std::io::{self, Read};
 use std::sync::Mutex;
 
-use heist::pipeline::{LineBlock, LineError, Pipeline, Stage};
+use heist::pipeline::{LineBlock, LineError, Pipeline, PipelineError, Stage};
 
 use crate::common::pipeline::ways;
 use crate::common::{Kind, for_every_strategy};
@@ -137,8 +137,12 @@ fn long_lines<S: Kind>() {
     }
 }
 
-fn cause(error: &dyn Error) -> Option<&LineError> {
-    error.source().and_then(|source| source.downcast_ref())
+/// Returns the error of the source with which a run has failed, if it is of that type.
+fn cause<E: Error + 'static>(error: &PipelineError) -> Option<&E> {
+    match error {
+        PipelineError::Failed { source, .. } => source.downcast_ref(),
+        _ => None,
+    }
 }
 
 fn too_long<S: Kind>() {
@@ -225,8 +229,7 @@ fn reader_fails<S: Kind>() {
             seen.lock().unwrap().extend(block.lines().map(str::to_owned));
         });
         for error in [error, other].map(|run| run.expect_err("a fault")) {
-            let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-            assert_eq!(source.map(io::Error::kind), Some(kind), "{way:?}");
+            assert_eq!(cause(&error).map(io::Error::kind), Some(kind), "{way:?}");
         }
         if way.ordered {
             assert_eq!(lines, ["one", "two"]);

@@ -6,16 +6,15 @@ use std::fmt;
 /// A line that [`Pipeline::lines`](crate::pipeline::Pipeline::lines) or
 /// [`Pipeline::line_blocks`](crate::pipeline::Pipeline::line_blocks) cannot return.
 ///
-/// It is the source of the [`PipelineError`](crate::pipeline::PipelineError) that ends the run.
+/// It is the error in the [`PipelineError::Failed`](crate::pipeline::PipelineError::Failed) that ends the run.
 ///
 /// ```
-/// use std::error::Error;
-/// use heist::pipeline::{LineError, Pipeline};
+/// use heist::pipeline::{LineError, Pipeline, PipelineError};
 ///
 /// let pool = heist::Pool::builder().workers(2).build()?;
-/// let error = Pipeline::lines(&b"good\n\xff\n"[..]).run(&pool, |_| ()).unwrap_err();
-/// let cause = error.source().unwrap().downcast_ref::<LineError>();
-/// assert_eq!(cause, Some(&LineError::InvalidUtf8 { line: 2 }));
+/// let run = Pipeline::lines(&b"good\n\xff\n"[..]).run(&pool, |_| ());
+/// let Err(PipelineError::Failed { source, .. }) = run else { panic!("the second line is not UTF-8") };
+/// assert_eq!(source.downcast_ref(), Some(&LineError::InvalidUtf8 { line: 2 }));
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
