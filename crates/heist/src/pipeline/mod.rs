@@ -62,6 +62,8 @@ pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
 pub use run::{Map, MapBatch, Same, Steps, TryMap};
+#[doc(hidden)]
+pub use source::{Batches, Cut, Parts, Stages};
 pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
 
 use config::Config;

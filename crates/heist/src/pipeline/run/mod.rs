@@ -21,7 +21,7 @@ use crate::panic::{AbortOnUnwind, contain};
 use crate::sync::{Arc, ThreadBuilder, ThreadHandle, unsize_arc};
 use crate::worker::wait;
 pub(super) use shared::{Run, WorkerState};
-pub(super) use stage::BoxError;
+pub(super) use stage::{BoxError, FailedStage};
 pub use stage::{Map, MapBatch, Same, Steps, TryMap};
 
 /// Runs a pipeline to its end, with the calling thread as the consumer, and passes each result to the sink.

@@ -1,9 +1,11 @@
 //! Where the items of a pipeline come from: iterators (`iter`) and senders (`feed`), each with weights or
-//! without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so.
+//! without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so. `parts` takes a
+//! pipeline apart for heist-cluster.
 
 mod batcher;
 mod feed;
 mod iter;
+mod parts;
 mod pull;
 mod weighed;
 
@@ -15,6 +17,7 @@ use crate::sync::Arc;
 pub(super) use batcher::Batcher;
 pub use feed::{Feed, SendError, Sender};
 pub use iter::{Items, Tried};
+pub use parts::{Batches, Cut, Parts, Stages};
 pub use weighed::Weighed;
 
 /// The source of a pipeline's items.
