@@ -287,10 +287,11 @@ impl<Q: Queue> Coordinator<Q> {
 
     async fn hear(&mut self, event: QueueEvent) -> Result<(), Stop> {
         match event {
-            QueueEvent::Up(message, from) => match decode::<Up>(&message) {
-                Some((up, tail)) => self.hear_worker(up, tail, from).await,
-                None => {}
-            },
+            QueueEvent::Up(message, from) => {
+                if let Some((up, tail)) = decode::<Up>(&message) {
+                    self.hear_worker(up, tail, from).await;
+                }
+            }
             QueueEvent::Hello(message, Some(from)) => {
                 if decode::<Hello>(&message).is_some() {
                     let welcome = self.welcome();

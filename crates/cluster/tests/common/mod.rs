@@ -135,15 +135,15 @@ pub(crate) fn squares(
 fn work(number: u64) -> u64 {
     std::thread::sleep(Duration::from_millis(5));
     let trouble = std::env::var("HEIST_TEST_TROUBLE").unwrap_or_default();
-    if let Some((what, at)) = trouble.split_once('=') {
-        if at.parse() == Ok(number) {
-            match what {
-                "abort" => {
-                    std::thread::sleep(Duration::from_millis(100));
-                    std::process::abort()
-                }
-                _ => panic!("no such number"),
+    if let Some((what, at)) = trouble.split_once('=')
+        && at.parse() == Ok(number)
+    {
+        match what {
+            "abort" => {
+                std::thread::sleep(Duration::from_millis(100));
+                std::process::abort()
             }
+            _ => panic!("no such number"),
         }
     }
     number * number
