@@ -33,7 +33,7 @@ on() {
 step_fmt() {
     cargo fmt --all --check
     for package in "${own_lock[@]}"; do cargo fmt --manifest-path "$package/Cargo.toml" --check; done
-    rustfmt --edition 2024 --check bench/revisions/main.rs crates/sim/peers/src/main.rs
+    rustfmt --edition 2024 --check bench/revisions/main.rs crates/sim/peers/src/main.rs ci/codegen.rs
 }
 
 # Sources that must not reach around `sync`: no model checker would see it, and no simulation would charge it. The checkers
@@ -131,6 +131,9 @@ step_api() { ci/api.sh; }
 # The packages that would be published.
 step_package() { ci/package.sh; }
 
+# The instructions of a join in the builds of users.
+step_codegen() { ci/codegen.sh; }
+
 # The library crates on the oldest supported Rust.
 step_msrv() { ci/msrv.sh; }
 
@@ -139,7 +142,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api test sim msrv rayon cluster run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon run bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done

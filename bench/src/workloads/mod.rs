@@ -8,6 +8,7 @@ pub(crate) mod latency;
 mod outside;
 mod pipeline;
 mod range;
+mod reduce;
 mod scope;
 mod server;
 mod sort;
@@ -31,6 +32,7 @@ pub(crate) fn rows() -> Vec<Row> {
         fork::rows,
         outside::rows,
         range::rows,
+        reduce::rows,
         sort::rows,
         pipeline::rows,
         duel::rows,

@@ -138,12 +138,18 @@ pub enum ClusterError {
         nodes: Vec<String>,
     },
     /// A stage returned an error or panicked.
-    #[error("{stage} {what} in batch {batch} on node {node}: {message}", what = if *panicked { "panicked" } else { "failed" })]
+    #[error(
+        "{stage} {what} {at} on node {node}: {message}",
+        what = if *panicked { "panicked" } else { "failed" },
+        at = place(*batch, *item)
+    )]
     Stage {
         /// The stage, such as `map 1`.
         stage: String,
         /// The number of the batch, counted from 0.
         batch: u64,
+        /// The index in the source of the item, counted from 0, unless the stage had more than one.
+        item: Option<u64>,
         /// The node on which it happened.
         node: String,
         /// Whether it panicked.
@@ -202,7 +208,7 @@ pub enum ClusterError {
         /// How long it was waited for.
         after: Duration,
     },
-    /// The source failed, the settings of the pipeline are invalid, or the run was cancelled.
+    /// The source failed, the settings of the pipeline are invalid, or the run was cancelled. The report in it is empty.
     #[error(transparent)]
     Pipeline(#[from] PipelineError),
     /// The server refused an operation.
@@ -216,4 +222,17 @@ pub enum ClusterError {
     /// The system refused a thread, a socket or a signal handler.
     #[error("the system refused a resource that the run needs: {0}")]
     System(#[from] std::io::Error),
+}
+
+/// Returns the error of a cancelled run.
+pub(crate) fn cancelled() -> PipelineError {
+    PipelineError::Cancelled { report: Box::default() }
+}
+
+/// Describes the place of an error as heist does.
+fn place(batch: u64, item: Option<u64>) -> String {
+    match item {
+        Some(item) => format!("at item {item} (batch {batch})"),
+        None => format!("in batch {batch}"),
+    }
 }

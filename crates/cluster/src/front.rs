@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, ScopedJoinHandle};
 
-use heist::pipeline::{Parts, Pipeline, PipelineError, Source, Steps};
+use heist::pipeline::{Parts, Pipeline, Source, Steps};
 use heist::{CancelToken, Pool};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 
 use crate::coordinator::{Bounds, Coordinator, Delivery, Input, Job, Largest, feed, fnv, unique};
-use crate::error::ClusterError;
+use crate::error::{ClusterError, cancelled};
 use crate::nats::{Names, NatsPull, NatsQueue};
 use crate::report::ClusterReport;
 use crate::settings::{Cluster, Role};
@@ -256,7 +256,7 @@ where
         })?;
         for result in results {
             if token.is_some_and(CancelToken::is_cancelled) {
-                return Err(PipelineError::Cancelled.into());
+                return Err(cancelled().into());
             }
             sink(result)
                 .map_err(|error| ClusterError::Sink { batch: number, source: error.into() })?;

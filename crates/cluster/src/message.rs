@@ -15,6 +15,8 @@ use crate::error::ClusterError;
 pub(crate) struct BatchHead {
     pub(crate) run: u64,
     pub(crate) number: u64,
+    /// The index in the source of the first item.
+    pub(crate) first: u64,
 }
 
 /// From a worker to the coordinator.
@@ -40,6 +42,10 @@ pub(crate) struct Ended {
     pub(crate) node: String,
     /// How long the stages took.
     pub(crate) micros: u64,
+    /// Items that have failed and were left out.
+    pub(crate) skipped: u64,
+    /// Calls that were repeated because they had failed.
+    pub(crate) retried: u64,
     /// Where the server expects the acknowledgement of the batch.
     pub(crate) ack: String,
     pub(crate) failure: Option<Failure>,
@@ -48,7 +54,7 @@ pub(crate) struct Ended {
 /// Why a batch has no results.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Failure {
-    Stage { stage: String, panicked: bool, message: String },
+    Stage { stage: String, item: Option<u64>, panicked: bool, message: String },
     ResultTooLarge { bytes: usize, limit: usize },
     Codec { decoding: bool, reason: String },
 }
@@ -62,14 +68,14 @@ impl Failure {
             PipelineError::Panicked { panic, .. } => (true, panic.to_string()),
             other => (false, other.to_string()),
         };
-        Self::Stage { stage, panicked, message }
+        Self::Stage { stage, item: error.item(), panicked, message }
     }
 
     /// Returns the error that the coordinator reports.
     pub(crate) fn into_error(self, batch: u64, node: String) -> ClusterError {
         match self {
-            Self::Stage { stage, panicked, message } => {
-                ClusterError::Stage { stage, batch, node, panicked, message }
+            Self::Stage { stage, item, panicked, message } => {
+                ClusterError::Stage { stage, batch, item, node, panicked, message }
             }
             Self::ResultTooLarge { bytes, limit } => {
                 ClusterError::ResultTooLarge { batch, node, bytes, limit }
@@ -151,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_head_and_its_tail_come_back() {
-        let head = BatchHead { run: 7, number: u64::MAX };
+        let head = BatchHead { run: 7, number: u64::MAX, first: 3 };
         let (back, tail) = decode::<BatchHead>(&encode_with(&head, b"items")).expect("a head");
         assert_eq!((back.run, back.number, &tail[..]), (7, u64::MAX, &b"items"[..]));
         assert!(decode::<BatchHead>(&Bytes::from_static(&[0xff])).is_none());

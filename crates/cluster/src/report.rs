@@ -26,6 +26,10 @@ pub struct ClusterReport {
     pub batches: u64,
     /// Results that were delivered to the sink.
     pub results: u64,
+    /// Items that have failed and were left out, in the batches that were computed.
+    pub skipped: u64,
+    /// Calls of stages that were repeated because they had failed, in the batches that were computed.
+    pub retried: u64,
     /// Batches that were taken from an earlier run instead of being computed.
     pub resumed: u64,
     /// Batches that a worker started although another one had received them: it had died, was silent for too long, or was slow.
@@ -71,6 +75,8 @@ impl ClusterReport {
             role,
             batches: 0,
             results: 0,
+            skipped: 0,
+            retried: 0,
             resumed: 0,
             redelivered: 0,
             resent: 0,
@@ -101,6 +107,8 @@ impl ClusterReport {
         let counts = [
             ("batches", "Batches that have ended.", self.batches),
             ("results", "Results that were delivered.", self.results),
+            ("skipped", "Items that have failed and were left out.", self.skipped),
+            ("retried", "Calls that were repeated because they had failed.", self.retried),
             ("resumed", "Batches whose results an earlier run had committed.", self.resumed),
             ("redelivered", "Batches that were started again.", self.redelivered),
             ("resent", "Batches that were sent to the server again.", self.resent),

@@ -113,7 +113,10 @@ fn a_panic_names_stage_batch_and_node() {
     let settings = cluster(&server.url()).build().expect("settings");
     let mut count = 0;
     let error = squares(&settings, BATCHES, |_, _| count += 1).expect_err("a panic");
-    assert_eq!(error.to_string(), "map 1 panicked in batch 50 on node left: no such number");
+    assert_eq!(
+        error.to_string(),
+        "map 1 panicked at item 50 (batch 50) on node left: no such number"
+    );
     assert_eq!(count, 50);
 }
 
@@ -141,7 +144,7 @@ fn a_token_cancels_a_run() {
     });
     let run =
         Pipeline::new(numbers).batch(1).cancel_on(&token).run_on(&settings, "endless", |_| ());
-    assert!(matches!(run, Err(ClusterError::Pipeline(PipelineError::Cancelled))));
+    assert!(matches!(run, Err(ClusterError::Pipeline(PipelineError::Cancelled { .. }))));
 }
 
 #[test]

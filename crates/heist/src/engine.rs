@@ -37,10 +37,10 @@ use crate::worker::core;
 use crate::worker::current::{
     AnyPool, AnyWorker, clear_current, enter, set_current, with_worker, with_worker_thread,
 };
+use crate::worker::outside;
 use crate::worker::shared::Shared;
 use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
-use crate::worker::{outside, wait};
 
 /// The largest number of threads that an engine can have.
 pub const MAX_THREADS: usize = MAX_WORKERS;
@@ -68,6 +68,8 @@ impl Engine {
             ..Config::plain(threads, threads)
         };
         let engine = Self(Arc::new(Shared::new(config)));
+        #[cfg(feature = "futures")]
+        engine.0.know(&engine.0);
         // The workers count as missing until their threads start.
         engine.0.idle.add_missing(threads - usize::from(attached));
         let core = |index| {
@@ -140,7 +142,8 @@ impl Engine {
     }
 
     /// Calls `f` on a thread of the engine, and returns its result or panics as it does. If the calling thread is
-    /// one of the engine's, `f` runs on it. The argument of `f` says whether it was moved to another thread.
+    /// one of the engine's, `f` runs on it. The argument of `f` says whether it was moved to another thread. A thread of
+    /// no pool looks for the result for some microseconds before it sleeps.
     pub fn run<F, R>(&self, f: F) -> R
     where
         F: FnOnce(bool) -> R + Send,
@@ -154,7 +157,9 @@ impl Engine {
         // done, and it does not unwind: the guard would abort.
         let (task, handle) = unsafe { Task::job(ROOT, true, || f(true)) };
         self.0.push_job(task);
-        wait::wait(&handle, self.id());
+        if with_worker(|worker| worker.wait(&handle, self.id())).is_none() {
+            outside::watch_outside(&handle);
+        }
         let outcome = handle.take();
         std::mem::forget(guard);
         match outcome {

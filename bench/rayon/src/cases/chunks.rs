@@ -16,6 +16,7 @@ pub(super) fn cases() -> Vec<Case> {
         Case::outside("collect", "map().collect() of 1,000,000 u64 into a Vec", |_| collect()),
         Case::outside("find-any", "find_any in 1,000,000 u64, at 3/4", |_| find()),
         Case::outside("bridge", "par_bridge of 100,000 items of about 200 ns", |_| bridge()),
+        Case::outside("stencil", "50 passes over 256 x 256 f32, by rows", |_| stencil()),
         Case::inside("flat", "par_iter_mut().for_each() of 1,000 u64, in a worker", |_| flat()),
     ]
 }
@@ -54,6 +55,42 @@ fn bridge() -> Run {
     batch(1, expected, move || {
         (0..black_box(ITEMS)).par_bridge().map(|item| chain(item, TURNS) >> 32).sum::<u64>()
     })
+}
+
+/// The side of the square of a stencil.
+const SIDE: usize = 256;
+
+fn stencil() -> Run {
+    const PASSES: usize = 50;
+    let start: Vec<f32> = numbers(SIDE * SIDE).map(|number| (number % 8) as f32).collect();
+    let (mut from, mut to) = (start.clone(), start.clone());
+    for _ in 0..PASSES {
+        to.chunks_mut(SIDE).enumerate().for_each(|(at, row)| smooth(&from, at, row));
+        std::mem::swap(&mut from, &mut to);
+    }
+    let expected = from.clone();
+    Box::new(move || {
+        from.copy_from_slice(&start);
+        let passes = || {
+            for _ in 0..PASSES {
+                to.par_chunks_mut(SIDE).enumerate().for_each(|(at, row)| smooth(&from, at, row));
+                std::mem::swap(&mut from, &mut to);
+            }
+        };
+        let ((), time) = timed(passes);
+        assert!(from == expected, "wrong result");
+        time
+    })
+}
+
+/// Computes a row from the square before: each number becomes the mean of its four neighbours, around the edges.
+fn smooth(square: &[f32], at: usize, row: &mut [f32]) {
+    let line = |at: usize| &square[at % SIDE * SIDE..][..SIDE];
+    let (above, here, below) = (line(at + SIDE - 1), line(at), line(at + 1));
+    for (column, value) in row.iter_mut().enumerate() {
+        let beside = here[(column + SIDE - 1) % SIDE] + here[(column + 1) % SIDE];
+        *value = (above[column] + below[column] + beside) / 4.0;
+    }
 }
 
 fn flat() -> Run {

@@ -1,9 +1,10 @@
-//! The duration of a call from outside while the pool has nothing to do.
+//! The duration of a call from outside while the pool has nothing to do, and of the life of a pool.
 
 use std::hint::black_box;
 use std::thread;
 use std::time::Duration;
 
+use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::{Case, Plan, Run, SOONER, timed};
@@ -15,11 +16,37 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::outside("install/hot", "install(|| ()), one after the other", hot).at_most(SOONER),
         Case::outside("install/cold", "install(|| ()) after 1 ms of nothing", cold).at_most(SOONER),
+        Case::outside("sporadic", "sum of 100,000 u64 after 1 ms of nothing", |_| sporadic()),
+        Case::outside("pool", "building and dropping a pool of 4", |_| life()),
     ]
 }
 
 fn pool(plan: &Plan) -> ThreadPool {
     ThreadPoolBuilder::new().num_threads(plan.threads).build().expect("a few threads can be had")
+}
+
+/// Runs it with a warm cache: what matters here is how soon the workers begin.
+fn sporadic() -> Run {
+    let data: Vec<u64> = (0..100_000).collect();
+    let expected = data.iter().sum::<u64>();
+    Box::new(move || {
+        thread::sleep(PAUSE);
+        let (found, time) = timed(|| black_box(&data).par_iter().sum::<u64>());
+        assert_eq!(found, expected, "wrong result");
+        time
+    })
+}
+
+fn life() -> Run {
+    const THREADS: usize = 4;
+    Box::new(|| {
+        let (found, time) = timed(|| {
+            let pool = ThreadPoolBuilder::new().num_threads(THREADS).build();
+            pool.expect("a few threads can be had").current_num_threads()
+        });
+        assert_eq!(found, THREADS, "wrong result");
+        time
+    })
 }
 
 fn hot(plan: &Plan) -> Run {

@@ -9,6 +9,8 @@ use super::{Case, Run, batch, chain};
 pub(super) fn cases() -> Vec<Case> {
     vec![
         Case::inside("spawn/scope", "scope with 1,000 tasks of about 1 us", |_| scope()),
+        Case::inside("spawn/scopes", "20,000 scopes with two empty tasks", |_| scopes()),
+        Case::inside("spawn/wide", "50,000 tasks of 256 bytes in a scope", |_| wide()),
         Case::outside("spawn/outside", "10,000 tasks from outside, and wait", |_| outside()),
     ]
 }
@@ -24,6 +26,41 @@ fn scope() -> Run {
                 let sum = &sum;
                 scope.spawn(move |_| {
                     sum.fetch_add(chain(black_box(task), TURNS) >> 32, Ordering::Relaxed);
+                });
+            }
+        });
+        sum.into_inner()
+    })
+}
+
+fn scopes() -> Run {
+    const SCOPES: u64 = 20_000;
+    let expected = SCOPES * (SCOPES - 1);
+    batch(1, expected, || {
+        let mut sum = 0;
+        for number in 0..SCOPES {
+            let (mut left, mut right) = (0, 0);
+            rayon::scope(|scope| {
+                scope.spawn(|_| left = black_box(number));
+                scope.spawn(|_| right = black_box(number));
+            });
+            sum += left + right;
+        }
+        sum
+    })
+}
+
+fn wide() -> Run {
+    const TASKS: u64 = 50_000;
+    let expected = (0..TASKS).sum::<u64>();
+    batch(1, expected, || {
+        let sum = AtomicU64::new(0);
+        rayon::scope(|scope| {
+            for task in 0..TASKS {
+                let (sum, numbers) = (&sum, [black_box(task); 31]);
+                scope.spawn(move |_| {
+                    let [.., number] = black_box(numbers);
+                    sum.fetch_add(number, Ordering::Relaxed);
                 });
             }
         });

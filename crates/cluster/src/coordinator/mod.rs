@@ -17,12 +17,11 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use heist::CancelToken;
-use heist::pipeline::PipelineError;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::engine::{Address, Queue, QueueEvent};
-use crate::error::ClusterError;
+use crate::error::{ClusterError, cancelled};
 use crate::message::{Down, Ended, Hello, Permit, Up, Welcome, decode, encode, encode_with};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
@@ -388,7 +387,7 @@ impl<Q: Queue> Coordinator<Q> {
     }
 
     async fn accept(&mut self, ended: Ended, results: Bytes) {
-        let Ended { number, node, micros, ack, failure, .. } = ended;
+        let Ended { number, node, micros, skipped, retried, ack, failure, .. } = ended;
         let outcome = match failure {
             None => Ok(results),
             Some(failure) => Err(failure.into_error(number, node.clone())),
@@ -397,6 +396,8 @@ impl<Q: Queue> Coordinator<Q> {
             let node = self.report.nodes.entry(node).or_default();
             node.batches += 1;
             node.busy += Duration::from_micros(micros);
+            self.report.skipped += skipped;
+            self.report.retried += retried;
         }
         self.queue.acknowledge(ack).await;
     }
@@ -474,7 +475,7 @@ impl<Q: Queue> Coordinator<Q> {
     /// Looks at what no event announces.
     async fn look(&mut self) -> Result<(), Stop> {
         if self.job.token.as_ref().is_some_and(CancelToken::is_cancelled) {
-            return Err(ClusterError::from(PipelineError::Cancelled).into());
+            return Err(ClusterError::from(cancelled()).into());
         }
         let now = Instant::now();
         if let Some(since) = self.troubled {

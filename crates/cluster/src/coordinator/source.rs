@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
-use heist::pipeline::{Batches, Cut, Source};
+use heist::pipeline::{Batches, Cut, Numbered, Source};
 use serde::Serialize;
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -99,8 +99,8 @@ where
         if flight.wait_until(|flight| flight.batches < bounds.batches).is_err() {
             break;
         }
-        let items = match batches.cut(&is_over) {
-            Ok(Cut::Batch(items)) => items,
+        let (first, items) = match batches.cut(&is_over) {
+            Ok(Cut::Batch(Numbered { first, items, .. })) => (first, items),
             Ok(Cut::Pending) => {
                 thread::sleep(PENDING);
                 continue;
@@ -114,7 +114,7 @@ where
                 break;
             }
         };
-        let head = postcard::to_stdvec(&BatchHead { run, number });
+        let head = postcard::to_stdvec(&BatchHead { run, number, first });
         let encoded = head.and_then(|head| postcard::to_extend(&items, head));
         let bytes = match encoded {
             Ok(bytes) => bytes,

@@ -26,7 +26,7 @@ use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
 use crate::terminate::Terminate;
 use prefetch::Prefetch;
-use runner::{Job, Jobs, Key, News};
+use runner::{Computed, Job, Jobs, Key, News};
 
 /// How often a worker looks at what no event announces, such as that it has nothing to do.
 const TICK: Duration = Duration::from_millis(5);
@@ -220,9 +220,10 @@ impl<P: Pull> Worker<P> {
     }
 
     async fn receive(&mut self, payload: &Bytes, ack: Address, again: bool) {
-        let Some((BatchHead { run, number }, items)) = decode::<BatchHead>(payload) else {
+        let Some((head, items)) = decode::<BatchHead>(payload) else {
             return self.pull.refuse(&ack).await;
         };
+        let BatchHead { run, number, first } = head;
         if self.ending {
             return self.pull.give_back(&ack, true).await;
         }
@@ -230,7 +231,7 @@ impl<P: Pull> Worker<P> {
         self.next_key += 1;
         let key = self.next_key;
         self.held.insert(key, Held { ack, run, number });
-        self.jobs.push(Job { key, number, items, again, token: self.token.clone() });
+        self.jobs.push(Job { key, run, number, first, items, again, token: self.token.clone() });
         // The threads end after this loop.
         let _ = self.wake.send(());
     }
@@ -279,16 +280,19 @@ impl<P: Pull> Worker<P> {
         }
     }
 
-    async fn finish(&mut self, key: Key, micros: u64, outcome: Result<Vec<u8>, Failure>) {
+    async fn finish(&mut self, key: Key, micros: u64, outcome: Result<Computed, Failure>) {
         let Some(Held { ack, run, number }) = self.held.remove(&key) else { return };
         self.report.batches += 1;
         self.prefetch.note_batch(Duration::from_micros(micros));
         let node = self.settings.node.clone();
-        let (failure, results) = match outcome {
-            Ok(results) => (None, results),
-            Err(failure) => (Some(failure), Vec::new()),
+        let (failure, computed) = match outcome {
+            Ok(computed) => (None, computed),
+            Err(failure) => (Some(failure), Computed::default()),
         };
-        let mut ended = Ended { run, number, node, micros, ack, failure };
+        let Computed { results, skipped, retried } = computed;
+        self.report.skipped += skipped;
+        self.report.retried += retried;
+        let mut ended = Ended { run, number, node, micros, skipped, retried, ack, failure };
         let mut message = encode_with(&Up::Ended(ended.clone()), &results);
         let limit = self.pull.limit();
         if message.len() > limit {

@@ -7,12 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use heist::pipeline::{PipelineError, Stages, Steps};
+use heist::pipeline::{Applied, Numbered, Stages, Steps};
 use heist::{CancelToken, Pool};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::error::cancelled;
 use crate::message::Failure;
 
 /// Identifies a batch that this worker holds. The number of the batch does not: it may be held twice.
@@ -21,7 +22,10 @@ pub(crate) type Key = u64;
 /// A batch that a thread can start.
 pub(crate) struct Job {
     pub(crate) key: Key,
+    pub(crate) run: u64,
     pub(crate) number: u64,
+    /// The index in the source of the first item.
+    pub(crate) first: u64,
     pub(crate) items: Bytes,
     /// Whether the coordinator must permit the start.
     pub(crate) again: bool,
@@ -36,7 +40,16 @@ pub(crate) enum News {
     /// May it be started? The thread waits for the answer.
     May(Key, Sender<bool>),
     /// A batch has ended.
-    Ended { key: Key, micros: u64, outcome: Result<Vec<u8>, Failure> },
+    Ended { key: Key, micros: u64, outcome: Result<Computed, Failure> },
+}
+
+/// What the stages have made of a batch.
+#[derive(Default)]
+pub(crate) struct Computed {
+    /// The encoded results.
+    pub(crate) results: Vec<u8>,
+    pub(crate) skipped: u64,
+    pub(crate) retried: u64,
 }
 
 /// The batches that are not started.
@@ -89,6 +102,8 @@ where
     G: Steps<T>,
     G::Out: Serialize + Send,
 {
+    let mut state = G::State::default();
+    let mut run = None;
     while let Some(job) = jobs.next() {
         let key = job.key;
         if job.again {
@@ -101,12 +116,20 @@ where
         } else if news.send(News::Started(key)).is_err() {
             return;
         }
+        if run.replace(job.run) != Some(job.run) {
+            state = G::State::default();
+        }
         let began = Instant::now();
-        let computed = catch_unwind(AssertUnwindSafe(|| compute::<T, G>(pool, stages, &job)));
+        let computed = AssertUnwindSafe(|| compute::<T, G>(pool, stages, &mut state, &job));
+        let computed = catch_unwind(computed);
         let outcome = computed.unwrap_or_else(|_| {
             let reason = "the code that reads items or writes results panicked".to_owned();
             Err(Failure::Codec { decoding: false, reason })
         });
+        if outcome.is_err() {
+            // A panic may have left the state half changed.
+            state = G::State::default();
+        }
         let micros = began.elapsed().as_micros() as u64;
         if news.send(News::Ended { key, micros, outcome }).is_err() {
             return;
@@ -114,7 +137,12 @@ where
     }
 }
 
-fn compute<T, G>(pool: &Pool, stages: &Stages<G>, job: &Job) -> Result<Vec<u8>, Failure>
+fn compute<T, G>(
+    pool: &Pool,
+    stages: &Stages<G>,
+    state: &mut G::State,
+    job: &Job,
+) -> Result<Computed, Failure>
 where
     T: DeserializeOwned + Send,
     G: Steps<T>,
@@ -125,12 +153,13 @@ where
     };
     let items: Vec<T> = postcard::from_bytes(&job.items).map_err(codec(true))?;
     let token = &job.token;
-    let wanted = || !token.is_cancelled();
-    let applied = pool.install(|| token.run(|| stages.apply(job.number, items, &wanted)));
-    let results = match applied {
-        Ok(Ok(results)) => results,
+    let batch = Numbered { number: job.number, first: job.first, items };
+    let applied = pool.install(|| token.run(|| stages.apply(pool, token, state, batch)));
+    let Applied { results, skipped, retried } = match applied {
+        Ok(Ok(applied)) => applied,
         Ok(Err(error)) => return Err(Failure::of_stage(&error)),
-        Err(_) => return Err(Failure::of_stage(&PipelineError::Cancelled)),
+        Err(_) => return Err(Failure::of_stage(&cancelled())),
     };
-    postcard::to_stdvec(&results).map_err(codec(false))
+    let results = postcard::to_stdvec(&results).map_err(codec(false))?;
+    Ok(Computed { results, skipped, retried })
 }

@@ -103,7 +103,10 @@ impl TaskBuilder<'_> {
     /// * When the token is cancelled, the future is dropped, as by [`FutureHandle::cancel`]. A poll can ask
     ///   [`is_cancelled`](crate::is_cancelled).
     /// * The name is that of its polls in traces.
-    /// * [`near`](Self::near) has no effect, and [`Builder::max_queued`](crate::Builder::max_queued) does not count futures.
+    /// * [`near`](Self::near) and [`near_key`](Self::near_key) count workers when the future is spawned. Each poll is a near
+    ///   task: whenever the future is woken, it goes to the inbox of its worker, behind what is queued there. If that worker has
+    ///   retired, it goes to that of another one.
+    /// * [`Builder::max_queued`](crate::Builder::max_queued) does not count futures.
     ///
     /// ```
     /// use heist::{CancelToken, JoinError, Pool, Priority};
@@ -124,7 +127,8 @@ impl TaskBuilder<'_> {
         F::Output: Send + 'static,
     {
         let priority = self.priority.unwrap_or_else(current_priority);
-        let control = Arc::new(Control::new(priority, self.token.clone()));
+        let near = self.worker_for(priority);
+        let control = Arc::new(Control::new(priority, self.token.clone()).near(near));
         spawn_with(
             self.pool.owned(),
             Settings { control, token: self.token, name: self.name },

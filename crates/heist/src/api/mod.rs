@@ -14,6 +14,7 @@ pub(crate) mod handle;
 pub(crate) mod isolate;
 pub(crate) mod join;
 pub(crate) mod limit;
+mod near;
 pub(crate) mod panics;
 pub(crate) mod pin;
 pub(crate) mod pool;

@@ -99,6 +99,9 @@ impl Pool {
     ///   for a while than the pool has workers.
     /// * If there are more, they begin at once.
     ///
+    /// The threads of workers that are not used count towards [`Builder::max_threads`]. If that leaves no other thread to a task
+    /// that waits, queued tasks run on top of it, as that method says.
+    ///
     /// [`stop`](Self::stop) and [`stop_now`](Self::stop_now) use all workers for what is left, whatever the size. After them a
     /// resize has no effect.
     ///
@@ -179,7 +182,9 @@ mod tests {
 
     fn builder(root: &Root) -> Builder {
         let quota = Quota { root: root.path().to_owned(), period: Duration::from_millis(1) };
-        Builder { quota: Some(quota), ..Pool::builder().workers(4) }
+        let mut builder = Pool::builder().workers(4);
+        builder.quota = Some(quota);
+        builder
     }
 
     /// Waits until the pool uses so many workers.

@@ -2,7 +2,7 @@
 //!
 //! A future is a task of `async-task`, which sees to it that a future that was woken is scheduled once, and polled by one
 //! thread at a time. To schedule it is to push a task of the pool, a *run*, which polls it once. A run always goes to the
-//! injector, behind what is queued there.
+//! injector, or to the inbox of the worker that the future is near, behind what is queued there.
 //!
 //! The outcome is left in the future's [`FutureState`] by the last poll. The run delivers it by a promise, after the run was
 //! counted, as other tasks do. A future that is dropped without an outcome refuses the promise.
@@ -19,6 +19,7 @@ use std::task::{Context, Poll, Waker};
 
 use async_task::{Builder, Runnable};
 
+use crate::api::near::count_run;
 use crate::cancel::{CancelToken, Follower};
 use crate::fork::job;
 use crate::panic::{PanicHook, contain};
@@ -27,6 +28,7 @@ use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock, thread_local, unsize_a
 use crate::task::{Control, DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
 use crate::trace::rename;
 use crate::worker::current::AnyPool;
+use crate::worker::inbox::Affinity;
 
 /// The handle of a future's promise, which has one result, and its state.
 pub(super) type Parts<T> = (TaskHandle<Vec<T>>, Arc<FutureState<T>>);
@@ -54,6 +56,7 @@ where
     let token = settings.as_ref().and_then(|settings| settings.token.clone());
     let control = settings.map(|settings| settings.control);
     let priority = control.as_ref().map_or(Priority::Normal, |control| control.priority);
+    let near = control.as_ref().and_then(|control| control.near);
     let state = Arc::new(FutureState::new(promise.id(), control, name));
     let canceller = token.is_some().then(|| Arc::new(Canceller(Arc::clone(&state))));
     let body = Body {
@@ -66,7 +69,9 @@ where
     let woken = {
         let pool = Arc::clone(&pool);
         move |runnable| {
-            if let Err(late) = pool.push_continued(priority, Run::task(runnable)) {
+            // If that worker has retired, another one.
+            let near = near.and_then(|worker| pool.near_worker(Affinity::Worker(worker)));
+            if let Err(late) = pool.push_continued(priority, near, Run::task(runnable)) {
                 drop_late(late);
             }
         }
@@ -79,9 +84,10 @@ where
     // Before the first run is pushed: if the pool has ended, one of the two notices.
     let follower: Arc<dyn Follower> = unsize_arc!(Arc::clone(&state));
     pool.follow_end(&follower);
-    match priority {
-        Priority::Normal => pool.push_remote_if_open(Run::task(runnable)),
-        other => pool.submit(other, Run::task(runnable), 1),
+    match (near, priority) {
+        (Some(worker), _) => pool.submit_near(worker, Run::task(runnable)),
+        (None, Priority::Normal) => pool.push_remote_if_open(Run::task(runnable)),
+        (None, other) => pool.submit(other, Run::task(runnable), 1),
     }
     if let (Some(token), Some(canceller)) = (token, canceller) {
         // If it was cancelled before, this cancels the future at once.
@@ -277,6 +283,9 @@ impl<T: Send> DetachedTask for Run<T> {
         let runnable = self.runnable.take().expect("it is run or refused once");
         let state = Arc::clone(runnable.metadata());
         rename(|| state.name);
+        if let Some(control) = &state.control {
+            count_run(control);
+        }
         job::in_root(state.root, || runnable.run());
         // If the future was woken meanwhile, the next run may have left this already, and it is delivered here. Each outcome
         // is taken, and counted, once.

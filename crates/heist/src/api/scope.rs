@@ -204,17 +204,29 @@ impl<'scope> Scope<'scope> {
         is_inside
     }
 
-    /// Pushes a part that was counted, to where every thread of the pool can take it.
-    pub(super) fn push_shared(&self, part: Task, is_inside: bool) {
+    /// Pushes a part that was counted, to where every thread of the pool can take it: the worker that it is near first, if any.
+    pub(super) fn push_shared(&self, part: Task, is_inside: bool, near: Option<usize>) {
+        let mut part = Some(part);
+        if let Some(worker) = near {
+            // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
+            let pool = unsafe { self.any_pool.as_ref() };
+            part = part.and_then(|part| pool.push_part_near(worker, part).err());
+        }
+        if let Some(part) = part {
+            self.push_anywhere(part, is_inside);
+        }
+        // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
+        // part has not ended.
+        unsafe { self.reminder.send() };
+    }
+
+    fn push_anywhere(&self, part: Task, is_inside: bool) {
         let mut part = Some(part);
         let mut next = || part.take().expect("once");
         if !is_inside || with_worker(|worker| worker.push_job(next())).is_none() {
             // SAFETY: the scope lies in a frame of a worker thread of that pool, which keeps the pool alive.
             unsafe { self.any_pool.as_ref() }.push_job(next());
         }
-        // SAFETY: the promise is not fulfilled before the caller has ended, who is counted, or runs while a counted
-        // part has not ended.
-        unsafe { self.reminder.send() };
     }
 
     /// Calls `f` with the panics of parts.

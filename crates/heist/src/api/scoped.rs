@@ -16,6 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
 use crate::api::handle::JoinHandle;
+use crate::api::near::count_run;
 use crate::api::panics::PartPanic;
 use crate::api::scope::Scope;
 use crate::api::task::{TaskBuilder, current_priority};
@@ -69,6 +70,7 @@ impl<'scope> Scope<'scope> {
         T: Send + 'scope,
     {
         let (promise, handle) = Promise::new();
+        let near = control.as_ref().and_then(|control| control.near);
         let work = Box::new(Work { outer: self.root, control, name, f: Some(f), ended: None });
         let root = work.root(&promise);
         let is_inside = self.count_part();
@@ -76,7 +78,7 @@ impl<'scope> Scope<'scope> {
         // SAFETY: what the closure borrows, and what its result borrows, outlives the scope. The scope, to which the part
         // refers as well, waits for it: the part was counted.
         let (job, claim) = unsafe { Task::claimable_part(part) };
-        self.push_shared(job, is_inside);
+        self.push_shared(job, is_inside, near);
         let handle = JoinHandle::of_parts(handle, root, claim, self.pool);
         ScopedJoinHandle { handle, scope: PhantomData }
     }
@@ -91,7 +93,10 @@ impl TaskBuilder<'_> {
     ///   and whatever else can cancel the code around the scope.
     /// * The priority is that of what the closure spawns. The closure itself is a part of something that has started, and parts
     ///   come before tasks of any priority.
-    /// * [`near`](Self::near) has no effect, and [`Builder::max_queued`](crate::Builder::max_queued) does not count parts.
+    /// * [`near`](Self::near) and [`near_key`](Self::near_key) count workers of the pool of the scope, and have an effect whatever
+    ///   the priority is: the closure is in the inbox of that worker, and a thread that waits for the scope takes it from there
+    ///   when it has found no other part for some microseconds. A loop over the same data is best a scope whose parts have keys.
+    /// * [`Builder::max_queued`](crate::Builder::max_queued) does not count parts.
     ///
     /// ```
     /// use heist::{CancelToken, JoinError};
@@ -111,7 +116,9 @@ impl TaskBuilder<'_> {
         T: Send + 'scope,
     {
         let priority = self.priority.unwrap_or_else(current_priority);
-        let control = Control::of_part(priority, self.token, scope.root);
+        // That of the scope, which need not be the pool of the builder.
+        let near = self.near.and_then(|near| scope.task().pool.near_worker(near));
+        let control = Control::of_part(priority, self.token, scope.root).near(near);
         scope.spawn_part(Some(control), self.name, f)
     }
 }
@@ -258,6 +265,9 @@ where
         }
         if let Some(name) = self.work.name {
             rename(|| name);
+        }
+        if let Some(control) = &self.work.control {
+            count_run(control);
         }
         let f = self.work.f.take().expect("a closure is run once");
         // Who waits for the handle runs parts of this root meanwhile.

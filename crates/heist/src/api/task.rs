@@ -1,4 +1,4 @@
-//! `TaskBuilder`: spawns a task with a priority, or one that can be cancelled.
+//! `TaskBuilder`: spawns a task with a priority, or one that can be cancelled. `near` has where it runs.
 
 use std::any::type_name;
 use std::fmt;
@@ -6,6 +6,7 @@ use std::fmt;
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::limit::Full;
+use crate::api::near::count_run;
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::cancel::CancelToken;
 use crate::fork::job;
@@ -14,6 +15,7 @@ use crate::sync::Arc;
 use crate::task::{Control, Task};
 use crate::trace::rename;
 use crate::worker::current::AnyPool;
+use crate::worker::inbox::Affinity;
 
 impl Pool {
     /// Returns a builder for a task of this pool: with a priority, or one that a token can cancel.
@@ -48,7 +50,7 @@ impl PoolHandle {
     }
 }
 
-/// Spawns a task with a priority, or one that a token can cancel: see [`Pool::task`].
+/// Spawns a task with a priority, near a worker, or one that a token can cancel: see [`Pool::task`].
 ///
 /// ```
 /// use heist::{CancelToken, JoinError, Pool};
@@ -67,11 +69,12 @@ pub struct TaskBuilder<'p> {
     pub(super) priority: Option<Priority>,
     pub(super) token: Option<CancelToken>,
     pub(super) name: Option<&'static str>,
+    pub(super) near: Option<Affinity>,
 }
 
 impl<'p> TaskBuilder<'p> {
     pub(super) fn new(pool: &'p dyn AnyPool) -> Self {
-        Self { pool, priority: None, token: None, name: None }
+        Self { pool, priority: None, token: None, name: None, near: None }
     }
 
     /// Sets the priority of the task. Without this, the task has the priority of the task that spawns it, or
@@ -195,12 +198,17 @@ impl<'p> TaskBuilder<'p> {
     {
         let priority = self.priority.unwrap_or_else(current_priority);
         let name = self.name.unwrap_or(type_name);
-        let control = Arc::new(Control::new(priority, self.token));
+        let near = self.worker_for(priority);
+        let control = Arc::new(Control::new(priority, self.token).near(near));
         let (task, handle) = Task::controlled(Arc::clone(&control), move |control| {
             rename(|| name);
+            count_run(control);
             job::controlled(control, f)
         });
-        self.pool.submit(priority, task, 1);
+        match near {
+            None => self.pool.submit(priority, task, 1),
+            Some(worker) => self.pool.submit_near(worker, task),
+        }
         JoinHandle::controlled(handle, control, self.pool.id())
     }
 }
@@ -211,6 +219,7 @@ impl fmt::Debug for TaskBuilder<'_> {
             .field("priority", &self.priority)
             .field("token", &self.token)
             .field("name", &self.name)
+            .field("near", &self.near)
             .finish_non_exhaustive()
     }
 }

@@ -117,6 +117,26 @@ pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided>
     Some(Raided::Tasks(first, iter::from_fn(|| oldest(tasks)).take(more).collect()))
 }
 
+/// Takes the oldest private job of that thread, if it seems to be of that root. Returns it together with its root, which may be
+/// another one after all.
+pub(crate) fn raid_job(demand: &Demand, root: usize) -> Option<(Task, usize)> {
+    if heavy_fence_state() != HeavyFence::Ready {
+        return None;
+    }
+    let guard = demand.chain.as_ref()?.try_guard()?;
+    let jobs = guard.jobs()?;
+    // What other threads want of an older root is none of the caller's business, and no reason to interrupt anybody.
+    if !jobs.seem_private() || jobs.root_of_oldest() != root || !demand.may_be_raided() {
+        return None;
+    }
+    demand.announce_raid();
+    // SAFETY: this thread holds the lock, the raid was announced, and a thread puts its jobs only into the chain of
+    // the worker that it is, whose number is in the same demand.
+    let job = unsafe { jobs.publish_of_another(demand.worker) }?;
+    // The border has just passed the job, and does not move while this thread holds the lock.
+    Some((job, jobs.root_of_oldest()))
+}
+
 /// Returns whether that thread may have private jobs or tasks. The caller has passed a heavy fence.
 pub(crate) fn may_raid(demand: &Demand) -> bool {
     let Some(chain) = &demand.chain else { return false };

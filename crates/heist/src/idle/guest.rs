@@ -53,7 +53,7 @@ impl Idle {
         // The demands that the caller has raised come before the doubt, and so before the fence of that look.
         full_fence(order::SLEEP);
         let asleep = lock(&self.cluster_of(place).asleep);
-        let Some(last) = asleep.list.last().cloned() else { return };
+        let Some((_, last)) = asleep.list.last().cloned() else { return };
         drop(asleep);
         if last.sleeper().mark_in_doubt() {
             last.notify();

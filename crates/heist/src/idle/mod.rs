@@ -65,10 +65,13 @@ struct Cluster {
 /// The sleepers of a cluster, and who uses their processors meanwhile.
 struct Asleep {
     /// The sleepers. The one that fell asleep last is at the end and is woken first, because its cache is the warmest.
-    list: Vec<Arc<Listener>>,
+    list: Vec<Asleeper>,
     /// The number of guests that are at work. As many sleepers are not woken, but for the last worker of the pool.
     guests: usize,
 }
+
+/// An entry in a list of sleepers: the place of the thread, and what wakes it.
+type Asleeper = (usize, Arc<Listener>);
 
 impl Cluster {
     fn word(&self) -> Word {
@@ -293,11 +296,19 @@ impl Idle {
     }
 
     /// Wakes the sleeper of a cluster that fell asleep last, and counts it as a searcher.
-    fn wake_last(&self, cluster: usize, mut asleep: MutexGuard<'_, Asleep>) -> Attempt {
+    fn wake_last(&self, cluster: usize, asleep: MutexGuard<'_, Asleep>) -> Attempt {
         if !self.has_wakeable(&asleep) {
             return Attempt::NobodySleeps;
         }
-        let Some(listener) = asleep.list.pop() else { return Attempt::NobodySleeps };
+        match asleep.list.len() {
+            0 => Attempt::NobodySleeps,
+            len => self.wake_at(cluster, asleep, len - 1),
+        }
+    }
+
+    /// Wakes the sleeper of a cluster with that index in its list, and counts it as a searcher.
+    fn wake_at(&self, cluster: usize, mut asleep: MutexGuard<'_, Asleep>, index: usize) -> Attempt {
+        let (_, listener) = asleep.list.remove(index);
         let change = SEARCHER.wrapping_sub(SLEEPER);
         self.clusters[cluster].word.fetch_add(change, Ordering::Relaxed);
         self.note_sleepers(cluster, &asleep);
@@ -305,6 +316,31 @@ impl Idle {
         drop(asleep);
         listener.notify();
         Attempt::Woken
+    }
+
+    /// Wakes the sleeper whose thread is in that place, whoever searches, after something was pushed that is near it. If it does
+    /// not sleep, wakes a sleeper as [`work_added`](Self::work_added) does, with that thread's cluster for the own one (step P6).
+    #[cold]
+    pub(crate) fn near_added(&self, place: usize) -> Announced {
+        full_fence(order::SUBMIT);
+        let summary = self.summary();
+        let home = self.layout.of(place);
+        if summary & ENDED == 0 {
+            if summary & CLUSTERS == 0 {
+                return Announced::Quiet;
+            }
+            let asleep = lock(&self.clusters[home].asleep);
+            let index = asleep.list.iter().position(|&(other, _)| other == place);
+            if let Some(index) = index.filter(|_| self.has_wakeable(&asleep)) {
+                let _ = self.wake_at(home, asleep, index);
+                return Announced::Called;
+            }
+            drop(asleep);
+            if self.is_searched(home) {
+                return Announced::Quiet;
+            }
+        }
+        self.wake_one(summary, home)
     }
 
     /// Wakes all sleepers, after a task was pushed to each worker's broadcast queue (step P5). Returns how many it
@@ -381,8 +417,8 @@ impl Idle {
 }
 
 /// Calls all workers of a list, and empties it.
-fn notify_all(asleep: &mut Vec<Arc<Listener>>) {
-    for listener in asleep.drain(..) {
+fn notify_all(asleep: &mut Vec<Asleeper>) {
+    for (_, listener) in asleep.drain(..) {
         listener.sleeper().mark_called();
         listener.notify();
     }

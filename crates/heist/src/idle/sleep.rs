@@ -95,7 +95,7 @@ impl Idle {
             }
             sleeper.prepare_sleep();
             has_guests = asleep.guests > 0;
-            asleep.list.push(Arc::clone(me));
+            asleep.list.push((place, Arc::clone(me)));
             self.note_sleepers(self.layout.of(place), &asleep);
             let change = if searching { SLEEPER.wrapping_sub(SEARCHER) } else { SLEEPER };
             cluster.word.fetch_add(change, Ordering::Relaxed);
@@ -143,7 +143,7 @@ impl Idle {
     fn leave_sleep(&self, me: &Arc<Listener>, place: usize, reason: WakeReason) -> WakeReason {
         let cluster = self.cluster_of(place);
         let mut asleep = lock(&cluster.asleep);
-        match asleep.list.iter().rposition(|other| Arc::ptr_eq(other, me)) {
+        match asleep.list.iter().rposition(|(_, other)| Arc::ptr_eq(other, me)) {
             Some(index) => {
                 asleep.list.remove(index);
                 self.note_sleepers(self.layout.of(place), &asleep);

@@ -2,6 +2,7 @@
 //! notified.
 
 use std::ptr::NonNull;
+use std::task::{Context, Waker};
 
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
@@ -10,8 +11,8 @@ use super::explore::{Model, models};
 use crate::cancel::Follower;
 use crate::panic::PanicHook;
 use crate::pipeline::models::{
-    AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
-    Turn,
+    AfterPull, Control, Delivered, Feed, NextPull, PullPermission, Pulled, Rules, SendError,
+    SleepKind, Source, TaskFactory, Turn, fed,
 };
 use crate::priority::Priority;
 use crate::stats::Stats;
@@ -19,6 +20,7 @@ use crate::sync::Arc;
 use crate::task::{DetachedTask, End, Refusal, Task};
 use crate::worker::current::AnyPool;
 use crate::worker::dump::PoolDump;
+use crate::worker::inbox::Affinity;
 use crate::worker::wait;
 
 /// A pool without threads, which counts the worker tasks that it is given.
@@ -39,6 +41,18 @@ impl AnyPool for CountingPool {
 
     fn submit(&self, _: Priority, _: Task, _: u64) {
         unreachable!("nobody has a handle to the pool")
+    }
+
+    fn near_worker(&self, _: Affinity) -> Option<usize> {
+        None
+    }
+
+    fn submit_near(&self, _: usize, _: Task) {
+        unreachable!("nothing is near a worker")
+    }
+
+    fn push_part_near(&self, _: usize, _: Task) -> Result<(), Task> {
+        unreachable!("nothing is near a worker")
     }
 
     fn stats(&self) -> Stats {
@@ -323,7 +337,76 @@ fn end_against_sleep() {
     assert!(scene.control.close().is_none());
 }
 
+/// How a sender gets into the line.
+#[derive(Clone, Copy, PartialEq)]
+enum LineUp {
+    WhileFull,
+    /// The wrong way: the feed may have made room since the sender has looked.
+    Later,
+}
+
+/// Returns the items of the feed, as one thread takes them.
+fn taken<T: Send>(feed: &mut Feed<T>) -> Vec<T> {
+    let mut items = Vec::new();
+    feed.fill(&mut items, 4, &|| false);
+    items
+}
+
+/// A sender finds no room and waits (F1, F2) while the feed takes items (F3). If the sender were left in the line, loom would
+/// report a deadlock.
+fn line_against_room(way: LineUp) {
+    let (sender, mut feed) = fed();
+    sender.send(0).unwrap();
+    let waiter = {
+        let sender = sender.clone();
+        thread::spawn(move || match (way, sender.try_send(1)) {
+            (_, Ok(())) => Ok(()),
+            (LineUp::WhileFull, Err(error)) => sender.send(error.into_inner()),
+            (LineUp::Later, Err(error)) => sender.send_unseen(error.into_inner()),
+        })
+    };
+    let mut items = taken(&mut feed);
+    assert_eq!(waiter.join().unwrap(), Ok(()));
+    items.extend(taken(&mut feed));
+    assert_eq!(items, [0, 1]);
+}
+
+/// A sender waits (F2) while the feed is closed (F6). Its item is returned.
+fn line_against_close() {
+    let (sender, feed) = fed();
+    sender.send(0).unwrap();
+    let waiter = thread::spawn(move || sender.send(1));
+    drop(feed);
+    assert_eq!(waiter.join().unwrap(), Err(SendError(1)));
+}
+
+/// A future leaves the line (F5) while the feed takes items (F3). Its item is taken or dropped, and it leaves no room behind that
+/// nobody can use.
+fn leaving_against_room() {
+    let (sender, mut feed) = fed();
+    let item = Arc::new(());
+    sender.send(None).unwrap();
+    let leaver = {
+        let (sender, item) = (sender.clone(), Arc::clone(&item));
+        thread::spawn(move || {
+            let mut future = std::pin::pin!(sender.send_async(Some(item)));
+            let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        })
+    };
+    let first = taken(&mut feed);
+    leaver.join().unwrap();
+    let second = taken(&mut feed);
+    let delivered = first.into_iter().chain(second).flatten().count();
+    assert!(delivered <= 1);
+    assert_eq!(Arc::strong_count(&item), 1, "the item is neither kept nor lost");
+    assert!(sender.try_send(None).is_ok(), "nobody can use the room");
+}
+
+// All of the line is under one lock. So there are as many executions as places at which the other thread may take it.
 models! {
+    pipeline_line_against_room: || line_against_room(LineUp::WhileFull), None, 4;
+    pipeline_line_against_close: line_against_close, None, 3;
+    pipeline_leaving_against_room: leaving_against_room, None, 40;
     pipeline_give_against_rest: give_against_rest, None, 30;
     pipeline_result_against_sleep: || result_against_sleep(StepOrder::StoreFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
@@ -341,6 +424,14 @@ pub(crate) const WRONG: &[Model] = &[Model {
     preemptions: None,
     floor: 0,
 }];
+
+/// The model of a sender that gets into the line without a look. It must fail.
+pub(crate) const WRONG_LINE: Model = Model {
+    name: "pipeline_line_without_a_look",
+    run: || line_against_room(LineUp::Later),
+    preemptions: None,
+    floor: 0,
+};
 
 /// The model of a worker that waits for its turn, and then does not look for batches. It must fail.
 pub(crate) const WRONG_LOOK: Model = Model {

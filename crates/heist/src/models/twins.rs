@@ -2,7 +2,7 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, guest, handoff, helping, idle, injectors, pipeline, private, raid,
+    cancel, credit, fork, guest, handoff, helping, idle, injectors, near, pipeline, private, raid,
     resize, stats, task, trace, waiting,
 };
 use crate::order::{
@@ -21,7 +21,11 @@ fn all() -> impl Iterator<Item = &'static Model> {
     let pool = pool.chain(trace::MODELS).chain(fork::MODELS).chain(raid::MODELS);
     let pool = pool.chain(waiting::MODELS).chain(handoff::MODELS).chain(helping::MODELS);
     let pool = pool.chain(cancel::MODELS).chain(pipeline::MODELS).chain(credit::MODELS);
-    pool.chain(injectors::MODELS).chain(private::MODELS).chain(guest::MODELS).chain(resize::MODELS)
+    pool.chain(injectors::MODELS)
+        .chain(private::MODELS)
+        .chain(guest::MODELS)
+        .chain(resize::MODELS)
+        .chain(near::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -34,14 +38,15 @@ fn child() {
         .chain(task::WRONG)
         .chain(idle::WRONG)
         .chain(pipeline::WRONG)
-        .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK])
+        .chain([&pipeline::WRONG_TURN, &pipeline::WRONG_LOOK, &pipeline::WRONG_LINE])
         .chain(waiting::WRONG)
         .chain(handoff::WRONG)
         .chain(helping::WRONG)
         .chain(credit::WRONG)
         .chain(injectors::WRONG)
         .chain(guest::WRONG)
-        .chain(resize::WRONG);
+        .chain(resize::WRONG)
+        .chain(near::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -182,6 +187,14 @@ fn a_worker_that_retires_in_silence_is_noticed() {
     }
 }
 
+/// A near task is not stranded behind a long task: it is announced, and is seen by the last look and at the end of a search.
+#[test]
+fn stranded_near_tasks_are_noticed() {
+    for model in near::WRONG {
+        assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
+    }
+}
+
 /// A worker that is called ends its search, even if it waits no longer.
 #[test]
 fn forgotten_searches_are_noticed() {
@@ -219,6 +232,13 @@ fn a_turn_that_is_ignored_is_noticed() {
         "{} holds",
         model.name
     );
+}
+
+/// A sender must get into the line in the critical section in which it has found no room.
+#[test]
+fn a_line_without_a_look_is_noticed() {
+    let model = &pipeline::WRONG_LINE;
+    assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
 }
 
 /// Batches that are not announced while a worker waits for its turn are for that worker, and for nobody if it does not look.

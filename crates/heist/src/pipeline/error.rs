@@ -1,9 +1,11 @@
 //! The errors that end a run early.
 
+use std::any::Any;
 use std::error::Error;
 use std::{fmt, io};
 
-use super::run::BoxError;
+use super::report::Report;
+use super::steps::BoxError;
 use crate::panic::Panic;
 
 /// A part of a pipeline.
@@ -54,7 +56,7 @@ impl fmt::Display for Stage {
 ///
 /// let divided = Pipeline::new(0..100).batch(10).map(|n| 100 / (50 - n)).ordered();
 /// let error = divided.run(&pool, |_| ()).unwrap_err();
-/// assert_eq!(error.to_string(), "map 1 panicked in batch 5: attempt to divide by zero");
+/// assert_eq!(error.to_string(), "map 1 panicked at item 50 (batch 5): attempt to divide by zero");
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Debug)]
@@ -72,8 +74,12 @@ pub enum PipelineError {
         stage: Stage,
         /// The number of the batch, counted from 0.
         batch: u64,
+        /// The index of the item, as of [`PipelineError::item`].
+        item: Option<u64>,
         /// The error.
         source: Box<dyn Error + Send + Sync>,
+        /// What the run has done.
+        report: Box<Report>,
     },
     /// The user's code panicked.
     Panicked {
@@ -81,13 +87,23 @@ pub enum PipelineError {
         stage: Stage,
         /// The number of the batch, counted from 0.
         batch: u64,
+        /// The index of the item, as of [`PipelineError::item`].
+        item: Option<u64>,
         /// The panic.
         panic: Panic,
+        /// What the run has done.
+        report: Box<Report>,
     },
     /// The pipeline's [token](super::Pipeline::cancel_on) was cancelled.
-    Cancelled,
+    Cancelled {
+        /// What the run has done.
+        report: Box<Report>,
+    },
     /// The pool has stopped.
-    Stopped,
+    Stopped {
+        /// What the run has done.
+        report: Box<Report>,
+    },
     /// The system refused to start a thread for the source.
     Thread {
         /// The error of the system.
@@ -96,16 +112,35 @@ pub enum PipelineError {
 }
 
 impl PipelineError {
-    pub(crate) fn failed(stage: Stage, batch: u64, source: BoxError) -> Self {
-        Self::Failed { stage, batch, source }
+    /// Makes the error of a run whose user's code has failed. The report is added at the end of the run.
+    pub(crate) fn failed(stage: Stage, at: At, source: BoxError) -> Self {
+        let At { batch, item } = at;
+        Self::Failed { stage, batch, item, source, report: Box::default() }
     }
 
-    pub(crate) fn panicked(
-        stage: Stage,
-        batch: u64,
-        payload: Box<dyn std::any::Any + Send>,
-    ) -> Self {
-        Self::Panicked { stage, batch, panic: Panic::new(payload) }
+    pub(crate) fn panicked(stage: Stage, at: At, payload: Box<dyn Any + Send>) -> Self {
+        let At { batch, item } = at;
+        Self::Panicked { stage, batch, item, panic: Panic::new(payload), report: Box::default() }
+    }
+
+    pub(crate) fn cancelled() -> Self {
+        Self::Cancelled { report: Box::default() }
+    }
+
+    pub(crate) fn stopped() -> Self {
+        Self::Stopped { report: Box::default() }
+    }
+
+    /// Adds the report of the run that the error has ended.
+    pub(crate) fn with_report(mut self, of_run: Report) -> Self {
+        match &mut self {
+            Self::Failed { report, .. }
+            | Self::Panicked { report, .. }
+            | Self::Cancelled { report }
+            | Self::Stopped { report } => **report = of_run,
+            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => {}
+        }
+        self
     }
 
     /// Returns the part of the pipeline that failed, if it was the user's code.
@@ -143,6 +178,70 @@ impl PipelineError {
             _ => None,
         }
     }
+
+    /// Returns the index in the source of the item that failed, counted from 0. With [`lines`], the number of the line is
+    /// one more. If the source failed, it is the item that it did not yield.
+    ///
+    /// There is no index if the function had more than one item, as in [`map_batch`], and in the stages after that. A
+    /// sink has none if there may be more or fewer results than items.
+    ///
+    /// [`lines`]: super::Pipeline::lines
+    /// [`map_batch`]: super::Pipeline::map_batch
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let file = "12\n7\nseven\n3\n";
+    /// let numbers = Pipeline::lines(file.as_bytes()).try_map(|line| line.parse::<u32>());
+    /// let error = numbers.run(&pool, |_| ()).unwrap_err();
+    /// assert_eq!(error.item(), Some(2)); // line 3
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn item(&self) -> Option<u64> {
+        match self {
+            Self::Failed { item, .. } | Self::Panicked { item, .. } => *item,
+            _ => None,
+        }
+    }
+
+    /// Returns what the run had done when it ended. There is no report if it could not be started.
+    ///
+    /// ```
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let checked = Pipeline::new(0..100).batch(10).ordered().try_map(|n| if n == 55 { Err("bad") } else { Ok(n) });
+    /// let error = checked.run(&pool, |_| ()).unwrap_err();
+    /// assert_eq!(error.report().unwrap().results, 50); // five whole batches
+    /// # Ok::<(), heist::BuildError>(())
+    /// ```
+    pub fn report(&self) -> Option<&Report> {
+        match self {
+            Self::Failed { report, .. }
+            | Self::Panicked { report, .. }
+            | Self::Cancelled { report }
+            | Self::Stopped { report } => Some(report),
+            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => None,
+        }
+    }
+}
+
+/// Where the user's code has failed.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) batch: u64,
+    /// The index of the item in the source, if it was a single one.
+    pub(crate) item: Option<u64>,
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.item {
+            Some(item) => write!(f, "at item {item} (batch {})", self.batch),
+            None => write!(f, "in batch {}", self.batch),
+        }
+    }
 }
 
 impl fmt::Display for PipelineError {
@@ -157,14 +256,14 @@ impl fmt::Display for PipelineError {
             Self::ZeroWeight => f.write_str(
                 "with a weight limit of 0 nothing can be processed: pass a limit of at least 1 to `weigh`, or leave the call out",
             ),
-            Self::Failed { stage, batch, source } => {
-                write!(f, "{stage} failed in batch {batch}: {source}")
+            Self::Failed { stage, batch, item, source, .. } => {
+                write!(f, "{stage} failed {}: {source}", At { batch: *batch, item: *item })
             }
-            Self::Panicked { stage, batch, panic } => {
-                write!(f, "{stage} panicked in batch {batch}: {panic}")
+            Self::Panicked { stage, batch, item, panic, .. } => {
+                write!(f, "{stage} panicked {}: {panic}", At { batch: *batch, item: *item })
             }
-            Self::Cancelled => f.write_str("the pipeline was cancelled"),
-            Self::Stopped => f.write_str(
+            Self::Cancelled { .. } => f.write_str("the pipeline was cancelled"),
+            Self::Stopped { .. } => f.write_str(
                 "the pool has stopped: let the pipeline end before the pool is stopped, or run it on another pool",
             ),
             Self::Thread { source } => write!(
@@ -176,11 +275,13 @@ impl fmt::Display for PipelineError {
     }
 }
 
+/// The message includes that of the user's error. So [`source`](Error::source) is what lies beneath that one, and a chain
+/// of causes has each message once. The user's error itself is in [`PipelineError::Failed`].
 impl Error for PipelineError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Failed { source, .. } => Some(&**source),
-            Self::Thread { source } => Some(source),
+            Self::Failed { source, .. } => source.source(),
+            Self::Thread { source } => source.source(),
             _ => None,
         }
     }

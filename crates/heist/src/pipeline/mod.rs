@@ -26,7 +26,7 @@
 //!   from the source until its results are delivered. The number of batches in flight never exceeds its
 //!   bound, so that memory use does not grow with the length of the input.
 //! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
-//!   says where it occurred. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
+//!   says where it occurred, unless [`on_error`](Pipeline::on_error) says otherwise for the errors of a stage. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
 //!   delivered.
 //! * Items, results and functions that the run has no more use for are dropped one by one. If a drop panics,
 //!   the others happen nevertheless. (A source that owns several items is dropped as one value: if two of them
@@ -42,8 +42,8 @@
 //! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
 //! on a thread of its own.
 
-// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them, and
-// `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
+// The path of an item: `source` cuts batches, `dispatch` gets them to the workers, `run` processes them by
+// the `steps`, and `deliver` gets the results to the consumer. `control` is what all of these agree on, and README.md is its
 // protocol. It is a module of its own because it knows nothing about items and results.
 mod bits;
 mod config;
@@ -54,6 +54,7 @@ mod error;
 mod report;
 mod run;
 mod source;
+pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
@@ -61,13 +62,16 @@ pub use deliver::Results;
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
-pub use run::{Map, MapBatch, Same, Steps, TryMap};
 #[doc(hidden)]
-pub use source::{Batches, Cut, Parts, Stages};
-pub use source::{Feed, Items, SendError, Sender, Source, Tried, Weighed};
+pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};
+pub use source::{
+    BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
+    SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
+};
+pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
 use config::Config;
-use run::BoxError;
+use steps::BoxError;
 
 /// The parts of the protocol that the models explore.
 #[cfg(all(test, loom))]
@@ -76,6 +80,13 @@ pub(crate) mod models {
         AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind,
         TaskFactory, Turn,
     };
+    pub(crate) use super::source::{Feed, SendError, Sender, Source};
+
+    /// Returns a feed with room for one item, and its sender.
+    pub(crate) fn fed<T>() -> (Sender<T>, Feed<T>) {
+        let (sender, pipeline) = super::Pipeline::fed(std::num::NonZero::<usize>::MIN);
+        (sender, pipeline.source)
+    }
 }
 
 /// Keeps traits from being implemented outside of this crate.
@@ -198,8 +209,28 @@ impl<S: Source, G> Pipeline<S, G> {
     /// further item is taken from the source, processed or passed to the sink: all of them are dropped, even
     /// in the middle of a batch.
     ///
-    /// A function or an iterator that blocks is not interrupted, and [`run`](Self::run) waits for it. See
-    /// [`Pipeline::new`].
+    /// The run ends at once if it waits: for senders, for room or for results. A call of the user's code is not
+    /// interrupted. So if a function of a stage, the iterator, or the reader blocks, [`run`](Self::run) ends
+    /// when that call returns, because it may borrow from the caller.
+    ///
+    /// Where a source may block for ever, as the standard input does, read it on a thread of your own and send what it
+    /// returns: the run then waits for the [sender](Self::fed), and not for the source. Or use
+    /// [`results`](Self::results), which does not wait.
+    ///
+    /// ```no_run
+    /// use std::num::NonZero;
+    /// use heist::pipeline::Pipeline;
+    ///
+    /// let pool = heist::Pool::builder().workers(2).build()?;
+    /// let stop = heist::CancelToken::new(); // cancelled by the handler of Ctrl-C
+    /// let (sender, lines) = Pipeline::fed(NonZero::new(1000).unwrap());
+    /// std::thread::spawn(move || {
+    ///     // Ends when the input does, or with the first line after the end of the run.
+    ///     std::io::stdin().lines().try_for_each(|line| sender.send(line).ok())
+    /// });
+    /// lines.cancel_on(&stop).try_map(|line| line).run(&pool, |line| println!("{line}"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, PipelineError};
@@ -208,7 +239,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let token = heist::CancelToken::new();
     /// let endless = Pipeline::new(0_u64..).cancel_on(&token);
     /// let error = endless.run(&pool, |n| if n == 1000 { token.cancel() }).unwrap_err();
-    /// assert!(matches!(error, PipelineError::Cancelled));
+    /// assert!(matches!(error, PipelineError::Cancelled { .. }));
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn cancel_on(mut self, token: &CancelToken) -> Self {

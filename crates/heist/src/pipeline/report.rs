@@ -24,6 +24,11 @@ pub struct Report {
     pub batches: u64,
     /// Results that were delivered.
     pub results: u64,
+    /// Items that a stage has failed for, and that were left out because of [`Skip`](super::Skip) or
+    /// [`DeadLetter`](super::DeadLetter).
+    pub skipped: u64,
+    /// Calls that were repeated because of [`Retry`](super::Retry).
+    pub retried: u64,
     /// Batches that a worker took from the queue of another worker.
     pub steals: u64,
     /// The largest number of batches that were in flight at once: taken from the source, with results that

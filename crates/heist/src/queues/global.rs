@@ -40,7 +40,8 @@ impl SharedQueue for Queue {
 
     fn push(&self, task: Task, tally: Tally<'_>) -> usize {
         let mut tasks = self.lock(tally);
-        let dropped = if tasks.len() == tasks.capacity() { make_room(&mut tasks) } else { 0 };
+        let dropped =
+            if tasks.len() == tasks.capacity() { make_room(&mut tasks, Task::is_stale) } else { 0 };
         tasks.push_back(task);
         dropped
     }
@@ -61,12 +62,12 @@ impl SharedQueue for Queue {
 /// Drops the stale entries of a full queue, and lets it grow if that leaves it more than half full. So stale entries never
 /// make it grow, and their number is bounded by the number of the other tasks. Returns how many were dropped.
 #[cold]
-fn make_room(tasks: &mut VecDeque<Task>) -> usize {
-    let full = tasks.len();
-    tasks.retain(|task| !task.is_stale());
-    let left = tasks.len();
+pub(super) fn make_room<T>(entries: &mut VecDeque<T>, is_stale: impl Fn(&T) -> bool) -> usize {
+    let full = entries.len();
+    entries.retain(|entry| !is_stale(entry));
+    let left = entries.len();
     if left > full / 2 {
-        tasks.reserve(full);
+        entries.reserve(full);
     }
     full - left
 }

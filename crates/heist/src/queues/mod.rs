@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod global;
+mod inboxes;
 mod injected;
 mod lane;
 mod locked;
@@ -21,6 +22,7 @@ use crate::sync::{pause, yield_now};
 use crate::task::Task;
 use broadcasts::Broadcasts;
 pub(crate) use global::Global;
+pub(crate) use inboxes::{Inboxes, NO_GROUP};
 pub(crate) use lane::Lane;
 pub(crate) use locked::Locked;
 use ranked::{Ranked, SharedQueue};
@@ -163,9 +165,13 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
         None
     }
 
-    /// Pushes a task that is not of normal priority to the queue for that, from any thread.
+    /// Pushes a task that is not of normal priority to the queue for that, from any thread. An engine has no priorities, and
+    /// treats it as any other task from outside.
     fn push_ranked(&self, rank: Rank, task: Task, tally: Tally<'_>) {
-        self.ranked().expect("an engine has no priorities").push(rank, task, tally);
+        match self.ranked() {
+            Some(ranked) => ranked.push(rank, task, tally),
+            None => self.push_remote(0, task, tally),
+        }
     }
 
     /// Returns whether there may be a task that is not of normal priority.

@@ -91,6 +91,10 @@ counters! {
     /// Tasks that were taken from the injector (in `GlobalQueue`, from the queue); one take moves one or several.
     /// Tasks that were stolen again at once may be missing.
     injector_pops
+    /// Tasks and parts near a worker that ran there: see [`TaskBuilder::near`](crate::TaskBuilder::near).
+    near_tasks_kept
+    /// Tasks and parts near a worker that ran elsewhere: on another worker, or on a thread that waited for them.
+    near_tasks_taken
     /// Second halves of joins, parts of scopes, and private tasks, that were published so that other workers can take them.
     /// Each is counted as a task as well; a join whose second half stayed private is not. Parts of batches that a waiting thread
     /// has published are included, and are no tasks: each closure of a batch is one.

@@ -16,6 +16,8 @@ pub(crate) struct Control {
     cancelled: AtomicBool,
     /// The token that cancels the task, if there is one.
     token: Option<CancelToken>,
+    /// The worker that the task is near, if it was pushed to the inbox of one.
+    pub(crate) near: Option<usize>,
     /// The root of the code around it, if this is not the control of a task but that of a part of a scope, or of a call of
     /// [`CancelToken::run`].
     pub(crate) outer: Option<usize>,
@@ -25,7 +27,8 @@ pub(crate) struct Control {
 
 impl Control {
     pub(crate) fn new(priority: Priority, token: Option<CancelToken>) -> Self {
-        Self { priority, cancelled: AtomicBool::new(false), token, outer: None, ends_early: false }
+        let cancelled = AtomicBool::new(false);
+        Self { priority, cancelled, token, near: None, outer: None, ends_early: false }
     }
 
     /// Returns the control of a call of [`CancelToken::run`], within code that has that priority and that root.
@@ -36,6 +39,11 @@ impl Control {
     /// Returns the control of a part of a scope that has that root.
     pub(crate) fn of_part(priority: Priority, token: Option<CancelToken>, outer: usize) -> Self {
         Self { outer: Some(outer), ..Self::new(priority, token) }
+    }
+
+    /// Returns the same control for what is near that worker, if any.
+    pub(crate) fn near(self, worker: Option<usize>) -> Self {
+        Self { near: worker, ..self }
     }
 
     /// Requests that the task ends, by its handle.

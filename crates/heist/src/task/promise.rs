@@ -27,7 +27,9 @@ impl<T: Send> Promise<T> {
         let slot = make(kind::of_promise::<T>(), State::promised());
         (Self { slot, results: PhantomData }, TaskHandle::new(slot))
     }
+}
 
+impl<T> Promise<T> {
     /// Returns the number by which the handle is known: [`Awaited::id`](super::Awaited::id).
     pub(crate) fn id(&self) -> usize {
         self.slot.addr().get()

@@ -41,6 +41,10 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         self.core.borrow().as_ref().map(|core| core.index)
     }
 
+    fn count_near(&self, worker: usize) {
+        Self::count_near(self, worker);
+    }
+
     fn has_searcher(&self) -> bool {
         self.shared.idle.has_searcher()
     }

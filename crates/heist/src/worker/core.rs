@@ -39,13 +39,20 @@ pub(crate) struct Turns {
     pub(crate) count: Cell<usize>,
     /// When the last turn was, in nanoseconds since the pool was started.
     pub(crate) last: Cell<u64>,
+    /// What the last turn for the inbox of another worker has seen there.
+    pub(crate) seen_near: Cell<Option<u64>>,
 }
 
 impl Core {
     pub(crate) fn new(index: usize, block: OwnBlock) -> Self {
         // Odd, and different for every core.
         let seed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-        let turns = Turns { interval: Cell::new(2), count: Cell::new(0), last: Cell::new(0) };
+        let turns = Turns {
+            interval: Cell::new(2),
+            count: Cell::new(0),
+            last: Cell::new(0),
+            seen_near: Cell::new(None),
+        };
         Self {
             index,
             block,

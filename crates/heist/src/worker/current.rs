@@ -7,11 +7,13 @@ use crate::cancel::Follower;
 use crate::fork::demand::Demand;
 use crate::fork::job;
 use crate::priority::Priority;
+use crate::queues::NO_GROUP;
 use crate::stats::Stats;
 use crate::sync::{Arc, AtomicUsize, per_thread};
 use crate::task::{Awaited, End, Task};
 use crate::worker::admission::Admission;
 use crate::worker::dump::PoolDump;
+use crate::worker::inbox::Affinity;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
@@ -65,6 +67,9 @@ pub(crate) trait AnyWorker {
         false
     }
 
+    /// Counts what runs on this thread and is near that worker.
+    fn count_near(&self, _worker: usize) {}
+
     /// Publishes the oldest private jobs, because another worker wants them.
     fn answer_demand(&self);
 
@@ -106,10 +111,25 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Calls [`submit_with`].
     fn submit(&self, priority: Priority, task: Task, count: u64);
 
-    /// Pushes a new task to the injector, from whatever thread. The task continues something that the pool has accepted
-    /// before, so it is refused only when the pool has ended.
+    /// Returns [`Shared::near_worker`].
+    fn near_worker(&self, affinity: Affinity) -> Option<usize>;
+
+    /// Pushes a new task that is near that worker, unless the pool is stopping and the calling thread is none of its threads.
+    fn submit_near(&self, worker: usize, task: Task);
+
+    /// Pushes a part of a scope that is near that worker. The scope is still running, so the pool has not shut down. Returns the
+    /// part if the calling thread is in a hook, where nobody else may be there to run it.
+    fn push_part_near(&self, worker: usize, part: Task) -> Result<(), Task>;
+
+    /// Pushes a new task to the inbox of the worker that it is near, or to the injector, from whatever thread. The task
+    /// continues something that the pool has accepted before, so it is refused only when the pool has ended.
     #[cfg(feature = "futures")]
-    fn push_continued(&self, priority: Priority, task: Task) -> Result<(), Task>;
+    fn push_continued(
+        &self,
+        priority: Priority,
+        near: Option<usize>,
+        task: Task,
+    ) -> Result<(), Task>;
 
     /// Returns the pool for code that may outlive it.
     #[cfg(feature = "futures")]
@@ -171,13 +191,53 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
         submit_with(self, priority, task, count);
     }
 
+    fn near_worker(&self, affinity: Affinity) -> Option<usize> {
+        Self::near_worker(self, affinity)
+    }
+
+    fn submit_near(&self, worker: usize, task: Task) {
+        let mut task = Some(task);
+        with_worker_thread(self, |thread| {
+            thread.push_near(worker, task.take().expect("once"), NO_GROUP);
+        });
+        if let Some(task) = task {
+            self.push_near_unless_stopping(worker, task);
+        }
+    }
+
+    fn push_part_near(&self, worker: usize, part: Task) -> Result<(), Task> {
+        // SAFETY: just made, and its handle is with this thread.
+        let group = unsafe { part.group() };
+        let mut part = Some(part);
+        let mut next = || part.take().expect("once");
+        let push = |thread: &WorkerThread<Q>| {
+            if thread.in_service.get() {
+                thread.push_near(worker, next(), group);
+            }
+        };
+        if with_worker_thread(self, push).is_none() {
+            let tally = self.ledger.of_outsiders(self.clusters.of(worker));
+            self.push_near(worker, next(), group, tally);
+        }
+        part.map_or(Ok(()), Err)
+    }
+
     #[cfg(feature = "futures")]
-    fn push_continued(&self, priority: Priority, task: Task) -> Result<(), Task> {
+    fn push_continued(
+        &self,
+        priority: Priority,
+        near: Option<usize>,
+        task: Task,
+    ) -> Result<(), Task> {
         if self.idle.has_ended() {
             // It is not counted.
             return Err(task);
         }
         // If the pool ends now, this thread sees that after the push, and sweeps (step E4).
+        if let Some(worker) = near {
+            self.push_near_from_outside(worker, task);
+            return Ok(());
+        }
         let near = with_worker_thread(self, |thread| self.queues.cluster(&thread.place.own));
         let cluster = near.unwrap_or_else(|| self.near.of_outsider(self.id()));
         match priority.rank() {

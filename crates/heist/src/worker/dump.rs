@@ -35,6 +35,8 @@ pub struct PoolDump {
     state: &'static str,
     clusters: Vec<Counts>,
     remote: RemoteLengths,
+    /// How many tasks and parts are near each worker.
+    near: Vec<usize>,
     threads: Vec<ThreadDump>,
     /// `None` if another thread held the lock.
     free: Option<Vec<usize>>,
@@ -72,6 +74,7 @@ impl<Q: PoolQueues> Shared<Q> {
             },
             clusters: self.idle.counts(),
             remote: self.queues.remote_lengths(),
+            near: self.inboxes.lengths(),
             threads: (0..self.table.len()).filter_map(thread).collect(),
             free: self.table.free(),
             waiting: self.handoff.waiting(),
@@ -159,6 +162,7 @@ impl fmt::Display for PoolDump {
         let [high, low] = self.remote.ranked.map(OrLocked);
         writeln!(f, "priorities: {high} tasks of high priority, {low} of low priority")?;
         writeln!(f, "from outside: {} parts", self.remote.parts)?;
+        writeln!(f, "near the workers: {:?} tasks and parts", self.near)?;
         match &self.waiting {
             None => writeln!(f, "hand-off: locked")?,
             Some(Waiting { standby, resumed, extra, kept, retired }) => {

@@ -4,7 +4,8 @@
 //! thread: parts of started work come before work that has not started. Then it steals the oldest tasks of the other
 //! threads, and then it takes tasks from the injector. If there are several injectors, one for each cluster, it tries them
 //! before it steals, that of its own cluster first: they have tasks by the batch, and few workers use the same one. At times
-//! it looks in another order (`turn`). Tasks of high priority come before all of this, and those of low priority after it
+//! it looks in another order (`turn`). What is near it comes before all search, and what is near others after it (`inbox`). Tasks
+//! of high priority come before all of this, and those of low priority after it
 //! (`rank`).
 
 use crate::cluster::NO_PLACE;
@@ -12,6 +13,7 @@ use crate::fork::private::PrivateTasks;
 use crate::fork::purse;
 use crate::fork::raid::{self, Raided};
 use crate::queues::Found;
+use crate::stats::Tally;
 use crate::sync::lock;
 use crate::task::{Started, Task};
 use crate::trace::{EventKind, record};
@@ -38,7 +40,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline]
     pub(crate) fn next_own(&self, core: &Core) -> Option<Task> {
         let tally = core.tally();
-        if Q::Waiting::TURNS && self.has_spawned.get() && core.is_turn(core.turns.interval.get()) {
+        let takes_turns = || self.has_spawned.get() || self.shared.inboxes.any();
+        if Q::Waiting::TURNS && takes_turns() && core.is_turn(core.turns.interval.get()) {
             if let Some(task) = self.take_turn(core) {
                 return Some(task);
             }
@@ -46,7 +49,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (queues, own) = (&self.shared.queues, &self.place.own);
         let task = self.pop_private(Kind::Part).or_else(|| queues.pop_job(own));
         let task = task.or_else(|| self.pop_private(Kind::Task));
-        let task = task.or_else(|| self.pop_published(tally)).or_else(|| {
+        let task = task.or_else(|| self.pop_published(tally)).or_else(|| self.next_near(core));
+        let task = task.or_else(|| {
             self.has_spawned.set(false);
             self.next_broadcast(core)
         })?;
@@ -89,6 +93,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let found = self
             .next_broadcast(core)
             .or_else(|| self.next_ranked(core))
+            .or_else(|| self.next_near(core))
             .or_else(find_job)
             .or_else(|| self.take_injected(core))
             .or_else(|| self.steal(core))
@@ -137,7 +142,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let (shared, mine) = (&*self.shared, self.place.index);
         shared.queues.has_any(&shared.table.entry(mine).queues)
             || shared.any_from(self.last_victim.get())
-            || shared.queues.has_remote()
+            || shared.has_remote()
     }
 
     /// Steals the oldest published part of another thread, or one from outside.
@@ -192,7 +197,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         drop(moving);
         if let Found::Task(_, more) = stolen {
-            self.count_steal(core, victim, more);
+            self.count_steal(tally, victim, more);
             self.share(core, more);
             // It was the last published job, and other workers may want more of them.
             if !shared.queues.has_job(&thread.queues) {
@@ -215,7 +220,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 let Some(thread) = shared.table.reach(victim) else { continue };
                 match shared.queues.steal(&self.place.own, &thread.queues, tally) {
                     Found::Task(task, more) => {
-                        self.count_steal(core, victim, more);
+                        self.count_steal(tally, victim, more);
                         self.share(core, more);
                         return Some(task);
                     }
@@ -231,8 +236,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Counts a steal. A worker that lives on them takes turns as well.
-    pub(crate) fn count_steal(&self, core: &Core, victim: usize, more: usize) {
-        let tally = core.tally();
+    pub(crate) fn count_steal(&self, tally: Tally<'_>, victim: usize, more: usize) {
         self.has_spawned.set(true);
         self.last_victim.set(victim);
         tally.one(|block| &block.successful_steals);
@@ -249,8 +253,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a part of that group, wherever it lies, and starts it: for a thread that waits for the group, with or
     /// without a core. It looks first into its own lane, then into that of `thief`, which may have parts that descend
-    /// from the awaited one, then into others nearby. Nothing else is moved. With `waits`, it looks into all lanes, and
-    /// misses no part because another thread is in the way.
+    /// from the awaited one, then into others nearby. Nothing else is moved. With `waits`, it looks into all lanes and inboxes,
+    /// and misses no part because another thread is in the way.
     pub(crate) fn find_part(&self, group: usize, thief: usize, waits: bool) -> Option<Started> {
         let (queues, table) = (&self.shared.queues, &self.shared.table);
         let (me, count) = (self.place.index, table.len());
@@ -278,7 +282,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let from_outside =
             || std::iter::from_fn(|| queues.take_job_remote(group, waits)).find_map(Task::start);
         let private = || self.pop_part_of(group).and_then(Task::start);
-        private().or_else(|| take(me)).or_else(of_others).or_else(from_outside)
+        let own = private().or_else(|| take(me)).or_else(|| self.find_near_part(group));
+        let found = own.or_else(of_others).or_else(from_outside);
+        found.or_else(|| if waits { self.find_part_near_any(group) } else { None })
     }
 
     /// Takes a private job or task from a thread that has not looked at its demand for a while, if the policy allows raids.
@@ -296,7 +302,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let private = if private == NO_PLACE { None } else { raid(private, None) };
         let others = || self.near_and_far(turn).find_map(|victim| raid(victim, seen));
         let (raided, victim) = private.or_else(others)?;
-        Some(self.count_raid(core, victim, raided))
+        Some(self.count_raid(core.tally(), victim, raided))
     }
 
     /// Requests what the thread in that place keeps private. If that was requested before, and the thread has not looked
@@ -311,24 +317,23 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return None;
         }
         let raided = raid::raid(demand, Some(&self.seen))?;
-        Some(self.count_raid(core, victim, raided))
+        Some(self.count_raid(core.tally(), victim, raided))
     }
 
     /// Counts a raid, and returns the task.
-    fn count_raid(&self, core: &Core, victim: usize, raided: Raided) -> Task {
-        let tally = core.tally();
+    pub(crate) fn count_raid(&self, tally: Tally<'_>, victim: usize, raided: Raided) -> Task {
         tally.one(|block| &block.steal_attempts);
         match raided {
             Raided::Tasks(task, more) => {
                 tally.add(|block| &block.publications, 1 + more.len() as u64);
-                self.count_steal(core, victim, more.len());
+                self.count_steal(tally, victim, more.len());
                 self.keep_raided(more);
                 task
             }
             Raided::Job(job) => {
                 tally.add(|block| &block.tasks_submitted, u64::from(job.counts()));
                 tally.one(|block| &block.publications);
-                self.count_steal(core, victim, 0);
+                self.count_steal(tally, victim, 0);
                 job
             }
         }

@@ -7,9 +7,10 @@
 use std::iter;
 
 use crate::cluster::NO_PLACE;
+use crate::fork::raid::{self, Raided};
 use crate::fork::{job, purse};
 use crate::sync::{Arc, AtomicUsize, Ordering, panicking, yield_now};
-use crate::task::{Awaited, Task};
+use crate::task::{Awaited, Started, Task};
 use crate::worker::policy::{PoolQueues, WaitPolicy};
 use crate::worker::private::Wanted;
 use crate::worker::thread::WorkerThread;
@@ -18,6 +19,11 @@ use crate::worker::wait::{LOOKS, YIELDS, rest};
 /// How often a thread looks at a task that it waits for, and that runs elsewhere, before it considers that its core may
 /// be of more use to others. A hand-off takes about as long as these looks.
 const FIRST_LOOKS: u32 = if cfg!(shuttle) { 0 } else { 8 };
+
+/// A thread that waits for a job raids the thread that runs it after this look, and then once in [`RAID_INTERVAL`] looks. That is
+/// after a microsecond or two in which that thread has not looked at its demand. A guess.
+const FIRST_RAID: u32 = if cfg!(shuttle) { 0 } else { 8 };
+const RAID_INTERVAL: u32 = if cfg!(shuttle) { 1 } else { 32 };
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Waits for a published job, or for all parts of a scope, and runs other jobs of the same root meanwhile. The
@@ -106,13 +112,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             let group = group.filter(|_| self.is_shallow());
             if let Some(part) = group.and_then(|group| self.pop_part_of(group)) {
-                if let Some(started) = part.start() {
-                    self.run_among_others(started);
-                }
-                if !self.has_part() {
-                    // As a rule there is no other part, so what is awaited may be done now.
-                    purse::flush();
-                }
+                self.run_next_part(part.start());
                 looks = 0;
                 continue;
             }
@@ -124,11 +124,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             if let Some(job) = group.and_then(|group| self.find_part(group, thief, false)) {
                 // This thread may have published it itself.
                 self.restore_demand();
-                self.run_among_others(job);
-                if !self.has_part() {
-                    // As a rule there is no other part, so what is awaited may be done now.
-                    purse::flush();
-                }
+                self.run_next_part(Some(job));
+                looks = 0;
+                continue;
+            }
+            if let Some(job) = group.and_then(|group| self.ask_thief(group, thief, looks)) {
+                self.run_next_part(Some(job));
                 looks = 0;
                 continue;
             }
@@ -149,6 +150,47 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             yield_now();
         }
         awaited.is_done()
+    }
+
+    /// Runs a part of the group on top of the wait, if it has not started elsewhere.
+    fn run_next_part(&self, part: Option<Started>) {
+        if let Some(part) = part {
+            self.run_among_others(part);
+        }
+        if !self.has_part() {
+            // As a rule there is no other part, so what is awaited may be done now.
+            purse::flush();
+        }
+    }
+
+    /// Requests jobs from the thread that runs the awaited one, which may keep some private that descend from it. If that thread
+    /// goes on with something long, takes its oldest private job (step D5). Returns that if it belongs to the root of those that
+    /// may run here. In a large pool there are as a rule other parts to run, and a raid would interrupt many processors.
+    fn ask_thief(&self, root: usize, thief: usize, looks: u32) -> Option<Started> {
+        let shared = &*self.shared;
+        if shared.clusters.count() > 1 || thief >= shared.table.len() || thief == self.place.index {
+            return None;
+        }
+        let demand = &shared.table.reach(thief)?.demand;
+        if looks == 0 {
+            demand.raise();
+        }
+        if looks % RAID_INTERVAL != FIRST_RAID {
+            return None;
+        }
+        let (job, its_root) = raid::raid_job(demand, root)?;
+        // There will be more of them.
+        demand.raise();
+        self.with_tally(|tally| {
+            let job = self.count_raid(tally, thief, Raided::Job(job));
+            if its_root == root {
+                return job.start();
+            }
+            // Another worker may run it. Until then its owner reaches it by its handle.
+            shared.queues.push_job(&self.place.own, job, its_root);
+            shared.announce(tally, self.place.index);
+            None
+        })
     }
 
     /// Publishes the oldest private jobs if a worker sleeps, and with `is_late` also if a worker that searches has come by

@@ -181,7 +181,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn next_of_all(&self, core: &Core) -> Option<Task> {
         let ranked = self.next_ranked(core);
         let task = ranked.or_else(|| self.next_own(core)).or_else(|| self.search_others(core));
-        task.or_else(|| self.raid_others(core, Heed::Nothing))
+        task.or_else(|| self.take_near_others(core))
+            .or_else(|| self.raid_others(core, Heed::Nothing))
     }
 
     /// Gives the core to a thread that goes on with its task after a wait. Returns whether there was one.

@@ -13,7 +13,7 @@ use crate::worker::table::Entry;
 impl<Q: PoolQueues> Shared<Q> {
     /// Returns whether there is a task or a part that any worker could take.
     pub(crate) fn any(&self) -> bool {
-        self.queues.has_remote() || self.any_from(0)
+        self.has_remote() || self.any_from(0)
     }
 
     /// Returns whether a thread has a task or a part that any worker could take. Looks first at the thread in that place
@@ -68,7 +68,7 @@ impl<Q: PoolQueues> Shared<Q> {
             }
         }
         let has_broadcast = |worker| self.queues.has_broadcast(worker);
-        if self.queues.has_remote() || worker.is_some_and(has_broadcast) {
+        if self.has_remote() || worker.is_some_and(has_broadcast) {
             LastLook::Work
         } else if self.has_raids() && (self.clusters.count() > 1 || self.is_anybody_busy()) {
             // In a large pool, what a worker does may change between two of the looks at the clusters. The second look

@@ -23,6 +23,7 @@ pub(crate) mod thread;
 pub(crate) mod dump;
 pub(crate) mod find;
 pub(crate) mod look;
+pub(crate) mod inbox;
 pub(crate) mod turn;
 pub(crate) mod rank;
 pub(crate) mod quota;

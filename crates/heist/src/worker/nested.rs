@@ -55,6 +55,7 @@ impl<Q: PoolQueues> WaitPolicy<Q> for RunNested {
     const OFFERS: bool = true;
     const ALL_SEARCH: bool = true;
     const TURNS: bool = false;
+    const NEAR: bool = false;
 
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, _: usize) {
         thread.wait_nested(awaited);

@@ -2,21 +2,42 @@
 
 use std::time::Duration;
 
-use crate::sync::{Arc, Instant, thread_local};
+use crate::sync::{Arc, Instant, pause, thread_local, yield_now};
 use crate::task::Awaited;
 use crate::task::listener::Listener;
-use crate::worker::wait::watch;
+use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
+
+/// After every this many looks in vain the thread yields its processor. The worker that runs the task may be on the same one: the
+/// system often places it there, because this thread has woken it. Sooner, the thread would make way for other workers, which
+/// search, and a short task would take as long as to sleep.
+const YIELD_INTERVAL: u32 = if cfg!(shuttle) { 1 } else { 8 };
 
 thread_local! {
     /// The listener of a thread that belongs to no pool.
     static LISTENER: Arc<Listener> = Arc::new(Listener::thread());
 }
 
-/// Waits on a thread of no pool for something short: looks for a moment before it sleeps.
+/// Waits on a thread of no pool for something that may be short: looks for some microseconds before it sleeps. To sleep and to
+/// be woken takes longer, and takes as much time of the processor.
 pub(crate) fn watch_outside(awaited: &dyn Awaited) {
     if !watch(awaited) {
         wait_outside(awaited);
     }
+}
+
+/// Looks for a moment whether the task is done, and returns the answer.
+fn watch(awaited: &dyn Awaited) -> bool {
+    for look in 1..=LOOKS + YIELDS {
+        if awaited.is_done() {
+            return true;
+        }
+        if look % YIELD_INTERVAL == 0 || look > LOOKS {
+            yield_now();
+        } else {
+            (0..PAUSES).for_each(|_| pause());
+        }
+    }
+    awaited.is_done()
 }
 
 /// Returns the listener of the calling thread, which belongs to no pool.
@@ -50,4 +71,12 @@ pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
         }
     }
     awaited.is_done()
+}
+
+/// Sleeps until the task is done, after a [`doze`] that has ended earlier.
+pub(crate) fn keep_waiting(awaited: &dyn Awaited) {
+    let listener = outside_listener();
+    while !awaited.is_done() {
+        listener.sleeper().park();
+    }
 }

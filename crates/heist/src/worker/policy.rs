@@ -31,6 +31,9 @@ pub(crate) trait WaitPolicy<Q: PoolQueues> {
     /// ([`Core::is_turn`]).
     const TURNS: bool;
 
+    /// Have the workers inboxes for tasks that are near them (`inbox`)?
+    const NEAR: bool;
+
     /// Returns when `awaited`, which was spawned on `pool`, is done.
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize);
 

@@ -56,7 +56,9 @@ pub(crate) fn follow<Q: PoolQueues>(shared: &Arc<Shared<Q>>, quota: Quota) -> io
         pool.stopped.follow(&crate::sync::unsize_arc!(Arc::clone(&stop)));
         while !pool.stopped.is_cancelled() {
             listener.sleeper().park_for(quota.period);
-            pool.grant_workers(quota.processors());
+            if !pool.stopped.is_cancelled() {
+                pool.grant_workers(quota.processors());
+            }
         }
     };
     let thread = ThreadBuilder::new().name("heist-quota".to_owned()).spawn(look)?;

@@ -5,16 +5,19 @@
 //! retired worker looks like one that runs a long task, so that the arguments about sleep, demand and the end of the pool hold as
 //! they are. What is particular about it:
 //!
-//! * T1. It publishes what it has before it retires, so that nobody needs its help to take that.
+//! * T1. It publishes what it has before it retires, and returns its credit, so that nobody needs its help to take that.
 //! * T2. A worker that was woken retires without a look for work. It leaves the search as if it had found a task, and announces work:
 //!   whatever it was woken for, another worker is woken for that.
 //! * T3. The last core that is in use is not retired: those that waiting threads keep (`keep`) are not in use.
 //! * T4. A task in the broadcast queue of a retired worker makes it go on until it has run that task.
-//! * T5. A stop makes all cores go on, for good, before it looks whether all workers sleep.
+//! * T5. A stop makes all cores go on, for good, before it looks whether all workers sleep. So no worker is to retire any more when
+//!   one looks for the end of the pool under the locks of all sleepers, and none of them then takes the lock of the threads, under
+//!   which a change of the size takes those locks.
 //! * T6. A worker that is about to sleep and is to retire does not sleep: it sees that in its last look, or the thread that has
 //!   changed the size sees that it sleeps, and wakes it. The fences are those of a push and of a sleep. Nothing but promptness
 //!   depends on this: a worker that sleeps on retires when it is next woken.
 
+use crate::fork::purse;
 use crate::sync::{Arc, Ordering, lock};
 use crate::trace::{EventKind, record};
 use crate::worker::core::Core;
@@ -52,12 +55,14 @@ impl HandOff {
     }
 
     /// Changes the size, and makes the cores go on that are to be used again. Calls `in_use` with their number under the lock.
-    fn change_size(&self, change: impl FnOnce(&mut Size), in_use: impl FnOnce(usize)) {
+    /// Returns whether there are fewer than before.
+    fn change_size(&self, change: impl FnOnce(&mut Size), in_use: impl FnOnce(usize)) -> bool {
         let mut threads = lock(&self.threads);
         change(&mut threads.size);
         let size = &threads.size;
         let asked = if size.stopping { usize::MAX } else { size.asked.min(size.granted) };
         let count = asked.clamp(1, self.workers);
+        let are_fewer = count < self.in_use.load(Ordering::Relaxed);
         self.in_use.store(count, Ordering::Relaxed);
         let retired = std::mem::take(&mut threads.retired);
         let (released, retired): (Vec<_>, Vec<_>) =
@@ -67,6 +72,7 @@ impl HandOff {
         in_use(count);
         drop(threads);
         released.iter().for_each(|(_, mailbox)| mailbox.listener.notify());
+        are_fewer
     }
 
     /// Returns whether the core of that worker is to be retired, and is not the last one in use (step T3).
@@ -105,9 +111,9 @@ impl HandOff {
 
     /// Makes the retired workers look into their broadcast queues (step T4).
     pub(crate) fn remind_retired(&self) {
-        if self.cores_in_use() < self.workers {
-            lock(&self.threads).retired.iter().for_each(|(_, mailbox)| mailbox.listener.notify());
-        }
+        // Always under the lock: a worker that has entered the list looks under the same lock whether it has a task there. So it
+        // sees the task, or it is seen here.
+        lock(&self.threads).retired.iter().for_each(|(_, mailbox)| mailbox.listener.notify());
     }
 }
 
@@ -134,9 +140,7 @@ impl<Q: PoolQueues> Shared<Q> {
     }
 
     fn change_size(&self, change: impl FnOnce(&mut Size)) {
-        let before = self.workers_in_use();
-        self.handoff.change_size(change, |in_use| self.idle.use_workers(in_use));
-        if self.workers_in_use() < before {
+        if self.handoff.change_size(change, |in_use| self.idle.use_workers(in_use)) {
             // Those that sleep retire as well (step T6).
             let tally = self.ledger.of_non_workers();
             count_wake_ups(tally, self.idle.broadcast_added());
@@ -167,7 +171,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         if !self.shared.handoff.can_retire(core.index) {
             return;
         }
-        // Step T1.
+        // Step T1. The credit may be the last that a scope waits for (step C4.3 of `fork/README.md`).
+        purse::flush();
         self.publish_tasks(Wanted::All);
         // Step T2. A guest may have kept others from being woken, because this worker was awake.
         self.shared.announce(core.tally(), self.place.index);

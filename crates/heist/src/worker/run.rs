@@ -15,6 +15,7 @@ use crate::worker::core::Core;
 use crate::worker::current::enter;
 use crate::worker::find::Heed;
 use crate::worker::handoff::{Grant, HandedCore};
+use crate::worker::inbox::Patience;
 use crate::worker::policy::PoolQueues;
 use crate::worker::private::Wanted;
 use crate::worker::shared::{Shared, count_wake_ups};
@@ -157,6 +158,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn acquire_core(&self, core: Box<Core>) {
         record(EventKind::WorkerBegin { worker: core.index });
         self.shared.queues.set_worker(&self.place.own, core.index);
+        self.shared.inboxes.note_holder(core.index, self.place.index);
         self.pin_to(core.index);
         self.shared.near.note(core.index);
         settle(self.shared.clusters.of(core.index));
@@ -305,14 +307,21 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         reason
     }
 
-    /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere.
+    /// Looks for work: many times if this worker counts as a searcher, else once. The first look is everywhere. In a pool that
+    /// stops, and in which nobody is busy, it soon gives up.
     fn search(&self, core: &Core, searching: bool) -> Option<Task> {
         let rounds = if searching && Q::PATIENT { Q::LOOKS } else { 1 };
         self.seen.set(false);
         let mut round = 0;
-        while round < rounds {
+        let mut patience = Patience::default();
+        while round < rounds || patience.goes_on() {
             if let Some(task) = self.search_injector_first(core, round % LOOK_EVERYWHERE == 0) {
                 return Some(task);
+            }
+            if searching {
+                if let Some(task) = self.take_near_in_time(core, &mut patience) {
+                    return Some(task);
+                }
             }
             if round % RAID_INTERVAL == RAID_INTERVAL / 2 - 1 {
                 self.forget_seen();
@@ -324,6 +333,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             core.tally().one(|block| &block.idle_spins);
             if round % YIELD_AFTER == 0 {
+                if self.is_about_to_end() {
+                    break;
+                }
                 yield_now();
             } else {
                 (0..PAUSES_PER_LOOK).for_each(|_| pause());
@@ -334,8 +346,14 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 round = 0;
             }
         }
-        // A worker that has made one look only has made no raid.
-        if rounds > 1 { None } else { self.raid_others(core, Heed::Looks) }
+        // A worker that has made few looks has made no raid.
+        if round >= RAID_INTERVAL { None } else { self.raid_others(core, Heed::Looks) }
+    }
+
+    /// Returns whether the pool stops, and no worker seems to have anything to do.
+    fn is_about_to_end(&self) -> bool {
+        let (idle, workers) = (&self.shared.idle, self.shared.config.workers);
+        idle.is_stopping() && !idle.is_anybody_busy(workers)
     }
 
     /// Hands the core, and perhaps a task to run first, to the thread that was granted. If the system refuses to start a

@@ -7,7 +7,7 @@ use crate::fork::demand::Demand;
 use crate::fork::{job, purse};
 use crate::idle::{Announced, Idle};
 use crate::priority::Rank;
-use crate::queues::Found;
+use crate::queues::{Found, Inboxes};
 use crate::stats::{Ledger, Stats, Tally};
 #[cfg(feature = "futures")]
 use crate::sync::{Arc, OnceLock, Weak};
@@ -49,6 +49,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
     /// Where these clusters are.
     pub(crate) near: Near,
     pub(crate) queues: Q,
+    /// What is near a worker.
+    pub(crate) inboxes: Inboxes,
     pub(crate) idle: Idle,
     pub(crate) ledger: Ledger,
     /// What the threads reach of each other.
@@ -108,6 +110,7 @@ impl<Q: PoolQueues> Shared<Q> {
             clusters,
             near: Near::new(clusters),
             queues: Q::new(workers, clusters),
+            inboxes: Inboxes::new(if Q::Waiting::NEAR { workers } else { 0 }),
             idle: if Q::Waiting::ALL_SEARCH { idle.where_all_search() } else { idle },
             ledger: Ledger::new(workers, clusters.count()),
             table: Table::new(max_threads + config.guests),
@@ -348,6 +351,7 @@ impl<Q: PoolQueues> Shared<Q> {
                 self.queues.take_one_injected(0, tally).or_else(|| self.take_broadcast(tally));
             let task = task.or_else(|| self.queues.pop_ranked(Rank::High, tally));
             let task = task.or_else(|| self.queues.pop_ranked(Rank::Low, tally));
+            let task = task.or_else(|| self.inboxes.pop_any());
             task.or_else(|| match self.queues.steal_job_remote(tally) {
                 Found::Task(task, _) => Some(task),
                 Found::Nothing | Found::Contended => None,

@@ -2,21 +2,24 @@
 //!
 //! A worker takes its own newest task first, and work from outside last. So a task that spawns itself again and again
 //! could keep all others from ever starting. Once in a while the worker therefore takes a *turn*: it looks first into
-//! one of four places, each time into the next one, and takes the oldest task or part there:
+//! one of six places, each time into the next one, and takes the oldest task or part there:
 //!
 //! 1. the injector; if there are several, each time it begins with the next one, and looks into all of them,
 //! 2. its own deque,
 //! 3. its own lane,
 //! 4. the deque and the lane of another thread, each time of the next one. That thread may wait for long. If there is nothing,
 //!    it asks that thread to publish what it keeps private. If that has not been heard when its turn comes again, it raids,
-//!    at the latest when its turn comes for the third time.
+//!    at the latest when its turn comes for the third time,
+//! 5. its own inbox,
+//! 6. the inbox of another worker, the same one twice, and then the next. If the oldest entry is the same at both times, it takes
+//!    that: the worker may run a long task.
 //!
 //! Before that, it looks into its broadcast queue.
 //!
-//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something or there are several
-//! injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `4 * MOST` other
-//! starts by a worker that takes turns, times the number of threads for the fourth place, and times the number of injectors
-//! for the first. If tasks take long, turns come sooner, so that what waits is not kept for longer than about [`PERIOD`],
+//! A turn comes after at most [`MOST`] tasks, while the thread has spawned or stolen something, something is in an inbox, or there
+//! are several injectors ([`WorkerThread::has_spawned`]). So what is the oldest in its queue starts after at most `6 * MOST` other
+//! starts by a worker that takes turns, times the number of threads for the fourth place, twice the number of workers for the
+//! sixth, and times the number of injectors for the first. If tasks take long, turns come sooner, so that what waits is not kept for longer than about [`PERIOD`],
 //! or two tasks.
 
 use crate::queues::Found;
@@ -36,7 +39,7 @@ const LEAST: u32 = 2;
 /// The time, in nanoseconds, from one turn to the next, as far as the number of tasks allows. A guess.
 const PERIOD: u64 = 200_000;
 /// The number of places to look into.
-const PLACES: usize = 4;
+const PLACES: usize = 6;
 
 impl<Q: PoolQueues> WorkerThread<Q> {
     /// Takes a turn: returns the oldest task or part of one of the places.
@@ -59,10 +62,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     fn oldest_in(&self, core: &Core, count: usize) -> Option<Task> {
         let (queues, table, tally) = (&self.shared.queues, &self.shared.table, core.tally());
         let me = &table.entry(self.place.index).queues;
-        let task = |found| match found {
-            Found::Task(task, _) => Some(task),
-            Found::Nothing | Found::Contended => None,
-        };
         match count % PLACES {
             0 => {
                 let first = queues.cluster(&self.place.own) + count / PLACES;
@@ -72,33 +71,48 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 Some(taken)
             }
             1 => {
-                let oldest = task(queues.steal_one(me, tally))
+                let oldest = to_task(queues.steal_one(me, tally))
                     .or_else(|| self.take_oldest_private(Kind::Task))?;
                 tally.one(|block| &block.local_pops);
                 Some(oldest)
             }
             2 => {
-                let oldest = task(queues.steal_job(me, tally))
+                let oldest = to_task(queues.steal_job(me, tally))
                     .or_else(|| self.take_oldest_private(Kind::Part))?;
                 tally.one(|block| &block.local_pops);
                 Some(oldest)
             }
-            _ => {
-                let victim = (count / PLACES) % table.len();
-                if victim == self.place.index {
-                    return None;
-                }
-                let thread = table.reach(victim)?;
-                let from = &thread.queues;
-                let oldest = task(queues.steal_job(from, tally))
-                    .or_else(|| task(queues.steal_one(from, tally)))
-                    .or_else(|| task(queues.steal_job_remote(tally)));
-                let Some(oldest) = oldest else { return self.ask_or_raid(core, victim) };
-                tally.one(|block| &block.steal_attempts);
-                self.count_steal(core, victim, 0);
-                Some(oldest)
+            3 => self.oldest_of_another(core, count / PLACES % table.len()),
+            4 => {
+                let near = self.next_near(core)?;
+                tally.one(|block| &block.local_pops);
+                Some(near)
             }
+            _ => self.take_left_alone(core, count / PLACES),
         }
+    }
+
+    /// Returns the oldest task or part of the thread in that place, or a part from outside.
+    fn oldest_of_another(&self, core: &Core, victim: usize) -> Option<Task> {
+        let (queues, tally) = (&self.shared.queues, core.tally());
+        if victim == self.place.index {
+            return None;
+        }
+        let from = &self.shared.table.reach(victim)?.queues;
+        let oldest = to_task(queues.steal_job(from, tally))
+            .or_else(|| to_task(queues.steal_one(from, tally)))
+            .or_else(|| to_task(queues.steal_job_remote(tally)));
+        let Some(oldest) = oldest else { return self.ask_or_raid(core, victim) };
+        tally.one(|block| &block.steal_attempts);
+        self.count_steal(tally, victim, 0);
+        Some(oldest)
+    }
+}
+
+fn to_task(found: Found) -> Option<Task> {
+    match found {
+        Found::Task(task, _) => Some(task),
+        Found::Nothing | Found::Contended => None,
     }
 }
 
@@ -114,7 +128,7 @@ fn interval(tasks: u32, took: u64) -> u32 {
 mod tests {
     use super::{LEAST, MOST, PLACES, interval};
     use crate::cluster::Clusters;
-    use crate::queues::Stealing;
+    use crate::queues::{NO_GROUP, Stealing};
     use crate::sync::Arc;
     use crate::task::Task;
     use crate::worker::config::Config;
@@ -177,6 +191,45 @@ mod tests {
                 thread.next_own(core)
             });
         }
+    }
+
+    /// Returns how many tasks a worker that has tasks of its own without an end takes until it takes one that is near that worker.
+    fn tasks_until_near(worker: usize, bound: usize) -> Option<usize> {
+        let thread = first_worker();
+        let near = task();
+        let id = near.id();
+        thread.shared.inboxes.push(worker, near, NO_GROUP);
+        let core = thread.core.borrow();
+        let core = core.as_ref().expect("it has a core");
+        (1..=bound).find(|_| {
+            thread.push_local(task(), 1);
+            thread.next_own(core).expect("there is a task").id() == id
+        })
+    }
+
+    #[test]
+    fn endless_tasks_of_its_own_keep_a_worker_from_no_inbox() {
+        let bound = PLACES * MOST as usize;
+        assert!(tasks_until_near(0, bound).is_some(), "its own");
+        for worker in [1, 23] {
+            assert!(tasks_until_near(worker, 2 * 24 * bound).is_some(), "of {worker}");
+        }
+    }
+
+    #[test]
+    fn a_worker_leaves_the_inbox_of_another_that_takes_from_it() {
+        let thread = first_worker();
+        let (inboxes, core) = (&thread.shared.inboxes, thread.core.borrow());
+        let core = core.as_ref().expect("it has a core");
+        for _ in 0..3 {
+            (0..2).for_each(|_| inboxes.push(2, task(), NO_GROUP));
+            assert!(thread.take_left_alone(core, 4).is_none(), "the first look");
+            drop(inboxes.pop(2));
+            assert!(thread.take_left_alone(core, 5).is_none(), "something was taken meanwhile");
+        }
+        assert!(thread.take_left_alone(core, 4).is_none());
+        assert!(thread.take_left_alone(core, 5).is_some());
+        assert!(thread.take_left_alone(core, 5).is_none(), "it has to look again");
     }
 
     #[test]

@@ -81,28 +81,12 @@ impl<Q: PoolQueues> Drop for PausedVisit<'_, Q> {
     }
 }
 
-/// Looks for a moment whether the task is done, and returns the answer.
-pub(crate) fn watch(awaited: &dyn Awaited) -> bool {
-    for look in 0..LOOKS {
-        if awaited.is_done() {
-            return true;
-        }
-        rest(look);
-    }
-    for _ in 0..YIELDS {
-        yield_now();
-        if awaited.is_done() {
-            return true;
-        }
-    }
-    false
-}
-
 impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
     const RAIDS: bool = true;
     const OFFERS: bool = false;
     const ALL_SEARCH: bool = false;
     const TURNS: bool = true;
+    const NEAR: bool = true;
 
     fn wait(thread: &WorkerThread<Q>, awaited: &dyn Awaited, pool: usize) {
         thread.pick_up_core();

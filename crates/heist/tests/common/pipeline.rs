@@ -187,6 +187,7 @@ impl Fault {
     pub(crate) fn assert_told(self, error: &PipelineError, batch: usize) {
         let batch = (self.item / batch) as u64;
         assert_eq!((error.stage(), error.batch()), (Some(self.stage), Some(batch)), "{self:?}");
+        assert_eq!(error.item(), Some(self.item as u64), "{self:?}");
         let said = match (self.how, error) {
             (How::Error, PipelineError::Failed { source, .. }) => source.to_string(),
             (How::Panic, PipelineError::Panicked { panic, .. }) => panic.message().to_owned(),
@@ -207,7 +208,7 @@ pub(crate) fn assert_works(pool: &Pool) {
 
 /// Panics unless the run was cancelled.
 pub(crate) fn assert_cancelled<T: Debug>(outcome: Result<T, PipelineError>) {
-    assert!(matches!(outcome, Err(PipelineError::Cancelled)), "{outcome:?}");
+    assert!(matches!(outcome, Err(PipelineError::Cancelled { .. })), "{outcome:?}");
 }
 
 /// Cancels a token however a test ends, such that no run continues forever.

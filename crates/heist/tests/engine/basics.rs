@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
+use heist::Priority;
 use heist::engine::{self, Engine, Latch};
 
 /// Calls `f` with an engine. Its threads have ended when this returns.
@@ -266,6 +267,24 @@ fn a_thread_waits_for_a_future_and_yields() {
                     heist::yield_now();
                 }
             });
+        });
+    }
+}
+
+/// An engine has no priorities, but tasks that ask for one run all the same.
+#[test]
+fn tasks_with_priorities_run() {
+    for threads in [1, 2] {
+        with_engine(threads, |engine| {
+            let sum = engine.run(|_| {
+                heist::scope(|scope| {
+                    let high = scope.task().priority(Priority::High).spawn(|| 1);
+                    let low = scope.task().priority(Priority::Low);
+                    let part = low.spawn_in(scope, |_| heist::spawn(|| 2).join().unwrap());
+                    high.join().unwrap() + part.join().unwrap()
+                })
+            });
+            assert_eq!(sum, 3);
         });
     }
 }

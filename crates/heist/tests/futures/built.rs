@@ -1,9 +1,11 @@
 //! Futures that a builder spawns: the priority of their polls, tokens and names.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 
-use heist::{CancelToken, JoinError, Priority, current_priority};
+use heist::engine::Engine;
+use heist::{CancelToken, JoinError, Priority, current_priority, worker_index};
 
 use crate::common::{Gate, Kind, assert_balanced, eventually, for_every_strategy};
 use crate::signal::{Signal, Yields};
@@ -19,6 +21,59 @@ for_every_strategy! {
     many_by_one_token,
     stops,
     names,
+    near_a_worker,
+    near_a_worker_that_retires,
+}
+
+/// Every poll is near the worker, and runs elsewhere if that is busy.
+fn near_a_worker<S: Kind>() {
+    let pool = S::pool(1);
+    pool.task().near(7).spawn_future(Yields(9)).join().unwrap();
+    let total = pool.stats().total;
+    assert_eq!((total.near_tasks_kept, total.near_tasks_taken), (10, 0), "ten polls");
+
+    let pool = S::pool(2);
+    let (held, hold) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    pool.spawn(move || {
+        tell.send(worker_index().expect("a worker")).unwrap();
+        let _ = hold.recv();
+    });
+    let busy = told.recv().unwrap();
+    let signal = Signal::default();
+    let awaited = signal.clone();
+    let future = pool.task().near(busy).spawn_future(async move {
+        awaited.await;
+        worker_index()
+    });
+    eventually("it waits", || signal.is_awaited());
+    signal.set();
+    assert_eq!(future.join().unwrap(), Some(1 - busy));
+    let total = pool.stats().total;
+    assert_eq!((total.near_tasks_kept, total.near_tasks_taken), (0, 2), "two polls");
+    drop(held);
+    pool.stop();
+    assert_balanced(&pool.stats());
+}
+
+fn near_a_worker_that_retires<S: Kind>() {
+    let pool = S::pool(2);
+    let signal = Signal::default();
+    let awaited = signal.clone();
+    let future = pool.task().near(1).spawn_future(async move {
+        awaited.await;
+        worker_index()
+    });
+    eventually("it waits", || signal.is_awaited());
+    // Both workers are busy.
+    let gate = Gate::close(&pool);
+    pool.resize(1).unwrap();
+    signal.set();
+    assert!(pool.dump().to_string().contains("near the workers: [1, 0]"), "{}", pool.dump());
+    gate.open();
+    future.join().unwrap();
+    pool.stop();
+    assert_balanced(&pool.stats());
 }
 
 /// With one worker that is busy, whatever is woken first.
@@ -164,4 +219,20 @@ fn names<S: Kind>() {
     let trace = pool.trace_snapshot().unwrap();
     let names: Vec<_> = trace.threads[0].events.iter().filter_map(|event| event.name).collect();
     assert_eq!(names, ["fetch"; 3]);
+}
+
+/// The threads of an engine poll futures as well.
+#[test]
+fn on_an_engine() {
+    let (engine, workers) = Engine::new(2, false);
+    let run = |worker: heist::engine::Worker| thread::spawn(|| worker.run(|| (), || ()));
+    let threads: Vec<_> = workers.into_iter().map(run).collect();
+    let result = engine.run(|_| {
+        heist::scope(|scope| {
+            scope.task().priority(Priority::High).spawn_future(async { 6 * 7 }).join().unwrap()
+        })
+    });
+    assert_eq!(result, 42);
+    engine.close();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
 }

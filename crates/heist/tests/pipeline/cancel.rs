@@ -334,7 +334,7 @@ fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
     });
     match outcome {
         Ok(report) => assert_eq!((report.results, results.len()), (300, 300), "{way:?}"),
-        Err(PipelineError::Cancelled) => {}
+        Err(PipelineError::Cancelled { .. }) => {}
         Err(other) => panic!("{way:?}: {other}"),
     }
     way.assert_some(results, 300);

@@ -1,7 +1,6 @@
 //! The contract of failure: the first error or panic ends the run and names its place. An ordered run has
 //! delivered all results before it. Nothing is lost or dropped twice, and the pool stays usable.
 
-use std::error::Error;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::{io, thread};
 
@@ -146,7 +145,7 @@ fn lowest_fault_even_if_later<S: Kind>() {
                 _ => Ok(n),
             });
             let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a fault");
-            assert_eq!(error.to_string(), "map 1 failed in batch 1: planned: the second");
+            assert_eq!(error.to_string(), "map 1 failed at item 5 (batch 1): planned: the second");
             way.assert_all(delivered, &(0..BATCH).collect::<Vec<_>>());
         }
     }
@@ -185,7 +184,7 @@ fn map_panics<S: Kind>() {
             result.number - ITEMS
         });
         let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a panic");
-        assert_eq!(error.to_string(), "map 2 panicked in batch 6: planned");
+        assert_eq!(error.to_string(), "map 2 panicked at item 33 (batch 6): planned");
         if way.ordered {
             assert_eq!(delivered.len(), 30, "{way:?}");
         }
@@ -229,7 +228,7 @@ fn weigh_panics<S: Kind>() {
             .of(pipeline)
             .run(&pool, |result| delivered.push(result.number - ITEMS))
             .expect_err("a panic");
-        assert_eq!(error.to_string(), "the source panicked in batch 6: planned");
+        assert_eq!(error.to_string(), "the source panicked at item 33 (batch 6): planned");
         if way.ordered {
             assert_eq!(delivered.len(), 33, "{way:?}");
         }
@@ -260,8 +259,9 @@ fn reader_fails<S: Kind>() {
         let pipeline = Pipeline::lines(reader).batch(BATCH).try_map(|line| line.parse());
         let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("an error");
         assert_eq!((error.stage(), error.batch()), (Some(Stage::Source), Some(6)), "{way:?}");
-        let source = error.source().expect("a cause").downcast_ref::<io::Error>();
-        let kind = source.map(io::Error::kind);
+        assert_eq!(error.item(), Some(33));
+        let PipelineError::Failed { source, .. } = &error else { panic!("{error:?}") };
+        let kind = source.downcast_ref::<io::Error>().map(io::Error::kind);
         assert_eq!(kind, Some(io::ErrorKind::ConnectionReset), "{way:?}");
         if way.ordered {
             assert_eq!(delivered.len(), 33, "{way:?}");
@@ -283,7 +283,7 @@ fn empty_batch_of_a_failed_source<S: Kind>() {
             batches += 1;
         };
         let error = way.of(pipeline).run(&pool, sink).expect_err("an error");
-        assert_eq!(error.to_string(), "the source failed in batch 3: planned");
+        assert_eq!(error.to_string(), "the source failed at item 30 (batch 3): planned");
         assert!(batches == 3 || !way.ordered, "{way:?}");
     }
 }

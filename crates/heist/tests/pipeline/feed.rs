@@ -344,7 +344,7 @@ fn failing_sink<S: Kind>() {
             let pipeline = pipeline.batch(1).in_flight(1);
             let sink = |n| if n < 10 { Ok(()) } else { Err("planned") };
             let error = way.of(pipeline).try_run(&pool, sink).expect_err("a fault");
-            assert_eq!(error.to_string(), "the sink failed in batch 10: planned");
+            assert_eq!(error.to_string(), "the sink failed at item 10 (batch 10): planned");
             assert!(task.join().expect("a result").is_some(), "{way:?}");
         }
     }

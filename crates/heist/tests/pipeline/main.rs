@@ -6,9 +6,12 @@
 mod common;
 
 mod run;
+mod steps;
 mod results;
 mod feed;
 mod feed_help;
+mod senders;
+mod lines;
 mod bounds;
 mod weight;
 mod prompt;
@@ -22,3 +25,4 @@ mod beside;
 mod nested;
 mod side_by_side;
 mod random;
+mod random_steps;

@@ -168,7 +168,8 @@ fn failure_inside<S: Kind>() {
                 way.of(inner).run(&pool, |()| ())
             });
             let error = way.of(outer).run(&pool, drop).expect_err("a fault");
-            let text = "map 1 failed in batch 5: map 1 failed in batch 5: planned: 17";
+            let text =
+                "map 1 failed at item 5 (batch 5): map 1 failed at item 17 (batch 5): planned: 17";
             assert_eq!(error.to_string(), text, "{way:?}");
             assert_works(&pool);
         }

@@ -2,7 +2,8 @@
 //! does not start.
 
 use std::error::Error;
-use std::fmt::{Debug, Display};
+use std::fmt::{self, Debug, Display};
+use std::io;
 
 use heist::CancelToken;
 use heist::pipeline::{
@@ -162,6 +163,22 @@ fn misuse<S: Kind>() {
     assert_works(&pool);
 }
 
+/// An error with a cause.
+#[derive(Debug)]
+struct Wrapped;
+
+impl Display for Wrapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("outer")
+    }
+}
+
+impl Error for Wrapped {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&fmt::Error)
+    }
+}
+
 #[test]
 fn texts() {
     watched(test_path!("texts"), || {
@@ -175,13 +192,18 @@ fn texts() {
                 pipeline.try_map(|n| check("first").map(|()| n)).try_map(|_| check("second"));
             pipeline.try_run(&pool, |()| check("sink")).expect_err("a fault")
         };
-        assert_eq!(failed("source").to_string(), "the source failed in batch 2: planned");
-        assert_eq!(failed("first").to_string(), "map 1 failed in batch 0: planned");
-        assert_eq!(failed("second").to_string(), "map 2 failed in batch 0: planned");
+        assert_eq!(failed("source").to_string(), "the source failed at item 2 (batch 2): planned");
+        assert_eq!(failed("first").to_string(), "map 1 failed at item 0 (batch 0): planned");
+        assert_eq!(failed("second").to_string(), "map 2 failed at item 0 (batch 0): planned");
         let error = failed("sink");
-        assert_eq!(error.to_string(), "the sink failed in batch 0: planned");
+        assert_eq!(error.to_string(), "the sink failed at item 0 (batch 0): planned");
         assert_eq!((error.stage(), error.batch()), (Some(Stage::Sink), Some(0)));
-        assert_eq!(error.source().expect("a cause").to_string(), "planned");
+        // The message has been printed, and the error beneath it is the next cause.
+        assert!(error.source().is_none());
+        let wrapped = |n| if n == 2 { Err(io::Error::other(Wrapped)) } else { Ok(n) };
+        let error = Pipeline::new(0..3).try_map(wrapped).run(&pool, drop).expect_err("a fault");
+        assert_eq!(error.to_string(), "map 1 failed at item 2 (batch 0): outer");
+        assert_eq!(error.source().expect("a cause").to_string(), fmt::Error.to_string());
         let stages = [Stage::Source, Stage::Map(3), Stage::Sink].map(|stage| stage.to_string());
         assert_eq!(stages, ["the source", "map 3", "the sink"]);
         pool.stop();

@@ -25,7 +25,7 @@ for_every_strategy! {
 }
 
 fn assert_stopped<T: Debug>(outcome: Result<T, PipelineError>) {
-    assert!(matches!(outcome, Err(PipelineError::Stopped)), "{outcome:?}");
+    assert!(matches!(outcome, Err(PipelineError::Stopped { .. })), "{outcome:?}");
 }
 
 fn before_the_run<S: Kind>() {
@@ -117,7 +117,7 @@ fn any_time<S: Kind>() {
         });
         match outcome {
             Ok(report) => assert_eq!((report.results, results.len()), (300, 300), "{way:?}"),
-            Err(PipelineError::Stopped) => {}
+            Err(PipelineError::Stopped { .. }) => {}
             Err(other) => panic!("{way:?}: {other}"),
         }
         way.assert_some(results, 300);

@@ -26,6 +26,7 @@ mod pin;
 mod order;
 mod fairness;
 mod priority;
+mod near;
 mod control;
 mod panic;
 mod cancel;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
+use heist::pipeline::Pipeline;
 use heist::{BuildError, Pool, ResizeError};
 
 use crate::common::{
@@ -24,6 +25,8 @@ for_every_strategy! {
     stop_now_while_small,
     races_with_a_stop,
     loops_and_scopes,
+    a_scope_whose_part_ends_on_a_retired_worker,
+    pipelines_beside_resizes,
 }
 
 /// Waits until the pool has retired all workers that it does not use. None of them may be kept busy.
@@ -154,7 +157,9 @@ fn waits_in_a_small_pool<S: Kind>() {
                 let (here, held) = (Arc::clone(&pool), Arc::clone(&held));
                 pool.spawn(move || {
                     let held = held.lock().unwrap().take();
-                    held.map(|held| held.join().unwrap());
+                    if let Some(held) = held {
+                        held.join().unwrap();
+                    }
                     chain(&here, 20)
                 })
             })
@@ -289,6 +294,55 @@ fn loops_and_scopes<S: Kind>() {
         });
         assert_eq!(count.into_inner(), 100);
     }
+}
+
+/// What a retired worker owes to a scope is returned, so that the scope ends.
+fn a_scope_whose_part_ends_on_a_retired_worker<S: Kind>() {
+    let pool = S::pool(2);
+    for _ in 0..20 {
+        pool.resize(2).unwrap();
+        let (has_begun, may_end) = (AtomicBool::new(false), AtomicBool::new(false));
+        pool.scope(|scope| {
+            scope.spawn(|_| {
+                has_begun.store(true, Ordering::SeqCst);
+                while !may_end.load(Ordering::SeqCst) {
+                    thread::yield_now();
+                }
+            });
+            // The other worker takes the part.
+            while !has_begun.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            if heist::worker_index() == Some(0) {
+                pool.resize(1).unwrap();
+            }
+            may_end.store(true, Ordering::SeqCst);
+        });
+    }
+    end(&pool);
+}
+
+fn pipelines_beside_resizes<S: Kind>() {
+    let pool = S::pool(6);
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for round in 0_usize.. {
+                pool.resize(1 + round % 6).unwrap();
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for _ in 0..200 {
+            let mut sum = 0;
+            let run = Pipeline::new(0..200_usize).batch(4).map(|n| n + 1).run(&pool, |n| sum += n);
+            run.unwrap();
+            assert_eq!(sum, 20_100);
+        }
+        ends.store(true, Ordering::Relaxed);
+    });
+    end(&pool);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod blocked_input;
 mod environment;
 mod global;
 mod guests;

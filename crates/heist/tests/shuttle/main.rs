@@ -17,6 +17,7 @@ mod control;
 mod waiting;
 mod policy;
 mod resize;
+mod near;
 mod plan;
 mod generated;
 mod guests;

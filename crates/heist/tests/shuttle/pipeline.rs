@@ -4,9 +4,14 @@
 //! shuttle reports.
 
 use std::num::NonZero;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use heist::pipeline::{Distribution, Items, Pipeline, PipelineError, SendError, Stage};
+use heist::pipeline::{
+    Distribution, Items, Pipeline, PipelineError, Retry, SendError, Skip, Stage,
+};
 use heist::{CancelToken, Pool};
 use shuttle::thread;
 
@@ -46,12 +51,16 @@ scenarios! {
     pulled
     fed
     fed_by_two_blocking_senders
+    fed_by_impatient_senders
     fed_by_two_tasks
     fed_and_cancelled_while_empty
     fed_and_stopped_while_empty
     fed_by_two_blocking_senders_and_the_sink_fails
     fed_by_a_blocking_sender_and_results_dropped
     fed_by_a_blocking_sender_and_results_dropped_in_a_task
+    items_left_out
+    retried_and_skipped
+    retried_and_cancelled
     a_stage_that_fails
     a_source_that_fails
     a_sink_that_fails
@@ -197,6 +206,36 @@ fn fed_by_two_blocking_senders(distribution: Distribution) {
     end(&pool);
 }
 
+/// One sender gives up after some time, which has always passed here; another one is a future that is dropped when it waits. Each
+/// item is delivered, or was not sent.
+fn fed_by_impatient_senders(distribution: Distribution) {
+    let pool = pool(2);
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let timed = thread::spawn({
+        let sender = sender.clone();
+        move || (0..2).filter(|n| sender.send_timeout(*n, Duration::ZERO).is_ok()).count()
+    });
+    let dropped = thread::spawn({
+        let sender = sender.clone();
+        move || {
+            let mut context = Context::from_waker(Waker::noop());
+            let mut future = pin!(sender.send_async(10_u64));
+            usize::from(matches!(future.as_mut().poll(&mut context), Poll::Ready(Ok(()))))
+        }
+    });
+    let patient = thread::spawn(move || (20..22).try_for_each(|n| sender.send(n)).unwrap());
+    let mut results = Vec::new();
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution).ordered();
+    fed.run(&pool, |n: u64| results.push(n)).unwrap();
+    let of = |first: u64| results.iter().filter(|n| **n / 10 == first).count();
+    assert_eq!((of(0), of(2)), (timed.join().unwrap(), 2), "{results:?}");
+    let sent = dropped.join().unwrap();
+    // What was in the line may have been sent as well.
+    assert!((sent..=1).contains(&of(1)), "{results:?}");
+    patient.join().unwrap();
+    end(&pool);
+}
+
 /// The tasks find the feed full, and work for the pipeline.
 fn fed_by_two_tasks(distribution: Distribution) {
     let pool = pool(2);
@@ -221,7 +260,7 @@ fn fed_and_cancelled_while_empty(distribution: Distribution) {
     let mut sum = 0;
     let fed = pipeline.batch(1).distribute(distribution).cancel_on(&token);
     let error = fed.run(&pool, |n: u64| sum += n).unwrap_err();
-    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}");
     assert!(sum <= 1);
     assert_eq!(sender.send(2), Err(SendError(2)));
     canceller.join().unwrap();
@@ -238,7 +277,7 @@ fn fed_and_stopped_while_empty(distribution: Distribution) {
     let mut sum = 0;
     sender.send(1).unwrap();
     let error = pipeline.distribute(distribution).run(&pool, |n: u64| sum += n).unwrap_err();
-    assert!(matches!(error, PipelineError::Stopped), "{error}");
+    assert!(matches!(error, PipelineError::Stopped { .. }), "{error}");
     assert!(sum <= 1);
     assert_eq!(sender.send(2), Err(SendError(2)));
     stopper.join().unwrap();
@@ -294,6 +333,50 @@ fn fed_by_a_blocking_sender_and_results_dropped_in_a_task(distribution: Distribu
     end_after_drop(&pool);
 }
 
+/// Batches without results make room for others.
+fn items_left_out(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let few = numbers(6, distribution).filter(|n| n % 3 == 2).flat_map(|n| [n, n + 10]);
+    let report = few.ordered().run(&pool, |n| results.push(n)).unwrap();
+    assert_eq!(results, [2, 12, 5, 15]);
+    assert!(report.largest_in_flight <= 2, "{report:?}");
+    end(&pool);
+}
+
+fn retry() -> Retry {
+    Retry { times: 2, backoff: Duration::from_millis(1) }
+}
+
+fn retried_and_skipped(distribution: Distribution) {
+    let pool = pool(2);
+    let mut results = Vec::new();
+    let odd = |n: u64| if n % 2 == 1 { Ok(n) } else { Err("even") };
+    let tried = numbers(4, distribution).try_map(odd).on_error(retry()).on_error(Skip);
+    let report = tried.ordered().run(&pool, |n| results.push(n)).unwrap();
+    assert_eq!((report.skipped, report.retried), (2, 4));
+    assert_eq!(results, [1, 3]);
+    end(&pool);
+}
+
+/// The run may be cancelled before, during or after a pause.
+fn retried_and_cancelled(distribution: Distribution) {
+    let pool = pool(2);
+    let token = CancelToken::new();
+    let canceller = thread::spawn({
+        let token = token.clone();
+        move || token.cancel()
+    });
+    let failing = numbers(2, distribution).cancel_on(&token);
+    let failing = failing.try_map(|_| Err::<(), _>("planned")).on_error(retry()).on_error(Skip);
+    match failing.run(&pool, drop) {
+        Ok(report) => assert_eq!((report.skipped, report.retried), (2, 4)),
+        Err(error) => assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}"),
+    }
+    canceller.join().unwrap();
+    end(&pool);
+}
+
 fn a_stage_that_fails(distribution: Distribution) {
     let pool = pool(2);
     let mut results = Vec::new();
@@ -337,7 +420,7 @@ fn a_stage_that_cancels(distribution: Distribution) {
         n
     });
     let error = cancelled.ordered().run(&pool, |n| results.push(n)).unwrap_err();
-    assert!(matches!(error, PipelineError::Cancelled), "{error}");
+    assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}");
     assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
     end(&pool);
 }
@@ -351,7 +434,7 @@ fn cancelled(distribution: Distribution) {
     let mut sum = 0;
     match numbers(4, distribution).cancel_on(&token).run(&pool, |n| sum += n) {
         Ok(_) => assert_eq!(sum, 6),
-        Err(error) => assert!(matches!(error, PipelineError::Cancelled), "{error}"),
+        Err(error) => assert!(matches!(error, PipelineError::Cancelled { .. }), "{error}"),
     }
     canceller.join().unwrap();
     end(&pool);
@@ -398,7 +481,7 @@ fn while_it_stops(distribution: Distribution, stop: fn(&Pool)) {
     let mut results = Vec::new();
     match numbers(4, distribution).ordered().run(&pool, |n| results.push(n)) {
         Ok(_) => assert_eq!(results.len(), 4),
-        Err(error) => assert!(matches!(error, PipelineError::Stopped), "{error}"),
+        Err(error) => assert!(matches!(error, PipelineError::Stopped { .. }), "{error}"),
     }
     assert!(results.iter().copied().eq(0..results.len() as u64), "{results:?}");
     stopper.join().unwrap();

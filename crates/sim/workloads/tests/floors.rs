@@ -49,12 +49,12 @@ const ROWS: &[Row] = &[
     row(Loop, 256).efficiency(0.87),
     row(Pipe, 24).efficiency(0.98),
     row(Pipe, 64).efficiency(0.94),
-    row(Pipe, 128).efficiency(0.90),
-    row(Pipe, 256).efficiency(0.80),
+    row(Pipe, 128).efficiency(0.945),
+    row(Pipe, 256).efficiency(0.88),
     row(PipeOrdered, 24).efficiency(0.98),
     row(PipeOrdered, 64).efficiency(0.93),
     row(PipeOrdered, 128).efficiency(0.89),
-    row(PipeOrdered, 256).efficiency(0.76),
+    row(PipeOrdered, 256).efficiency(0.845),
     row(Sort, 24).efficiency(0.36),
 ];
 

@@ -76,11 +76,11 @@ fn check_error(case: &Case, error: &PipelineError) -> Result<(), Violation> {
         Fault::SinkFails => (false, Stage::Sink),
         Fault::SinkPanics => (true, Stage::Sink),
         Fault::StageCancels | Fault::SinkCancels | Fault::OtherThreadCancels => {
-            let cancelled = matches!(error, PipelineError::Cancelled);
+            let cancelled = matches!(error, PipelineError::Cancelled { .. });
             return expect(cancelled, || format!("the run was not cancelled, but: {error}"));
         }
         Fault::PoolStops | Fault::PoolStopsNow => {
-            let stopped = matches!(error, PipelineError::Stopped);
+            let stopped = matches!(error, PipelineError::Stopped { .. });
             return expect(stopped, || format!("the run was not stopped, but: {error}"));
         }
         Fault::None | Fault::ResultsAreDropped => {

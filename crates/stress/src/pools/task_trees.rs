@@ -1,12 +1,12 @@
-//! Random trees of tasks: tasks spawn tasks, one by one and in batches, with priorities and within bounds, wait for them
-//! or do not, cancel them, panic, and are cut off by a stop.
+//! Random trees of tasks: tasks spawn tasks and futures, one by one and in batches, with priorities, near workers and within
+//! bounds, wait for them or do not, cancel them, panic, resize the pool, and are cut off by a stop.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use heist::{CancelToken, JoinError, JoinHandle, Pool, Priority, Stats, Strategy};
+use heist::{CancelToken, FutureHandle, JoinError, JoinHandle, Pool, Priority, Stats, Strategy};
 
 use super::task_log::{LoggedTask, TaskLog};
 use crate::planned::{expect_planned, planned_panic};
@@ -40,6 +40,12 @@ pub(crate) struct TaskTrees {
     cancel_interval: u64,
     /// Do tasks have random priorities?
     priorities: bool,
+    /// Are tasks near random workers?
+    near: bool,
+    /// One in this many tasks is a future, or none if this is 0.
+    future_interval: u64,
+    /// One in this many tasks resizes the pool, or none if this is 0.
+    resize_interval: u64,
     /// The bound on queued tasks, or 0 for none.
     max_queued: usize,
     end: End,
@@ -59,6 +65,9 @@ impl TaskTrees {
             panic_interval: rng.pick(&[0, 0, 5, 30]),
             cancel_interval: rng.pick(&[0, 0, 3, 20]),
             priorities: rng.one_in(2),
+            near: rng.one_in(3),
+            future_interval: rng.pick(&[0, 0, 2, 10]),
+            resize_interval: rng.pick(&[0, 0, 3, 20]),
             max_queued: rng.pick(&[0, 0, 0, 2, 50]),
             end: rng.pick(&[End::Stop, End::Stop, End::Drop, End::StopEarly, End::StopNowEarly]),
             trace: rng.pick(&[0, 0, 0, 64]),
@@ -153,8 +162,30 @@ struct Spawner {
 /// Handles that will be joined later, each with the result that must come out of it.
 #[derive(Default)]
 struct Pending {
-    tasks: Vec<(JoinHandle<usize>, usize)>,
+    tasks: Vec<(Handle, usize)>,
     batches: Vec<(JoinHandle<Vec<usize>>, Vec<usize>)>,
+}
+
+/// The handle of a task or of a future.
+enum Handle {
+    Task(JoinHandle<usize>),
+    Future(FutureHandle<usize>),
+}
+
+impl Handle {
+    fn join(self) -> Result<usize, JoinError> {
+        match self {
+            Self::Task(handle) => handle.join(),
+            Self::Future(handle) => handle.join(),
+        }
+    }
+
+    fn cancel(&self) {
+        match self {
+            Self::Task(handle) => _ = handle.cancel(),
+            Self::Future(handle) => handle.cancel(),
+        }
+    }
 }
 
 impl Spawner {
@@ -184,6 +215,12 @@ impl Spawner {
     fn run_task(&self, mut task: LoggedTask, seed: u64) -> usize {
         task.runs();
         let mut rng = Rng::new(seed);
+        if self.case.resize_interval > 0 && rng.one_in(self.case.resize_interval) {
+            let size = 1 + rng.below(self.case.workers as u64) as usize;
+            if let Err(error) = self.pool.resize(size) {
+                self.log.record_violation(Violation::Result(format!("size {size}: {error}")));
+            }
+        }
         let mut pending = Pending::default();
         for child in 0..rng.below(6) {
             let seed = seed.wrapping_mul(31).wrapping_add(child);
@@ -232,15 +269,22 @@ impl Spawner {
         true
     }
 
-    /// Spawns a task: by a builder, if the case says so, with a priority or a token. May cancel it.
-    fn spawn_task<F>(&self, rng: &mut Rng, f: F) -> JoinHandle<usize>
+    /// Spawns a task or a future: by a builder, if the case says so, with a priority, a token, or a worker that it is near. May
+    /// cancel it.
+    fn spawn_task<F>(&self, rng: &mut Rng, f: F) -> Handle
     where
         F: FnOnce() -> usize + Send + 'static,
     {
         let cancels = self.case.cancel_interval > 0 && rng.one_in(self.case.cancel_interval);
         let by_token = cancels && rng.one_in(2);
-        if !by_token && !self.case.priorities {
-            let handle = self.pool.spawn(f);
+        let is_future = self.case.future_interval > 0 && rng.one_in(self.case.future_interval);
+        if !by_token && !self.case.priorities && !self.case.near {
+            let handle = if is_future {
+                // One poll, which counts as one task.
+                Handle::Future(self.pool.spawn_future(async move { f() }))
+            } else {
+                Handle::Task(self.pool.spawn(f))
+            };
             if cancels {
                 handle.cancel();
             }
@@ -254,7 +298,14 @@ impl Spawner {
         if by_token {
             builder = builder.cancel_on(&token);
         }
-        let handle = builder.spawn(f);
+        if self.case.near && rng.one_in(2) {
+            builder = builder.near_key(rng.below(1 << 10));
+        }
+        let handle = if is_future {
+            Handle::Future(builder.spawn_future(async move { f() }))
+        } else {
+            Handle::Task(builder.spawn(f))
+        };
         if by_token {
             token.cancel();
         } else if cancels {

@@ -14,14 +14,15 @@
 //! the argument.
 
 mod consumer;
+mod pause;
 mod source;
 mod state;
 mod turns;
 mod workers;
 
-use std::fmt;
 use std::ptr::NonNull;
 use std::time::Duration;
+use std::{fmt, mem};
 
 use super::error::PipelineError;
 use super::report::Report;
@@ -35,6 +36,7 @@ use crate::sync::{
 use crate::task::TaskHandle;
 use crate::worker::current::AnyPool;
 use consumer::AWAKE;
+use pause::Errors;
 use source::OPEN;
 pub(crate) use state::{
     AfterPull, Delivered, Grant, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
@@ -54,6 +56,8 @@ pub struct Control {
     state: Padded<Mutex<RunState>>,
     /// The workers that wait for their turn at the source.
     turns: Turns,
+    /// What the workers count when a stage has failed and the run goes on.
+    errors: Errors,
     /// Counts the run itself, its producer thread and its worker tasks. The run may only release what it
     /// borrows when all of them have left.
     participants: CountLatch,
@@ -85,10 +89,11 @@ impl Control {
     /// left.
     pub(crate) fn new(rules: Rules, pool: Arc<dyn AnyPool>) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let (participants, all_left) = CountLatch::new(1);
-        let state = RunState::new(pool.workers());
-        let turns = Turns::new(pool.workers());
+        let state = RunState::new(pool.max_workers());
+        let turns = Turns::new(pool.max_workers());
         let control = Self {
             turns,
+            errors: Errors::default(),
             rules,
             pool,
             has_heavy_fence: heavy_fence_state() == HeavyFence::Ready,
@@ -163,8 +168,9 @@ impl Control {
         let factory = state.factory.take();
         let failure = state.failure.take();
         state.closed.get_or_insert_with(Instant::now);
-        let notifications =
+        let mut notifications =
             Notifications { wake: [state.producer.take(), None], ..Notifications::default() };
+        notifications.paused = mem::take(&mut state.paused);
         self.note_source(&mut state);
         drop(state);
         self.send(notifications);
@@ -228,6 +234,7 @@ impl Control {
             state.source = SourceState::Ended;
         }
         notifications.wake = [self.take_consumer(state), state.producer.take()];
+        notifications.paused = mem::take(&mut state.paused);
         let old = state.failure.replace(Failure { batch, error });
         self.note_source(state);
         old.map(|old| old.error)
@@ -236,7 +243,8 @@ impl Control {
     /// Wakes the threads, and starts the task, that were decided on under the lock. The caller has released
     /// the lock.
     fn send(&self, notifications: Notifications) {
-        for promise in notifications.wake.into_iter().flatten() {
+        let paused = notifications.paused.into_iter().map(|(_, promise)| promise);
+        for promise in notifications.wake.into_iter().flatten().chain(paused) {
             promise.fulfil(Ok(Vec::new()), None);
         }
         for task in notifications.start.into_iter().flat_map(Start::into_tasks) {
@@ -251,6 +259,7 @@ impl Control {
         let mut report = state.report.clone();
         report.batches = state.pulled;
         report.elapsed = now - started;
+        (report.skipped, report.retried) = self.errors.counts();
         report.source_waited += state.full_since.map_or(Duration::ZERO, |since| now - since);
         report
     }
@@ -261,14 +270,14 @@ pub(crate) struct StopFollower(pub(crate) Arc<Control>);
 
 impl Follower for StopFollower {
     fn cancel(&self) {
-        self.0.fail(None, PipelineError::Stopped);
+        self.0.fail(None, PipelineError::stopped());
     }
 }
 
 /// Fails the run when its cancel token is cancelled.
 impl Follower for Control {
     fn cancel(&self) {
-        self.fail(None, PipelineError::Cancelled);
+        self.fail(None, PipelineError::cancelled());
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::Control;
 use super::state::{
-    AfterPull, Delivered, Grant, NextPull, Notifications, PullPermission, Pulled, RunState,
-    SourceState, Turn,
+    AfterPull, Delivered, Grant, MOST_STARTED, NextPull, Notifications, PullPermission, Pulled,
+    RunState, SourceState, Turn,
 };
 use crate::panic::contain;
 use crate::sync::{Instant, Mutex, MutexGuard, Ordering, TryLockError, lock};
@@ -22,6 +22,11 @@ const FULL: usize = 2;
 const DRY: usize = 3;
 /// The source has no more items, or the run has failed.
 const ENDED: usize = 4;
+
+/// A thread that has pulled activates so many workers: in a pool that is not large, or if it has pulled no more batches (S3).
+const LEAST_STARTED: usize = 2;
+/// The largest number of workers in such a pool.
+const LARGE: usize = 8;
 
 impl Control {
     /// Updates the hint about the source after a change of the state.
@@ -192,8 +197,11 @@ impl Control {
         }
         let idle = state.source == SourceState::Idle;
         if self.rules.workers_pull && idle && state.room(&self.rules) > 0 {
-            self.activate(&mut state, None, &mut notifications);
-            self.activate(&mut state, None, &mut notifications);
+            let most = if self.pool.max_workers() > LARGE { MOST_STARTED } else { LEAST_STARTED };
+            let count = usize::try_from(pulled.batches).unwrap_or(most);
+            for _ in 0..count.clamp(LEAST_STARTED, most) {
+                self.activate(&mut state, None, &mut notifications);
+            }
         }
         let grant = match next {
             NextPull::Any(worker) if idle && self.turns.any() => {
@@ -262,7 +270,7 @@ impl Control {
     /// are equally fast. This many results of one worker are worth waking a dozing consumer: the other half is room enough
     /// for the workers until it is awake.
     pub(crate) fn share_of_worker(&self) -> usize {
-        (self.rules.max_batches / (2 * self.pool.workers())).max(1)
+        (self.rules.max_batches / (2 * self.pool.max_workers())).max(1)
     }
 
     /// Returns a quarter of the weight that may be in flight. This much delivered weight is worth reporting.

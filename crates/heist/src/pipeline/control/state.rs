@@ -2,6 +2,8 @@
 //!
 //! `control` has the code that changes this state. `../README.md` has the protocol.
 
+use std::iter;
+
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::report::Report;
 use crate::sync::{Arc, Instant, ReceiverArc, into_receiver};
@@ -41,6 +43,8 @@ pub(crate) struct RunState {
     pub(crate) consumer: Option<SleepingConsumer>,
     /// The producer thread, while it waits: for room, or for a pending source.
     pub(crate) producer: Option<Promise<()>>,
+    /// The workers that pause before they call a function again, by the batches that they process.
+    pub(crate) paused: Vec<(u64, Promise<()>)>,
     /// The indices of the workers that have no worker task.
     pub(crate) inactive: Vec<usize>,
     /// Makes worker tasks. `None` before the run is opened and after it is closed.
@@ -186,25 +190,32 @@ pub(crate) struct Delivered {
 #[must_use]
 pub(crate) struct Notifications {
     pub(crate) wake: [Option<Promise<()>>; 2],
+    /// As in [`RunState`].
+    pub(crate) paused: Vec<(u64, Promise<()>)>,
     pub(crate) start: Option<Start>,
 }
 
-/// One or two workers whose tasks are to be started. The tasks are made after the lock was released, because that takes
+/// The largest number of workers whose tasks are started at once. To start them one by one takes all workers of a large pool to
+/// the lock of the state. A guess.
+pub(crate) const MOST_STARTED: usize = if cfg!(any(loom, shuttle)) { 2 } else { 12 };
+
+/// One or more workers whose tasks are to be started. The tasks are made after the lock was released, because that takes
 /// longer than what is done under it. They are counted as participants already.
 pub(crate) struct Start {
     pub(crate) factory: Arc<dyn TaskFactory>,
     pub(crate) first: usize,
-    pub(crate) second: Option<usize>,
+    pub(crate) others: [Option<usize>; MOST_STARTED - 1],
 }
 
 impl Start {
     /// Makes the tasks. All of them are made before one can run: no reference to the run may be left here when the last
     /// participant has left.
     pub(crate) fn into_tasks(self) -> impl Iterator<Item = Task> {
-        let Self { factory, first, second } = self;
-        let second = second.map(|worker| into_receiver(Arc::clone(&factory)).worker_task(worker));
+        let Self { factory, first, others } = self;
+        let task = |worker| into_receiver(Arc::clone(&factory)).worker_task(worker);
+        let others = others.map(|worker| worker.map(task));
         let first = into_receiver(factory).worker_task(first);
-        [Some(first), second].into_iter().flatten()
+        iter::once(first).chain(others.into_iter().flatten())
     }
 }
 
@@ -221,6 +232,7 @@ impl RunState {
             failure: None,
             consumer: None,
             producer: None,
+            paused: Vec::new(),
             inactive: (0..workers).rev().collect(),
             factory: None,
             full_since: None,

@@ -139,11 +139,12 @@ impl Control {
             match &mut notifications.start {
                 None => {
                     let factory = Arc::clone(factory);
-                    notifications.start = Some(Start { factory, first: worker, second: None });
+                    notifications.start =
+                        Some(Start { factory, first: worker, others: Default::default() });
                 }
                 Some(start) => {
-                    assert!(start.second.is_none(), "no more than two tasks are started at once");
-                    start.second = Some(worker);
+                    let place = start.others.iter_mut().find(|other| other.is_none());
+                    *place.expect("no more tasks are started at once") = Some(worker);
                 }
             }
             self.note_inactive(state);

@@ -17,6 +17,8 @@ pub(crate) struct Chunk<R> {
 pub(crate) struct BatchEntry {
     pub(crate) number: u64,
     pub(crate) weight: u64,
+    /// The index in the source of the first item of the batch.
+    pub(crate) first: u64,
     /// How many results the batch has.
     pub(crate) results: usize,
 }

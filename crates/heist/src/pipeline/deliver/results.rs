@@ -11,8 +11,9 @@ use crate::pipeline::Pipeline;
 use crate::pipeline::control::Control;
 use crate::pipeline::error::PipelineError;
 use crate::pipeline::report::Report;
-use crate::pipeline::run::{Run, Steps, start};
+use crate::pipeline::run::{Run, start};
 use crate::pipeline::source::Source;
+use crate::pipeline::steps::Steps;
 use crate::sync::{Arc, unsize_arc};
 use crate::worker::current::{AnyPool, with_worker};
 
@@ -150,7 +151,8 @@ impl<R> Running<R> {
             let Some((batch, left)) = current else {
                 let Some(batch) = self.delivery.next_batch() else {
                     self.over = true;
-                    return self.control.close().map(Err);
+                    let error = self.control.close()?;
+                    return Some(Err(error.with_report(self.run.report())));
                 };
                 self.batch = Some((batch, batch.results));
                 continue;

@@ -5,6 +5,8 @@ pub(crate) struct Batch<T> {
     /// The position of the batch in the order of the source.
     pub(crate) number: u64,
     pub(crate) weight: u64,
+    /// The index in the source of the first item.
+    pub(crate) first: u64,
     pub(crate) items: Vec<T>,
 }
 
@@ -21,6 +23,6 @@ impl<T> Batch<T> {
 
     /// Makes an empty batch with memory for this many items.
     pub(crate) fn with_capacity(items: usize) -> BoxedBatch<T> {
-        Box::new(Self { number: 0, weight: 0, items: Vec::with_capacity(items) })
+        Box::new(Self { number: 0, weight: 0, first: 0, items: Vec::with_capacity(items) })
     }
 }

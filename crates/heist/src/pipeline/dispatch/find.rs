@@ -8,8 +8,32 @@ use super::queue::WorkerQueue;
 use super::stock::{PLENTY, Stock};
 use crate::pipeline::run::{Run, Steps, WorkerState};
 use crate::pipeline::source::Source;
-use crate::sync::Padded;
+use crate::sync::{Padded, pause};
 use crate::worker::core::victims;
+
+/// A thief of a large pool passes over queues where another thief is, so many times, with as many pauses between: for some
+/// microseconds. A guess.
+const ROUNDS_ALONE: usize = 16;
+const PAUSES: usize = 8;
+
+/// What a thief takes.
+struct Share {
+    /// From this worker.
+    victim: usize,
+    /// One in so many batches.
+    part: usize,
+    /// Not while another thief takes some that is alone as well.
+    alone: bool,
+}
+
+/// What has come of an attempt to move batches.
+#[derive(PartialEq, Eq)]
+enum Moved {
+    Some,
+    Nothing,
+    /// Another thief is there.
+    Contended,
+}
 
 impl<S, G> Run<S, G>
 where
@@ -85,9 +109,8 @@ where
             return None;
         }
         if let Some(stock) = &self.stock {
-            let mut victims = stock.any.after(worker);
-            victims.find(|victim| self.move_from(stock, worker, state, *victim, 2))?;
-            return self.queues[worker].0.take();
+            let is_moved = self.steal_in_stock(stock, worker, state);
+            return is_moved.then(|| self.queues[worker].0.take()).flatten();
         }
         let push_end = state.push_end.as_ref()?;
         let steal_from = |queues: &[Padded<WorkerQueue<S::Item>>]| {
@@ -101,6 +124,41 @@ where
         self.local_queues.get(worker).unwrap_or(&self.queues[worker]).0.take()
     }
 
+    /// Moves half of the batches of another worker to the queue of this one. Returns whether it has moved any.
+    ///
+    /// Several thieves at one queue take its cache lines from each other at every batch, so that all of them take many times
+    /// as long. So each passes over queues where another one is, and looks again after a moment. That one may have lost its
+    /// processor; therefore it is not waited for any longer in the end.
+    fn steal_in_stock(
+        &self,
+        stock: &Stock,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+    ) -> bool {
+        for round in 0..=ROUNDS_ALONE {
+            let (mut others, alone) = (false, round < ROUNDS_ALONE);
+            for victim in stock.any.after(self.first_victim(worker, state)) {
+                match self.move_from(stock, worker, state, Share { victim, part: 2, alone }) {
+                    Moved::Some => return true,
+                    Moved::Nothing => {}
+                    Moved::Contended => others = true,
+                }
+            }
+            if !others {
+                break;
+            }
+            (0..PAUSES).for_each(|_| pause());
+        }
+        false
+    }
+
+    /// Returns after which worker this one looks for a victim. It is another one each time: all thieves that begin at their own
+    /// number find the same one, where few workers have batches.
+    fn first_victim(&self, worker: usize, state: &WorkerState<S::Item, G::Out>) -> usize {
+        let mixed = (state.now ^ (worker as u64) << 32).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 32) as usize % self.queues.len()
+    }
+
     /// Moves a quarter of the batches of a worker that has many, while another thread pulls from the source. Returns whether it
     /// has moved any.
     pub(crate) fn move_from_plenty(
@@ -109,35 +167,44 @@ where
         state: &mut WorkerState<S::Item, G::Out>,
     ) -> bool {
         let Some(stock) = &self.stock else { return false };
-        let victim = stock.plenty.after(worker).next();
+        let victim = stock.plenty.after(self.first_victim(worker, state)).next();
         let victim = victim.filter(|victim| self.queues[*victim].0.len() >= PLENTY / 2);
-        victim.is_some_and(|victim| self.move_from(stock, worker, state, victim, 4))
+        victim.is_some_and(|victim| {
+            let quarter = Share { victim, part: 4, alone: true };
+            self.move_from(stock, worker, state, quarter) == Moved::Some
+        })
     }
 
-    /// Moves one in `share` of the batches of another worker to the queue of this one. Returns whether it has moved any.
+    /// Moves a part of the batches of another worker to the queue of this one.
     fn move_from(
         &self,
         stock: &Stock,
         worker: usize,
         state: &mut WorkerState<S::Item, G::Out>,
-        victim: usize,
-        share: usize,
-    ) -> bool {
-        if victim == worker || self.queues[victim].0.is_empty() {
-            return false;
+        share: Share,
+    ) -> Moved {
+        let queue = &self.queues[share.victim].0;
+        if share.victim == worker || queue.is_empty() {
+            return Moved::Nothing;
+        }
+        if share.alone && !queue.begin_move() {
+            return Moved::Contended;
         }
         state.note_push(stock, worker);
-        let Some(push_end) = &state.push_end else { return false };
-        let moved = stock.while_moving(|| self.queues[victim].0.move_some(push_end, share));
+        let Some(push_end) = &state.push_end else { unreachable!("the queues are deques") };
+        let moved = stock.while_moving(worker, || queue.move_some(push_end, share.part));
+        if share.alone {
+            queue.end_move();
+        }
         if moved == 0 {
             let is_empty = push_end.is_empty();
             state.note_taken(stock, worker, is_empty);
-            return false;
+            return Moved::Nothing;
         }
         (state.left, state.refill_at) = (moved, 0);
         self.queues[worker].0.count_stolen(moved);
         self.start_another(worker, state, moved);
-        true
+        Moved::Some
     }
 
     /// Takes the heaviest batch of all queues that this worker may take from. Of equally heavy ones, it

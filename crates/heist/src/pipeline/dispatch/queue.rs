@@ -6,7 +6,7 @@ use heist_deque::growable::{self, Stealer, Worker};
 use super::batch::BoxedBatch;
 use super::waiting::{Front, Waiting};
 use crate::pipeline::report::WorkerReport;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering, lock, prefetch};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, Ordering, lock, prefetch};
 
 /// The queue of one worker, or of all of them, with the times and counts of the worker.
 ///
@@ -23,6 +23,8 @@ pub(crate) struct WorkerQueue<T> {
     /// How long a batch has taken lately, in nanoseconds. The worker writes it.
     batch_time: AtomicU64,
     totals: Totals,
+    /// Whether a thief of a large pool moves batches from this queue. It is a hint for other thieves, and carries no data.
+    is_moved_from: AtomicBool,
 }
 
 enum Kind<T> {
@@ -89,6 +91,7 @@ impl<T> WorkerQueue<T> {
             busy_since: AtomicU64::new(0),
             batch_time: AtomicU64::new(0),
             totals: Totals::default(),
+            is_moved_from: AtomicBool::new(false),
         }
     }
 
@@ -145,6 +148,18 @@ impl<T> WorkerQueue<T> {
             push_end.push(batch);
         }
         count
+    }
+
+    /// Claims the queue for a thief that is to be alone there, unless another one is. Returns whether it did; the thief then calls
+    /// [`end_move`](Self::end_move).
+    pub(super) fn begin_move(&self) -> bool {
+        let taken = &self.is_moved_from;
+        !taken.load(Ordering::Relaxed) && !taken.swap(true, Ordering::Relaxed)
+    }
+
+    /// Leaves the queue to other thieves.
+    pub(super) fn end_move(&self) {
+        self.is_moved_from.store(false, Ordering::Relaxed);
     }
 
     /// Returns the number of batches. It is a hint, except after a fence; see [`WorkerQueue`].

@@ -19,10 +19,11 @@ pub(crate) struct Stock {
     pub(super) any: Workers,
     /// The workers that have just taken many batches from the source.
     pub(super) plenty: Workers,
-    moves: Padded<Moves>,
+    /// The moves of each 64 workers. All workers of a large pool move batches, and would wait for one line.
+    moves: Box<[Padded<Moves>]>,
 }
 
-/// How often a worker has begun to move batches from another queue to its own, and how often one has ended that.
+/// How often one of these workers has begun to move batches from another queue to its own, and how often one has ended that.
 #[derive(Default)]
 struct Moves {
     begun: AtomicUsize,
@@ -34,26 +35,35 @@ impl Stock {
         Self {
             any: Workers::new(workers),
             plenty: Workers::new(workers),
-            moves: Padded(Moves::default()),
+            moves: (0..workers.div_ceil(WORD)).map(|_| Padded(Moves::default())).collect(),
         }
     }
 
-    /// Moves batches to the queue of the calling worker. They are in no queue meanwhile.
-    pub(super) fn while_moving<R>(&self, move_some: impl FnOnce() -> R) -> R {
-        self.moves.0.begun.fetch_add(1, Ordering::Relaxed);
+    /// Moves batches to the queue of that worker, which calls this. They are in no queue meanwhile.
+    pub(super) fn while_moving<R>(&self, worker: usize, move_some: impl FnOnce() -> R) -> R {
+        let moves = &self.moves[worker / WORD].0;
+        moves.begun.fetch_add(1, Ordering::Relaxed);
         let moved = move_some();
-        self.moves.0.ended.fetch_add(1, Ordering::Relaxed);
+        moves.ended.fetch_add(1, Ordering::Relaxed);
         moved
     }
 
     /// Returns whether all queues are empty and no batch is on its way from one to another. `has_batches` looks into the queue
     /// of a worker.
     pub(super) fn is_empty(&self, has_batches: impl Fn(usize) -> bool) -> bool {
-        let ended = self.moves.0.ended.load(Ordering::Relaxed);
-        // A move that has begun before the last load below, and has not ended before the first one, shows.
-        !self.any.after(0).any(has_batches) && self.moves.0.begun.load(Ordering::Relaxed) == ended
+        let sum = |count: fn(&Moves) -> &AtomicUsize| {
+            let counts = self.moves.iter().map(|moves| count(&moves.0).load(Ordering::Relaxed));
+            counts.fold(0, usize::wrapping_add)
+        };
+        let ended = sum(|moves| &moves.ended);
+        // A move that has begun before the loads below, and has not ended before those above, shows: no count ever decreases,
+        // and of each word more moves have begun than have ended before.
+        !self.any.after(0).any(has_batches) && sum(|moves| &moves.begun) == ended
     }
 }
+
+/// The number of workers that share a word of bits, and counts of moves.
+const WORD: usize = 64;
 
 /// A set of workers: a bit for each. Only the worker itself changes its bit.
 pub(super) struct Workers {
@@ -62,26 +72,26 @@ pub(super) struct Workers {
 
 impl Workers {
     fn new(workers: usize) -> Self {
-        Self { words: (0..workers.div_ceil(64)).map(|_| Padded(AtomicU64::new(0))).collect() }
+        Self { words: (0..workers.div_ceil(WORD)).map(|_| Padded(AtomicU64::new(0))).collect() }
     }
 
     pub(super) fn insert(&self, worker: usize) {
-        self.words[worker / 64].0.fetch_or(1 << (worker % 64), Ordering::Relaxed);
+        self.words[worker / WORD].0.fetch_or(1 << (worker % WORD), Ordering::Relaxed);
     }
 
     pub(super) fn remove(&self, worker: usize) {
-        self.words[worker / 64].0.fetch_and(!(1 << (worker % 64)), Ordering::Relaxed);
+        self.words[worker / WORD].0.fetch_and(!(1 << (worker % WORD)), Ordering::Relaxed);
     }
 
     /// Returns the workers in the set: first those after `first`, and then the others.
     pub(super) fn after(&self, first: usize) -> impl Iterator<Item = usize> {
-        let (word, bit) = (first / 64, first as u32 % 64);
+        let (word, bit) = (first / WORD, first as u32 % WORD as u32);
         let later = (u64::MAX << bit) << 1;
         let parts = [(word, later)].into_iter();
         let parts = parts.chain((word + 1..self.words.len()).chain(0..word).map(|n| (n, u64::MAX)));
         parts.chain([(word, !later)]).flat_map(|(word, mask)| {
             let workers = ones(self.words[word].0.load(Ordering::Relaxed) & mask);
-            workers.map(move |place| 64 * word + place)
+            workers.map(move |place| WORD * word + place)
         })
     }
 }

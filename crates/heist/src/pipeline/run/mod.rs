@@ -1,8 +1,7 @@
 //! A run of a pipeline: what its threads share (`shared`), how it starts and ends (this file), what a worker
-//! does (`worker_task`), and the stages that are applied to each batch (`stage`).
+//! does (`worker_task`).
 
 mod shared;
-mod stage;
 mod worker_task;
 
 use std::cell::Cell;
@@ -12,17 +11,16 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use super::Pipeline;
 use super::control::TaskFactory;
 use super::deliver::Delivery;
-use super::error::{PipelineError, Stage};
+use super::error::{At, PipelineError, Stage};
 use super::report::Report;
 use super::source::Source;
+pub(super) use super::steps::{BoxError, Steps};
 use crate::api::pool::Pool;
 use crate::cancel::Follower;
 use crate::panic::{AbortOnUnwind, contain};
 use crate::sync::{Arc, ThreadBuilder, ThreadHandle, unsize_arc};
 use crate::worker::wait;
 pub(super) use shared::{Run, WorkerState};
-pub(super) use stage::{BoxError, FailedStage};
-pub use stage::{Map, MapBatch, Same, Steps, TryMap};
 
 /// Runs a pipeline to its end, with the calling thread as the consumer, and passes each result to the sink.
 pub(super) fn run_to_end<S, G, E>(
@@ -68,7 +66,7 @@ where
     }
     match error {
         None => Ok(report),
-        Some(error) => Err(error),
+        Some(error) => Err(error.with_report(report)),
     }
 }
 
@@ -135,11 +133,12 @@ where
     E: Into<BoxError>,
 {
     let mut delivery = Delivery::new(&run.control, &run.outboxes, run.config.ordered);
-    let number = Cell::new(0);
+    let (at, offset) = (Cell::new((0, 0)), Cell::new(0));
     let delivered = catch_unwind(AssertUnwindSafe(|| {
         while let Some(batch) = delivery.next_batch() {
-            number.set(batch.number);
-            for _ in 0..batch.results {
+            at.set((batch.number, batch.first));
+            for result in 0..batch.results {
+                offset.set(result as u64);
                 sink(delivery.next_result()).map_err(Into::into)?;
                 if run.control.discards_all() {
                     return Ok(());
@@ -150,9 +149,11 @@ where
         Ok(())
     }));
     contain(|| drop(delivery));
+    let (batch, first) = at.get();
+    let at = At { batch, item: G::ONE_TO_ONE.then(|| first + offset.get()) };
     match delivered {
         Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(PipelineError::failed(Stage::Sink, number.get(), error)),
-        Err(payload) => Some(PipelineError::panicked(Stage::Sink, number.get(), payload)),
+        Ok(Err(error)) => Some(PipelineError::failed(Stage::Sink, at, error)),
+        Err(payload) => Some(PipelineError::panicked(Stage::Sink, at, payload)),
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::mem::{self, ManuallyDrop};
 
-use super::stage::Steps;
 use super::worker_task::WorkerTask;
 use crate::cancel::Follower;
 use crate::panic::{contain, contain_each};
@@ -16,6 +15,7 @@ use crate::pipeline::dispatch::{
 };
 use crate::pipeline::report::Report;
 use crate::pipeline::source::{Batcher, Source};
+use crate::pipeline::steps::Steps;
 use crate::sync::{
     Arc, Instant, Mutex, Padded, ReceiverArc, elapsed, from_receiver, lock, prefetch_for_write,
     unsize_arc,
@@ -43,7 +43,7 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     /// Which workers have batches, in a large pool whose workers pull and steal. `None` otherwise.
     pub(crate) stock: Option<Stock>,
     /// The private state of each worker.
-    worker_states: Box<[WorkerSlot<S::Item, G::Out>]>,
+    worker_states: Box<[WorkerSlot<S, G>]>,
     /// The push ends of `queues`, until the producer thread takes them. Empty if the workers pull.
     push_ends: Mutex<Vec<Option<PushEnd<S::Item>>>>,
     /// Empty batches on their way from the workers back to the producer thread.
@@ -56,12 +56,12 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
 }
 
 /// Keeps the state of a worker while no thread has it.
-type WorkerSlot<T, R> = Mutex<Slot<T, R>>;
+type WorkerSlot<S, G> = Mutex<Slot<Working<S, G>>>;
 
 /// Where the state of a worker is.
-enum Slot<T, R> {
+enum Slot<W> {
     /// No thread has it. A worker task may be queued in the pool.
-    Here(WorkerState<T, R>),
+    Here(W),
     /// The worker task has it.
     Taken,
     /// A sender has it, which helps as this worker.
@@ -72,7 +72,14 @@ enum Slot<T, R> {
 }
 
 /// A worker whose state a sender has borrowed, and the state.
-type Borrowed<T, R> = (usize, WorkerState<T, R>);
+type Borrowed<S, G> = (usize, Working<S, G>);
+
+/// What the thread has that works as one of the workers.
+pub(super) struct Working<S: Source, G: Steps<S::Item>> {
+    pub(super) state: WorkerState<S::Item, G::Out>,
+    /// What the stages keep from batch to batch.
+    pub(super) steps: G::State,
+}
 
 /// The private state of a worker. The thread that works as this worker takes it out of the run.
 pub(crate) struct WorkerState<T, R> {
@@ -136,7 +143,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         pool: Arc<dyn AnyPool>,
     ) -> (Arc<Self>, TaskHandle<Vec<()>>) {
         let Pipeline { mut source, steps, config } = pipeline;
-        let workers = pool.workers();
+        let workers = pool.max_workers();
         let workers_pull = config.distribution == Distribution::Pull;
         let rules = Rules {
             max_batches: config.max_in_flight(workers),
@@ -165,7 +172,8 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
             (local_queues, own_ends) = (0..workers).map(queue).unzip();
         }
         let has_stock = workers_pull && workers > SMALL && config.steals && !heaviest_first;
-        let state = |push_end| Mutex::new(Slot::Here(WorkerState::new(push_end)));
+        let working =
+            |push_end| Working { state: WorkerState::new(push_end), steps: G::State::default() };
         let run = Self {
             control,
             outboxes: Arc::new(Outboxes::new(workers, config.ordered)),
@@ -176,7 +184,10 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
             shared_queue: Padded(WorkerQueue::locked(heaviest_first)),
             local_queues: local_queues.into(),
             stock: has_stock.then(|| Stock::new(workers)),
-            worker_states: own_ends.into_iter().map(state).collect(),
+            worker_states: own_ends
+                .into_iter()
+                .map(|end| Mutex::new(Slot::Here(working(end))))
+                .collect(),
             push_ends: Mutex::new(push_ends),
             spares: Mutex::new(Vec::new()),
             source_handle,
@@ -208,7 +219,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
 
     /// Takes the state of a worker, for its worker task. If it is lent, returns `None`, and the task must end
     /// (H2).
-    pub(super) fn take_worker_state(&self, worker: usize) -> Option<WorkerState<S::Item, G::Out>> {
+    pub(super) fn take_worker_state(&self, worker: usize) -> Option<Working<S, G>> {
         let mut slot = lock(&self.worker_states[worker]);
         match mem::replace(&mut *slot, Slot::Taken) {
             Slot::Here(state) => Some(state),
@@ -221,8 +232,8 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
     }
 
     /// Takes the state of any worker that no thread has, for a sender that helps (H1).
-    pub(super) fn borrow_worker_state(&self) -> Option<Borrowed<S::Item, G::Out>> {
-        let lend = |(worker, slot): (usize, &WorkerSlot<S::Item, G::Out>)| {
+    pub(super) fn borrow_worker_state(&self) -> Option<Borrowed<S, G>> {
+        let lend = |(worker, slot): (usize, &WorkerSlot<S, G>)| {
             let mut slot = lock(slot);
             match mem::replace(&mut *slot, Slot::Lent { task_ended: false }) {
                 Slot::Here(state) => Some((worker, state)),
@@ -236,11 +247,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
     }
 
     /// Puts the state of a worker back. Returns whether a worker task has ended because it was lent (H3).
-    pub(super) fn put_worker_state(
-        &self,
-        worker: usize,
-        state: WorkerState<S::Item, G::Out>,
-    ) -> bool {
+    pub(super) fn put_worker_state(&self, worker: usize, state: Working<S, G>) -> bool {
         let mut slot = lock(&self.worker_states[worker]);
         matches!(mem::replace(&mut *slot, Slot::Here(state)), Slot::Lent { task_ended: true })
     }

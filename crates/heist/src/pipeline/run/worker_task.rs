@@ -3,17 +3,15 @@
 //! It ends when it finds nothing to do, and a new one is started when there is something. So no worker of the
 //! pool is kept waiting for a pipeline.
 
-use std::error::Error;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::shared::{Run, WorkerState};
-use super::stage::{FailedStage, Steps};
+use super::shared::{Run, Working};
 use crate::panic::{PanicHook, abandon, contain, contain_each, drop_each};
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
-use crate::pipeline::error::{PipelineError, Stage};
+use crate::pipeline::error::{At, PipelineError};
 use crate::pipeline::source::Source;
+use crate::pipeline::steps::{Context, Discarded, Steps};
 use crate::sync::{Arc, pause};
 use crate::task::{DetachedTask, End, Refusal, Task};
 
@@ -43,18 +41,6 @@ enum EndOfRun {
     NotNear,
 }
 
-/// Ends the processing of a batch whose results would be discarded.
-#[derive(Debug)]
-struct Discarded;
-
-impl fmt::Display for Discarded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the results of this batch are not wanted any more")
-    }
-}
-
-impl Error for Discarded {}
-
 /// The worker task of one worker.
 pub(super) struct WorkerTask<S: Source, G: Steps<S::Item>> {
     run: Arc<Run<S, G>>,
@@ -82,7 +68,7 @@ where
     }
 
     fn refuse(&mut self, _: Refusal) -> u64 {
-        self.run.control.fail(None, PipelineError::Stopped);
+        self.run.control.fail(None, PipelineError::stopped());
         1
     }
 
@@ -112,48 +98,50 @@ where
     /// Processes batches as this worker, until there are none or the time slice ends. Returns whether there
     /// is more to do.
     fn work(&self, worker: usize) -> bool {
-        let Some(mut state) = self.take_worker_state(worker) else { return self.end_lent(worker) };
-        state.now = self.now();
-        let slice_ends = state.now.saturating_add(TIME_SLICE);
+        let Some(mut working) = self.take_worker_state(worker) else {
+            return self.end_lent(worker);
+        };
+        working.state.now = self.now();
+        let slice_ends = working.state.now.saturating_add(TIME_SLICE);
         loop {
             if self.control.discards_all() {
                 // The thread that waits for the end of the run would have to free them all.
-                state.spares = Vec::new();
-                self.put_worker_state(worker, state);
+                working.state.spares = Vec::new();
+                self.put_worker_state(worker, working);
                 return false;
             }
-            if state.now > slice_ends {
-                self.put_worker_state(worker, state);
+            if working.state.now > slice_ends {
+                self.put_worker_state(worker, working);
                 return true;
             }
-            let found_work = self.find_work(worker, &mut state)
+            let found_work = self.find_work(worker, &mut working)
                 || (!self.workers_pull() && self.spin_for_batches(worker));
             if !found_work {
                 match self.wait_for_end(worker) {
                     EndOfRun::NotNear => {}
                     EndOfRun::Batches => {
-                        state.now = self.now();
+                        working.state.now = self.now();
                         continue;
                     }
                     // W6.
                     EndOfRun::Reached => {
-                        state.spares = Vec::new();
-                        self.put_worker_state(worker, state);
+                        working.state.spares = Vec::new();
+                        self.put_worker_state(worker, working);
                         self.control.wake_if_seems_dozing();
                         return false;
                     }
                 }
                 // W1. The state is put back first: once the worker is inactive, a new task may be started for
                 // it.
-                self.put_worker_state(worker, state);
+                self.put_worker_state(worker, working);
                 if self.control.try_deactivate(worker, || self.has_batches_for(worker)) {
                     return false;
                 }
                 let Some(again) = self.take_worker_state(worker) else {
                     return self.end_lent(worker);
                 };
-                state = again;
-                state.now = self.now();
+                working = again;
+                working.state.now = self.now();
             }
         }
     }
@@ -168,29 +156,29 @@ where
     }
 
     /// Processes batches, or takes some from the source. Returns whether there was something to do.
-    fn find_work(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
+    fn find_work(&self, worker: usize, working: &mut Working<S, G>) -> bool {
         // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
         if self.workers_pull() {
-            self.process_own(worker, state)
-                || self.pull(worker, state)
-                || self.process_some(worker, state, true)
+            self.process_own(worker, working)
+                || self.pull(worker, &mut working.state)
+                || self.process_some(worker, working, true)
         } else {
-            self.process_some(worker, state, true)
+            self.process_some(worker, working, true)
         }
     }
 
     /// Works as any worker on the thread of a sender, which needs room in the source (H1 to H3). Returns whether
     /// there was something to do.
     pub(super) fn help_as_worker(run: &Arc<Self>, enough: &dyn Fn() -> bool) -> bool {
-        let Some((worker, mut state)) = run.borrow_worker_state() else { return false };
-        state.now = run.now();
+        let Some((worker, mut working)) = run.borrow_worker_state() else { return false };
+        working.state.now = run.now();
         let mut helped = false;
-        while !run.control.discards_all() && !enough() && run.find_work(worker, &mut state) {
+        while !run.control.discards_all() && !enough() && run.find_work(worker, &mut working) {
             helped = true;
         }
         // H3. Others may have relied on this thread while it waited.
-        run.start_another(worker, &mut state, 0);
-        let task_ended = run.put_worker_state(worker, state);
+        run.start_another(worker, &mut working.state, 0);
+        let task_ended = run.put_worker_state(worker, working);
         if !task_ended {
             if run.queued(worker) > 0 {
                 run.control.batch_pushed(Some(worker));
@@ -207,8 +195,9 @@ where
     }
 
     /// Processes batches of its own, and takes more from the source before it has run out of them.
-    fn process_own(&self, worker: usize, state: &mut WorkerState<S::Item, G::Out>) -> bool {
-        let any = self.process_some(worker, state, false);
+    fn process_own(&self, worker: usize, working: &mut Working<S, G>) -> bool {
+        let any = self.process_some(worker, working, false);
+        let state = &mut working.state;
         if any && state.left > 0 && state.left <= state.refill_at && self.control.may_pull() {
             self.refill(worker, state);
         }
@@ -217,12 +206,7 @@ where
 
     /// Processes batches until there are none, or until it is time to read the clock. Returns whether there
     /// were any.
-    pub(crate) fn process_some(
-        &self,
-        worker: usize,
-        state: &mut WorkerState<S::Item, G::Out>,
-        steal: bool,
-    ) -> bool {
+    fn process_some(&self, worker: usize, working: &mut Working<S, G>, steal: bool) -> bool {
         let queue = &self.queues[worker].0;
         let most = CLOCK_INTERVAL
             .checked_div(queue.batch_time())
@@ -230,17 +214,17 @@ where
             .clamp(1, MAX_BETWEEN_CLOCKS);
         let mut done = 0;
         while done < most {
-            let Some(batch) = self.find_batch(worker, state, steal) else { break };
+            let Some(batch) = self.find_batch(worker, &mut working.state, steal) else { break };
             if done == 0 {
-                queue.begin_work(state.now);
+                queue.begin_work(working.state.now);
             }
             done += 1;
-            state.left = state.left.saturating_sub(1);
-            self.process(worker, batch, state);
+            working.state.left = working.state.left.saturating_sub(1);
+            self.process(worker, batch, working);
         }
         if done > 0 {
-            state.now = self.now();
-            queue.end_work(state.now, done);
+            working.state.now = self.now();
+            queue.end_work(working.state.now, done);
             self.control.note_batch_time(queue.batch_time());
         }
         done > 0
@@ -279,49 +263,49 @@ where
     }
 
     /// Applies the stages to a batch, and stores the results in the worker's outbox.
-    fn process(
-        &self,
-        worker: usize,
-        mut batch: BoxedBatch<S::Item>,
-        state: &mut WorkerState<S::Item, G::Out>,
-    ) {
-        let Batch { number, weight, items } = &mut *batch;
-        let (number, weight) = (*number, *weight);
+    fn process(&self, worker: usize, mut batch: BoxedBatch<S::Item>, working: &mut Working<S, G>) {
+        let Batch { number, weight, first, items } = &mut *batch;
+        let (number, weight, first) = (*number, *weight, *first);
         if number >= self.control.cutoff() {
             return contain_each(batch.items);
         }
+        let Working { state, steps } = working;
         let results = &mut state.results;
-        let failed_stage = FailedStage::default();
+        let context = Context::new(&self.control, number, first, 0);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.steps.apply(items, &failed_stage, &mut |result| {
+            let mut out = |result| {
                 results.push_back(result);
-                // The batch may have become one to discard: then no other item of it is processed.
-                if number < self.control.cutoff() { Ok(()) } else { Err(Discarded.into()) }
-            })
+                context.check()
+            };
+            if G::TRACKS {
+                self.steps.apply::<true>(steps, items, &context, &mut out)
+            } else {
+                self.steps.apply::<false>(steps, items, &context, &mut out)
+            }
         }));
-        let stage = Stage::Map(failed_stage.get().max(1));
+        let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
         // What the stages have left in the batch.
         let dropped = drop_each(items.drain(..));
         let error = match (outcome, dropped) {
             (Ok(Ok(())), Ok(())) => {
-                let entry = BatchEntry { number, weight, results: results.len() };
+                let entry = BatchEntry { number, weight, first, results: results.len() };
                 self.queues[worker].0.count_processed();
                 // R1.
                 self.outboxes.store(worker, entry, results);
                 self.control.results_stored(number, &mut state.unannounced);
                 return self.recycle(batch, &mut state.spares);
             }
-            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, number, payload),
+            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
             (Ok(Err(error)), dropped) => {
                 dropped.unwrap_or_else(abandon);
                 if error.is::<Discarded>() {
                     return contain_each(results.drain(..));
                 }
-                PipelineError::failed(stage, number, error)
+                PipelineError::failed(stage, at, error)
             }
             (Err(payload), dropped) => {
                 dropped.unwrap_or_else(abandon);
-                PipelineError::panicked(stage, number, payload)
+                PipelineError::panicked(stage, at, payload)
             }
         };
         contain_each(results.drain(..));

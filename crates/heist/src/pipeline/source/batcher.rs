@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{Filled, Source};
 use crate::panic::{contain, contain_each};
 use crate::pipeline::control::{AfterPull, Grant};
-use crate::pipeline::error::{PipelineError, Stage};
+use crate::pipeline::error::{At, PipelineError, Stage};
 use crate::pipeline::run::BoxError;
 
 /// The source, with what is kept between two batches.
@@ -14,6 +14,8 @@ pub(crate) struct Batcher<S: Source> {
     source: S,
     /// Items in a batch, at most.
     size: usize,
+    /// The index of the next item.
+    next: u64,
     /// An item that did not fit within the weight limit, and its weight.
     held: Option<(S::Item, u64)>,
     /// Holds one item while the user's code weighs it. It is empty otherwise.
@@ -38,18 +40,19 @@ pub(super) enum Outcome {
 
 impl Outcome {
     /// Converts it to what is reported to `control`, with the weight of the next item if that did not fit. `batch`
-    /// is the number of the batch that was being cut.
-    pub(super) fn into_after_pull(self, batch: u64) -> (AfterPull, u64) {
+    /// is the number of the batch that was being cut, and `item` the index of the next item.
+    pub(super) fn into_after_pull(self, batch: u64, item: u64) -> (AfterPull, u64) {
+        let at = At { batch, item: Some(item) };
         match self {
             Self::More => (AfterPull::More, 0),
             Self::Pending => (AfterPull::Pending, 0),
             Self::End => (AfterPull::End, 0),
             Self::TooHeavy(weight) => (AfterPull::More, weight),
             Self::Failed(error) => {
-                (AfterPull::Failed(PipelineError::failed(Stage::Source, batch, error)), 0)
+                (AfterPull::Failed(PipelineError::failed(Stage::Source, at, error)), 0)
             }
             Self::Panicked(payload) => {
-                (AfterPull::Failed(PipelineError::panicked(Stage::Source, batch, payload)), 0)
+                (AfterPull::Failed(PipelineError::panicked(Stage::Source, at, payload)), 0)
             }
         }
     }
@@ -57,7 +60,7 @@ impl Outcome {
 
 impl<S: Source> Batcher<S> {
     pub(crate) fn new(source: S, size: usize) -> Self {
-        Self { source, size, held: None, weighing: Vec::new() }
+        Self { source, size, next: 0, held: None, weighing: Vec::new() }
     }
 
     /// Drops the source and the items that it has yielded one by one: the drop of each may panic. The panics
@@ -67,6 +70,13 @@ impl<S: Source> Batcher<S> {
         source.drop_each();
         contain_each(held);
         contain_each(weighing);
+    }
+
+    /// Counts the items of a batch that was cut. Returns the index of the first one.
+    pub(super) fn count(&mut self, items: usize) -> u64 {
+        let first = self.next;
+        self.next += items as u64;
+        first
     }
 
     /// Fills a batch within what the grant leaves, and notes the weight in the grant. Whatever the outcome
@@ -84,6 +94,7 @@ impl<S: Source> Batcher<S> {
                 self.fill(batch, stop)
             }
         }));
+        self.source.settle();
         filled.unwrap_or_else(|payload| {
             contain(|| self.weighing.clear());
             Outcome::Panicked(payload)
@@ -126,7 +137,7 @@ impl<S: Source> Batcher<S> {
     }
 
     fn weigh_next(&mut self) -> Result<(S::Item, u64), Outcome> {
-        let filled = self.source.fill(&mut self.weighing, 1, &|| false);
+        let filled = self.source.next(&mut self.weighing);
         if let Filled::Failed(error) = filled {
             return Err(Outcome::Failed(error));
         }

@@ -1,13 +1,11 @@
 //! Sources that iterate.
 
-use std::io::{self, BufRead};
-
 use super::{Filled, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
-use crate::pipeline::run::{BoxError, Same};
 use crate::pipeline::sealed::Sealed;
+use crate::pipeline::steps::{BoxError, Same};
 use crate::sync::Arc;
 
 /// The items of an iterator. See [`Pipeline::new`].
@@ -111,24 +109,5 @@ where
     /// ```
     pub fn try_new(items: impl IntoIterator<IntoIter = I>) -> Self {
         Self { source: Tried(items.into_iter()), steps: Same, config: Config::new() }
-    }
-}
-
-impl<B: BufRead> Pipeline<Tried<io::Lines<B>>> {
-    /// Makes a pipeline from the lines of a reader, without their line endings. An error of the reader ends
-    /// the run.
-    ///
-    /// ```
-    /// use heist::pipeline::Pipeline;
-    ///
-    /// let pool = heist::Pool::builder().workers(2).build()?;
-    /// let numbers = Pipeline::lines("1\n2\n3\n".as_bytes()).try_map(|line| line.parse::<u32>());
-    /// let mut sum = 0;
-    /// numbers.run(&pool, |n| sum += n)?;
-    /// assert_eq!(sum, 6);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn lines(reader: B) -> Self {
-        Self::try_new(reader.lines())
     }
 }

@@ -1,12 +1,16 @@
-//! Where the items of a pipeline come from: iterators (`iter`) and senders (`feed`), each with weights or
-//! without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so. `parts` takes a
-//! pipeline apart for heist-cluster.
+//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`) and senders (`sender`, `queue`, `feed`), each with
+//! weights or without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so. `parts`
+//! takes a pipeline apart for heist-cluster.
 
 mod batcher;
 mod feed;
 mod iter;
+mod lines;
 mod parts;
 mod pull;
+mod queue;
+mod send_error;
+mod sender;
 mod weighed;
 
 use super::control::Control;
@@ -15,9 +19,12 @@ use super::sealed::Sealed;
 use crate::panic::contain;
 use crate::sync::Arc;
 pub(super) use batcher::Batcher;
-pub use feed::{Feed, SendError, Sender};
+pub use feed::Feed;
 pub use iter::{Items, Tried};
-pub use parts::{Batches, Cut, Parts, Stages};
+pub use lines::{BlockLines, LineBlock, LineBlocks, LineError, LineText, Lines};
+pub use parts::{Applied, Batches, Cut, Numbered, Parts, Stages};
+pub use send_error::{SendError, SendTimeoutError, TrySendError};
+pub use sender::{SendFuture, Sender};
 pub use weighed::Weighed;
 
 /// The source of a pipeline's items.
@@ -41,6 +48,16 @@ pub trait Source: Sealed {
         most: usize,
         stop: &impl Fn() -> bool,
     ) -> Filled;
+
+    /// Adds the next item, if there is one, for a batch that is cut by weight.
+    #[doc(hidden)]
+    fn next(&mut self, into: &mut Vec<Self::Item>) -> Filled {
+        self.fill(into, 1, &|| false)
+    }
+
+    /// Tells the source that no further item is taken for now. Called after some calls of `next`.
+    #[doc(hidden)]
+    fn settle(&mut self) {}
 
     /// Returns the weight of an item.
     #[doc(hidden)]

@@ -5,14 +5,15 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::batcher::Outcome;
 use super::{Batcher, Source};
-use crate::cancel::CancelToken;
-use crate::panic::{abandon, contain, contain_each, drop_each};
+use crate::api::pool::Pool;
+use crate::cancel::{CancelToken, Follower};
+use crate::panic::{abandon, contain_each, drop_each};
 use crate::pipeline::Pipeline;
-use crate::pipeline::control::Grant;
-use crate::pipeline::error::{PipelineError, Stage};
-use crate::pipeline::run::{FailedStage, Steps};
+use crate::pipeline::control::{AfterPull, Control, Grant, Rules};
+use crate::pipeline::error::{At, PipelineError};
+use crate::pipeline::steps::{Context, Discarded, Steps};
+use crate::sync::{Arc, Instant, unsize_arc};
 
 /// What a pipeline consists of.
 #[doc(hidden)]
@@ -58,11 +59,23 @@ impl<S: Source> fmt::Debug for Batches<S> {
 #[derive(Debug)]
 pub enum Cut<T> {
     /// A batch, which is not empty.
-    Batch(Vec<T>),
+    Batch(Numbered<T>),
     /// There are no items at the moment, because senders have sent none.
     Pending,
     /// There are no more items.
     End,
+}
+
+/// A batch, and where its items come from.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Numbered<T> {
+    /// The number of the batch, counted from 0.
+    pub number: u64,
+    /// The index in the source of the first item.
+    pub first: u64,
+    /// The items.
+    pub items: Vec<T>,
 }
 
 impl<S: Source> Batches<S> {
@@ -78,35 +91,31 @@ impl<S: Source> Batches<S> {
         let Some(batcher) = self.batcher.as_mut().filter(|_| !self.ended) else {
             return Ok(Cut::End);
         };
-        let mut batch = Vec::new();
+        let number = self.next;
+        let mut items = Vec::new();
         let mut grant = Grant {
             batches: 1,
             weight: u64::MAX,
             taken: 0,
             nothing_in_flight: true,
-            next_batch: self.next,
+            next_batch: number,
         };
-        let outcome = batcher.cut(&mut batch, &mut grant, stop);
-        let pending = matches!(outcome, Outcome::Pending);
-        self.ended = !matches!(outcome, Outcome::More | Outcome::Pending | Outcome::TooHeavy(_));
-        let number = self.next + u64::from(!batch.is_empty());
-        self.failure = match outcome {
-            Outcome::Failed(error) => Some(PipelineError::failed(Stage::Source, self.next, error)),
-            Outcome::Panicked(payload) => {
-                Some(PipelineError::panicked(Stage::Source, self.next, payload))
-            }
-            _ => None,
-        };
-        self.next = number;
-        if !batch.is_empty() {
-            return Ok(Cut::Batch(batch));
+        let outcome = batcher.cut(&mut items, &mut grant, stop);
+        let first = batcher.count(items.len());
+        let (after, _) = outcome.into_after_pull(number, first + items.len() as u64);
+        self.ended = matches!(after, AfterPull::End | AfterPull::Failed(_));
+        match after {
+            AfterPull::Failed(error) if items.is_empty() => return Err(error),
+            AfterPull::Failed(error) => self.failure = Some(error),
+            AfterPull::Pending if items.is_empty() => return Ok(Cut::Pending),
+            AfterPull::More | AfterPull::Pending | AfterPull::End => {}
         }
-        match self.failure.take() {
-            Some(failure) => Err(failure),
-            None if pending => Ok(Cut::Pending),
-            // Otherwise it was to stop before the first item.
-            None => Ok(Cut::End),
+        if items.is_empty() {
+            // The source has ended, or the caller was to stop before the first item.
+            return Ok(Cut::End);
         }
+        self.next += 1;
+        Ok(Cut::Batch(Numbered { number, first, items }))
     }
 }
 
@@ -129,52 +138,99 @@ impl<G> fmt::Debug for Stages<G> {
 }
 
 impl<G> Stages<G> {
-    /// Applies the stages to a batch on the calling thread, item by item, while the results are `wanted`.
+    /// Applies the stages to a batch on the calling thread, a worker of the pool, until the token is cancelled. `state` is what
+    /// the stages keep from batch to batch. After an error it may be in any state.
     ///
     /// # Errors
     ///
-    /// Returns the error or the panic of a stage with its number, or [`PipelineError::Cancelled`] if the results are not wanted
-    /// any more.
+    /// Returns the error or the panic of a stage with its number, or [`PipelineError::Cancelled`] if the token was cancelled.
     pub fn apply<T>(
         &self,
-        number: u64,
-        mut batch: Vec<T>,
-        wanted: &impl Fn() -> bool,
-    ) -> Result<Vec<G::Out>, PipelineError>
+        pool: &Pool,
+        token: &CancelToken,
+        state: &mut G::State,
+        batch: Numbered<T>,
+    ) -> Result<Applied<G::Out>, PipelineError>
     where
         G: Steps<T>,
     {
-        let failed = FailedStage::default();
-        let mut results = Vec::with_capacity(batch.len());
+        let Numbered { number, first, mut items } = batch;
+        let control = control_of_batch(pool);
+        let on_cancel: Arc<dyn Follower> = unsize_arc!(Arc::new(DiscardAll(Arc::clone(&control))));
+        token.follow(&on_cancel);
+        let context = Context::new(&control, number, first, 0);
+        let mut results = Vec::with_capacity(items.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            self.0.apply(&mut batch, &failed, &mut |result| {
+            let mut out = |result| {
                 results.push(result);
-                if wanted() { Ok(()) } else { Err("the results are not wanted any more".into()) }
-            })
+                context.check()
+            };
+            if G::TRACKS {
+                self.0.apply::<true>(state, &mut items, &context, &mut out)
+            } else {
+                self.0.apply::<false>(state, &mut items, &context, &mut out)
+            }
         }));
-        let stage = Stage::Map(failed.get().max(1));
+        let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
         // What the stages have left in the batch.
-        let dropped = drop_each(batch);
+        let dropped = drop_each(items);
         let error = match (outcome, dropped) {
-            (Ok(Ok(())), Ok(())) => return Ok(results),
-            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, number, payload),
+            (Ok(Ok(())), Ok(())) => {
+                let report = control.report(Instant::now());
+                let (skipped, retried) = (report.skipped, report.retried);
+                return Ok(Applied { results, skipped, retried });
+            }
+            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
             (Ok(Err(error)), dropped) => {
                 dropped.unwrap_or_else(abandon);
-                // No stage has failed: the closure above has ended the batch.
-                if failed.get() == 0 {
-                    contain(|| drop(error));
-                    PipelineError::Cancelled
+                if error.is::<Discarded>() {
+                    PipelineError::cancelled()
                 } else {
-                    PipelineError::failed(stage, number, error)
+                    PipelineError::failed(stage, at, error)
                 }
             }
             (Err(payload), dropped) => {
                 dropped.unwrap_or_else(abandon);
-                PipelineError::panicked(stage, number, payload)
+                PipelineError::panicked(stage, at, payload)
             }
         };
         contain_each(results);
         Err(error)
+    }
+}
+
+/// What the stages have made of a batch.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Applied<U> {
+    /// The results.
+    pub results: Vec<U>,
+    /// Items that have failed and were left out.
+    pub skipped: u64,
+    /// Calls that were repeated because they had failed.
+    pub retried: u64,
+}
+
+/// Makes what a batch asks whether its results are wanted, where it waits, and where it counts errors. Nothing is pulled from a
+/// source and no task is started, so it needs no more than that.
+fn control_of_batch(pool: &Pool) -> Arc<Control> {
+    let rules = Rules {
+        max_batches: 1,
+        max_weight: None,
+        ordered: false,
+        workers_pull: true,
+        steals: false,
+    };
+    Control::new(rules, pool.any_pool()).0
+}
+
+/// Has the stages stop, and ends their pauses.
+struct DiscardAll(Arc<Control>);
+
+impl Follower for DiscardAll {
+    fn cancel(&self) {
+        // There is no factory, so this drops no code of the user.
+        let _ = self.0.close();
     }
 }
 
@@ -201,7 +257,27 @@ impl<S: Source, G> Pipeline<S, G> {
 
 #[cfg(all(test, not(any(loom, shuttle, sim))))]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::pipeline::{Retry, Skip, Stage};
+
+    /// Cuts all batches: the numbers and the items of each.
+    fn cut_all<S: Source>(batches: &mut Batches<S>) -> Vec<(u64, u64, Vec<S::Item>)> {
+        let cut = || match batches.cut(&|| false) {
+            Ok(Cut::Batch(Numbered { number, first, items })) => Some((number, first, items)),
+            _ => None,
+        };
+        std::iter::from_fn(cut).collect()
+    }
+
+    fn numbered<T>(number: u64, first: u64, items: Vec<T>) -> Numbered<T> {
+        Numbered { number, first, items }
+    }
+
+    fn pool() -> Pool {
+        Pool::builder().workers(1).build().expect("a pool")
+    }
 
     #[test]
     fn a_source_is_cut_and_the_stages_name_what_fails() {
@@ -209,20 +285,82 @@ mod tests {
             4 => Err("four"),
             n => Ok(n),
         });
-        let mut parts = pipeline.into_parts().expect("valid settings");
-        let mut cut = || match parts.batches.cut(&|| false) {
-            Ok(Cut::Batch(batch)) => Some(batch),
-            _ => None,
-        };
+        let Parts { mut batches, stages, .. } = pipeline.into_parts().expect("valid settings");
         assert_eq!(
-            [cut(), cut(), cut(), cut()],
-            [Some(vec![0, 1]), Some(vec![2, 3]), Some(vec![4]), None]
+            cut_all(&mut batches),
+            [(0, 0, vec![0, 1]), (1, 2, vec![2, 3]), (2, 4, vec![4])]
         );
-        let always = || true;
-        assert_eq!(parts.stages.apply(0, vec![0, 1], &always).ok(), Some(vec![1, 2]));
-        let error = parts.stages.apply(1, vec![2, 3], &always).expect_err("four fails");
+        let (pool, token) = (pool(), CancelToken::new());
+        let apply = |batch| stages.apply(&pool, &token, &mut Default::default(), batch);
+        let applied = apply(numbered(0, 0, vec![0, 1])).expect("no error");
+        assert_eq!(applied.results, [1, 2]);
+        let error = apply(numbered(1, 2, vec![2, 3])).expect_err("four fails");
         assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(2)), Some(1)));
-        let unwanted = parts.stages.apply(2, vec![5, 6], &|| false);
-        assert!(matches!(unwanted, Err(PipelineError::Cancelled)));
+        assert_eq!(error.item(), Some(3));
+        token.cancel();
+        let unwanted = apply(numbered(2, 4, vec![5, 6]));
+        assert!(matches!(unwanted, Err(PipelineError::Cancelled { .. })));
+    }
+
+    #[test]
+    fn a_source_fails_after_its_last_batch() {
+        let failing = (0..5).inspect(|n| assert!(*n < 3, "three"));
+        let parts = Pipeline::new(failing).batch(2).into_parts();
+        let Parts { mut batches, .. } = parts.expect("valid settings");
+        let mut cut = || batches.cut(&|| false);
+        assert!(matches!(cut(), Ok(Cut::Batch(Numbered { number: 0, first: 0, .. }))));
+        assert!(matches!(cut(), Ok(Cut::Batch(Numbered { number: 1, first: 2, .. }))));
+        let error = cut().expect_err("the panic of the source");
+        assert_eq!((error.batch(), error.item()), (Some(1), Some(3)));
+        assert!(matches!(cut(), Ok(Cut::End)));
+    }
+
+    #[test]
+    fn stages_expand_filter_keep_state_and_have_policies() {
+        let seen = |count: &mut u32, n: u32| {
+            *count += 1;
+            (n, *count)
+        };
+        let pipeline = Pipeline::new(0..6_u32)
+            .flat_map(|n| [n, n + 10])
+            .filter(|n| n % 2 == 0)
+            .try_map(|n| if n == 12 { Err("twelve") } else { Ok(n) })
+            .on_error(Retry { times: 2, backoff: Duration::ZERO })
+            .on_error(Skip)
+            .map_init(|| 0, seen);
+        let Parts { stages, .. } = pipeline.into_parts().expect("valid settings");
+        let (pool, token, mut state) = (pool(), CancelToken::new(), Default::default());
+        let first = stages.apply(&pool, &token, &mut state, numbered(0, 0, vec![0, 1, 2]));
+        let first = first.expect("no error");
+        assert_eq!(first.results, [(0, 1), (10, 2), (2, 3)]);
+        assert_eq!((first.skipped, first.retried), (1, 2));
+        let second = stages.apply(&pool, &token, &mut state, numbered(1, 3, vec![3, 4]));
+        let second = second.expect("no error");
+        assert_eq!(second.results, [(4, 4), (14, 5)]);
+        assert_eq!((second.skipped, second.retried), (0, 0));
+    }
+
+    #[test]
+    fn a_cancelled_token_ends_a_pause() {
+        let token = CancelToken::new();
+        let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
+        let retry = Retry { times: 1, backoff: Duration::from_secs(1 << 20) };
+        let fail = |_: u32| -> Result<u32, &str> {
+            let _ = begun.send(());
+            Err("no")
+        };
+        let pipeline = Pipeline::new(0..1_u32).try_map(fail).on_error(retry).on_error(Skip);
+        let Parts { stages, .. } = pipeline.into_parts().expect("valid settings");
+        let pool = Pool::builder().workers(2).build().expect("a pool");
+        let apply =
+            || stages.apply(&pool, &token, &mut Default::default(), numbered(0, 0, vec![0]));
+        let canceller = token.clone();
+        let cancel = move || {
+            has_begun.recv().expect("a call");
+            canceller.cancel();
+        };
+        // The pause is over only when the other worker has cancelled the token.
+        let (ended, ()) = pool.install(|| crate::join(apply, cancel));
+        assert!(matches!(ended, Err(PipelineError::Cancelled { .. })));
     }
 }

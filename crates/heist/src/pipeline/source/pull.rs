@@ -23,7 +23,7 @@ const PULL_BYTES: usize = 128 << 10;
 /// A worker of a large pool takes at most this many batches at its first pull. A guess.
 const FIRST_PULL: usize = 32;
 /// A worker makes at most this many empty batches before a pull.
-const MAX_PREPARED: usize = 64;
+const MAX_PREPARED: usize = 128;
 /// The memory for the items of such a batch is allocated as well if it is no more than this. Larger batches take longer to cut
 /// anyway.
 const PREPARED_BYTES: usize = 4096;
@@ -154,19 +154,22 @@ where
             let number = grant.next_batch + batches;
             let stop = || self.control.cutoff() <= number;
             let outcome = batcher.cut(&mut batch.items, grant, &stop);
-            if batch.items.is_empty() {
+            let count = batch.items.len();
+            batch.first = batcher.count(count);
+            let next = batch.first + count as u64;
+            if count == 0 {
                 spares.push(batch);
-                break outcome.into_after_pull(number);
+                break outcome.into_after_pull(number, next);
             }
             batch.number = number;
             batch.weight = grant.taken - before;
-            items += batch.items.len() as u64;
+            items += count as u64;
             batches += 1;
             let enough = batches == most as u64 || stop();
             let last = enough || !matches!(outcome, Outcome::More);
             push(batch, last);
             if last {
-                break outcome.into_after_pull(number);
+                break outcome.into_after_pull(number, next);
             }
         };
         Pulled { batches, items, weight: grant.taken, next_weight, after }
@@ -203,7 +206,8 @@ where
         let in_time = time / batch_time.max(state.cut_time);
         let in_time = usize::try_from(in_time).unwrap_or(usize::MAX);
         let bytes = size_of::<S::Item>().saturating_mul(self.config.batch);
-        let share = if self.is_large() { room / workers } else { room / (2 * workers) };
+        let share =
+            if self.is_large() { room.saturating_mul(2) / workers } else { room / (2 * workers) };
         in_time.min(share).min(PULL_BYTES / bytes.max(1)).max(1)
     }
 }

@@ -30,6 +30,14 @@ where
         self.source.fill(batch, most, stop)
     }
 
+    fn next(&mut self, into: &mut Vec<S::Item>) -> Filled {
+        self.source.next(into)
+    }
+
+    fn settle(&mut self) {
+        self.source.settle();
+    }
+
     fn weight(&self, item: &S::Item) -> u64 {
         (self.weigh)(item) as u64
     }

@@ -1,0 +1,67 @@
+//! What a worker does when a stage has failed and is called again, or the item is skipped.
+
+use std::time::Duration;
+
+use super::Control;
+use crate::sync::{AtomicU64, Instant, Ordering, lock};
+use crate::task::Promise;
+use crate::worker::outside;
+
+/// The longest pause: no more than can be added to any reading of the clock.
+const LONGEST: Duration = Duration::from_secs(1 << 30);
+
+/// What the workers count. Ordering: relaxed. They are statistics.
+#[derive(Default)]
+pub(super) struct Errors {
+    skipped: AtomicU64,
+    retried: AtomicU64,
+}
+
+impl Errors {
+    /// Returns how many items were skipped, and how many calls were repeated.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.skipped.load(Ordering::Relaxed), self.retried.load(Ordering::Relaxed))
+    }
+}
+
+impl Control {
+    /// Counts an item that has failed and is left out.
+    pub(crate) fn count_skipped(&self) {
+        self.errors.skipped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a call that is repeated because it has failed.
+    pub(crate) fn count_retried(&self) {
+        self.errors.retried.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Has the worker that processes this batch wait. The wait ends early if the batch becomes one to discard.
+    pub(crate) fn pause(&self, batch: u64, length: Duration) {
+        if length.is_zero() {
+            return;
+        }
+        let end = Instant::now() + length.min(LONGEST);
+        loop {
+            let mut state = lock(&self.state.0);
+            let left = end.saturating_duration_since(Instant::now());
+            // A failure sets the cutoff, and takes the promises, under the same lock.
+            if left.is_zero() || self.cutoff() <= batch {
+                return;
+            }
+            let (promise, handle) = Promise::new();
+            state.paused.push((batch, promise));
+            drop(state);
+            let is_woken = outside::doze(&handle, left);
+            drop(handle);
+            let mut state = lock(&self.state.0);
+            let at = state.paused.iter().position(|(paused, _)| *paused == batch);
+            let promise = at.map(|at| state.paused.swap_remove(at));
+            drop(state);
+            drop(promise);
+            // A checker has no time: there, the pause is over.
+            if !is_woken {
+                return;
+            }
+        }
+    }
+}

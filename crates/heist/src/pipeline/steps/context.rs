@@ -1,0 +1,154 @@
+//! Where a worker is: in which batch, at which item, in which stage.
+
+use std::cell::Cell;
+use std::error::Error;
+use std::time::Duration;
+use std::{fmt, mem};
+
+use super::Passed;
+use crate::pipeline::control::Control;
+use crate::pipeline::error::Stage;
+
+/// Ends the processing of a batch whose results would be discarded.
+#[derive(Debug)]
+pub(crate) struct Discarded;
+
+impl fmt::Display for Discarded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the results of this batch are not wanted any more")
+    }
+}
+
+impl Error for Discarded {}
+
+/// The place of no single item: a function has all items of a batch.
+const ALL_ITEMS: usize = usize::MAX;
+
+/// A batch that is being processed.
+#[derive(Debug)]
+pub struct Context<'r> {
+    control: &'r Control,
+    batch: u64,
+    /// The index in the source of the first item of the batch.
+    first: u64,
+    /// The number of stages before this run's own.
+    before: usize,
+    /// The number of the stage that has failed or panicked, or zero.
+    failed: Cell<usize>,
+    /// The place in the batch of the item that is or was processed last, or [`ALL_ITEMS`]. It is up to date if
+    /// the chain [tracks](super::Steps::TRACKS) it, and else after the batch.
+    place: Cell<usize>,
+}
+
+impl<'r> Context<'r> {
+    pub(crate) fn new(control: &'r Control, batch: u64, first: u64, before: usize) -> Self {
+        let (failed, place) = (Cell::new(0), Cell::new(ALL_ITEMS));
+        Self { control, batch, first, before, failed, place }
+    }
+
+    /// Returns the stage that has failed. If none has noted that, it is the first one.
+    pub(crate) fn failed_stage(&self) -> Stage {
+        Stage::Map(self.before + self.failed.get().max(1))
+    }
+
+    /// Returns the index in the source of the item that was processed last, unless it was a whole batch.
+    pub(crate) fn item(&self) -> Option<u64> {
+        match self.place.get() {
+            ALL_ITEMS => None,
+            place => Some(self.first + place as u64),
+        }
+    }
+
+    /// Returns an error if the batch has become one to discard: then no other item of it is processed.
+    #[inline(always)]
+    pub(crate) fn check(&self) -> Passed {
+        if self.is_wanted() { Ok(()) } else { Err(Discarded.into()) }
+    }
+
+    #[inline(always)]
+    fn is_wanted(&self) -> bool {
+        self.batch < self.control.cutoff()
+    }
+
+    #[inline(always)]
+    pub(super) fn set_place(&self, place: usize) {
+        self.place.set(place);
+    }
+
+    /// Notes that from now on, whole batches are processed.
+    pub(super) fn set_all_items(&self) {
+        self.place.set(ALL_ITEMS);
+    }
+}
+
+/// A stage, and the batch that it processes.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'c> {
+    pub(super) context: &'c Context<'c>,
+    /// The number of the stage in this run, counted from 1.
+    pub(super) stage: usize,
+}
+
+impl Place<'_> {
+    /// Calls a function of the user. If it panics, this stage is noted as the one that has failed. It costs nothing if it
+    /// does not.
+    #[inline(always)]
+    pub(super) fn guard<R>(self, f: impl FnOnce() -> R) -> R {
+        let guard = StageGuard(&self.context.failed, self.stage);
+        let result = f();
+        mem::forget(guard);
+        result
+    }
+
+    /// Notes that this stage has failed.
+    pub(super) fn note_failed(self) {
+        self.context.failed.set(self.stage);
+    }
+
+    #[inline(always)]
+    pub(super) fn check(self) -> Passed {
+        self.context.check()
+    }
+
+    /// Returns whether the results of the batch are still wanted.
+    pub(super) fn is_wanted(self) -> bool {
+        self.context.is_wanted()
+    }
+
+    pub(super) fn stage(self) -> Stage {
+        Stage::Map(self.context.before + self.stage)
+    }
+
+    pub(super) fn batch(self) -> u64 {
+        self.context.batch
+    }
+
+    pub(super) fn item(self) -> Option<u64> {
+        self.context.item()
+    }
+
+    /// Waits, unless the results of the batch become unwanted before.
+    pub(super) fn pause(self, length: Duration) {
+        self.context.control.pause(self.context.batch, length);
+    }
+
+    /// Counts an item whose error was passed over.
+    pub(super) fn count_skipped(self) {
+        self.context.control.count_skipped();
+    }
+
+    /// Counts a repeated call.
+    pub(super) fn count_retried(self) {
+        self.context.control.count_retried();
+    }
+}
+
+/// Notes the number of its stage as the failed one when it is dropped, which happens only if the stage
+/// panics.
+struct StageGuard<'m>(&'m Cell<usize>, usize);
+
+impl Drop for StageGuard<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}

@@ -1,0 +1,327 @@
+//! The stages of a pipeline: what a worker does with the items of a batch.
+//!
+//! A chain of stages is a type: [`Then`] is a chain with one more [`Step`] at its end, and [`Same`] is the chain
+//! without any. The compiler sees the whole chain, so that a stage costs no more than a call of its function, and a
+//! pipeline pays for nothing that it does not use:
+//!
+//! * [`Steps::State`] is what a worker keeps from batch to batch. It takes no space unless there is a
+//!   [`MapInit`] in the chain.
+//! * The place of the item in its batch is only written down for each item if a step needs it ([`Steps::TRACKS`]).
+//!   Otherwise it is computed from what is left of the batch when a stage has failed.
+//! * After each result, a worker looks whether the batch is still wanted. A step that makes none of an item, or many,
+//!   looks itself.
+
+mod batch;
+mod context;
+mod each;
+mod on_error;
+mod state;
+mod tried;
+
+use std::error::Error;
+use std::vec::Drain;
+
+use super::Pipeline;
+use super::sealed::Sealed;
+use super::source::Source;
+use crate::panic::{contain, contain_each, drop_each};
+pub use batch::{MapBatch, TryMapBatch};
+pub(super) use context::Discarded;
+#[doc(hidden)]
+pub use context::{Context, Place};
+pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
+pub use on_error::{Dead, DeadLetter, Fallible, OnError, Policy, Retry, Skip, Stop};
+pub use state::{MapInit, TryMapInit};
+pub use tried::{TryFilter, TryFilterMap, TryFlatMap, TryInspect, TryMap};
+
+/// An error that the user's code returned.
+pub(crate) type BoxError = Box<dyn Error + Send + Sync>;
+
+/// What a step passes on to the next one, or the reason why the batch ends here.
+pub(crate) type Passed = Result<(), BoxError>;
+
+/// The stages that process items of type `T` on the pool, each applied to the results of the one before.
+///
+/// Stages are made by [`Pipeline::map`] and similar methods. The trait cannot be implemented outside of this
+/// crate.
+pub trait Steps<T>: Send + Sync + Sealed {
+    /// The type of the results.
+    type Out;
+
+    /// What each worker keeps from batch to batch. It is dropped without a panic.
+    #[doc(hidden)]
+    type State: Default + Send;
+
+    /// The number of stages.
+    #[doc(hidden)]
+    const STAGES: usize;
+
+    /// Whether there is exactly one result for each item.
+    #[doc(hidden)]
+    const ONE_TO_ONE: bool;
+
+    /// Whether a step needs to know the place of its item while it processes it.
+    #[doc(hidden)]
+    const TRACKS: bool;
+
+    /// Takes the items out of the batch, and passes the result of each to `out`. Notes in the context which
+    /// stage has failed or panicked, and at which item. `TRACK` is [`TRACKS`](Self::TRACKS) of the whole chain.
+    #[doc(hidden)]
+    fn apply<const TRACK: bool>(
+        &self,
+        state: &mut Self::State,
+        batch: &mut Vec<T>,
+        context: &Context<'_>,
+        out: &mut impl FnMut(Self::Out) -> Passed,
+    ) -> Passed;
+
+    /// Calls `f` with all results of the batch. It drops those that `f` leaves, one by one.
+    #[doc(hidden)]
+    fn with_all<const TRACK: bool, R>(
+        &self,
+        state: &mut Self::State,
+        batch: &mut Vec<T>,
+        context: &Context<'_>,
+        f: impl FnOnce(&mut Vec<Self::Out>) -> R,
+    ) -> Result<R, BoxError> {
+        let mut all = Leftovers(Vec::with_capacity(batch.len()));
+        self.apply::<TRACK>(state, batch, context, &mut |result| {
+            all.0.push(result);
+            context.check()
+        })?;
+        Ok(f(&mut all.0))
+    }
+
+    /// Drops the functions one by one, because the drop of each may panic. The panics end here.
+    #[doc(hidden)]
+    fn drop_each(self);
+}
+
+/// One stage, which processes each item by itself. It cannot be implemented outside of this crate.
+pub trait Step<I>: Send + Sync + Sealed {
+    /// The type of the results.
+    type Out;
+
+    /// What the user's function has made of an item: no result, one or several.
+    #[doc(hidden)]
+    type Made;
+
+    /// The error of the user's function.
+    #[doc(hidden)]
+    type Error: Into<BoxError>;
+
+    /// See [`Steps::State`].
+    #[doc(hidden)]
+    type State: Default + Send;
+
+    /// See [`Steps::ONE_TO_ONE`].
+    #[doc(hidden)]
+    const ONE_TO_ONE: bool;
+
+    /// See [`Steps::TRACKS`].
+    #[doc(hidden)]
+    const TRACKS: bool = false;
+
+    /// Calls the user's function. If it panics, the caller notes that.
+    #[doc(hidden)]
+    fn call(
+        &self,
+        state: &mut Self::State,
+        item: I,
+        place: Place<'_>,
+    ) -> Result<Self::Made, Self::Error>;
+
+    /// Passes on what the user's function has made.
+    #[doc(hidden)]
+    fn emit(
+        made: Self::Made,
+        place: Place<'_>,
+        out: &mut impl FnMut(Self::Out) -> Passed,
+    ) -> Passed;
+
+    /// Drops the function. A panic ends here.
+    #[doc(hidden)]
+    fn drop_parts(self);
+}
+
+/// The items of a batch that have not been processed yet. If a stage fails or panics, they are dropped one by
+/// one: the thread may be unwinding, and then a panic of one of them must not get any further.
+struct Rest<'b, 'c, T> {
+    items: Drain<'b, T>,
+    count: usize,
+    context: &'c Context<'c>,
+}
+
+impl<T> Drop for Rest<'_, '_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.context.set_place((self.count - self.items.len()).wrapping_sub(1));
+        contain_each(self.items.by_ref());
+    }
+}
+
+/// Items that a stage had collected. They are dropped as those in [`Rest`] are.
+struct Leftovers<T>(Vec<T>);
+
+impl<T> Drop for Leftovers<T> {
+    fn drop(&mut self) {
+        contain_each(self.0.drain(..));
+    }
+}
+
+/// A value of the user that is dropped without a panic, because the thread may be unwinding.
+#[derive(Debug)]
+struct Contained<T>(Option<T>);
+
+impl<T> Drop for Contained<T> {
+    fn drop(&mut self) {
+        if let Some(value) = self.0.take() {
+            contain(|| drop(value));
+        }
+    }
+}
+
+impl<T> Default for Contained<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+/// The identity: a pipeline without a stage, whose results are its items.
+#[derive(Debug)]
+pub struct Same;
+
+impl Sealed for Same {}
+
+impl<T> Steps<T> for Same {
+    type Out = T;
+    type State = ();
+
+    const STAGES: usize = 0;
+    const ONE_TO_ONE: bool = true;
+    const TRACKS: bool = false;
+
+    #[inline]
+    fn apply<const TRACK: bool>(
+        &self,
+        (): &mut (),
+        batch: &mut Vec<T>,
+        context: &Context<'_>,
+        out: &mut impl FnMut(T) -> Passed,
+    ) -> Passed {
+        let count = batch.len();
+        let mut rest = Rest { items: batch.drain(..), count, context };
+        if TRACK {
+            rest.items.by_ref().enumerate().try_for_each(|(place, item)| {
+                context.set_place(place);
+                out(item)
+            })
+        } else {
+            rest.items.try_for_each(out)
+        }
+    }
+
+    #[inline]
+    fn with_all<const TRACK: bool, R>(
+        &self,
+        (): &mut (),
+        batch: &mut Vec<T>,
+        _: &Context<'_>,
+        f: impl FnOnce(&mut Vec<T>) -> R,
+    ) -> Result<R, BoxError> {
+        // What `f` leaves is dropped by the caller, who owns the batch.
+        Ok(f(batch))
+    }
+
+    fn drop_each(self) {}
+}
+
+/// The stages `G`, and then the step `K`.
+#[derive(Debug)]
+pub struct Then<G, K> {
+    before: G,
+    step: K,
+}
+
+impl<G, K> Sealed for Then<G, K> {}
+
+impl<T, G, K> Steps<T> for Then<G, K>
+where
+    G: Steps<T>,
+    K: Step<G::Out>,
+{
+    type Out = K::Out;
+    type State = (G::State, K::State);
+
+    const STAGES: usize = G::STAGES + 1;
+    const ONE_TO_ONE: bool = G::ONE_TO_ONE && K::ONE_TO_ONE;
+    const TRACKS: bool = G::TRACKS || K::TRACKS;
+
+    #[inline]
+    fn apply<const TRACK: bool>(
+        &self,
+        state: &mut Self::State,
+        batch: &mut Vec<T>,
+        context: &Context<'_>,
+        out: &mut impl FnMut(K::Out) -> Passed,
+    ) -> Passed {
+        let (before, own) = state;
+        let place = Place { context, stage: Self::STAGES };
+        self.before.apply::<TRACK>(before, batch, context, &mut |item| match place
+            .guard(|| self.step.call(own, item, place).map_err(Into::into))
+        {
+            Ok(made) => K::emit(made, place, out),
+            Err(error) => {
+                place.note_failed();
+                Err(error)
+            }
+        })
+    }
+
+    fn drop_each(self) {
+        self.step.drop_parts();
+        self.before.drop_each();
+    }
+}
+
+/// Passes on the items of an iterator, which is the user's code.
+fn emit_all<T>(
+    items: impl IntoIterator<Item = T>,
+    place: Place<'_>,
+    out: &mut impl FnMut(T) -> Passed,
+) -> Passed {
+    let mut items = Contained(Some(place.guard(|| items.into_iter())));
+    while let Some(item) = place.guard(|| items.0.as_mut().and_then(Iterator::next)) {
+        out(item)?;
+    }
+    place.guard(|| drop(items.0.take()));
+    place.check()
+}
+
+/// Passes on the item, if there is one.
+#[inline(always)]
+fn emit_some<T>(item: Option<T>, place: Place<'_>, out: &mut impl FnMut(T) -> Passed) -> Passed {
+    match item {
+        Some(item) => out(item),
+        None => place.check(),
+    }
+}
+
+/// Drops what a function has left in a batch one by one. The first panic goes on.
+fn drop_left<T>(items: &mut Vec<T>) {
+    if let Err(payload) = drop_each(items.drain(..)) {
+        std::panic::resume_unwind(payload);
+    }
+}
+
+impl<S: Source, G> Pipeline<S, G> {
+    /// Adds a step at the end of the chain.
+    fn then<K>(self, step: K) -> Pipeline<S, Then<G, K>>
+    where
+        G: Steps<S::Item>,
+        K: Step<G::Out>,
+    {
+        let Self { source, steps, config } = self;
+        Pipeline { source, steps: Then { before: steps, step }, config }
+    }
+}

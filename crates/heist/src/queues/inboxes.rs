@@ -1,0 +1,220 @@
+//! The inboxes of a pool: for each worker, what was spawned near it.
+//!
+//! The worker itself takes from its inbox before it searches. Others take from there as well, later: `worker/inbox.rs` says when.
+
+use std::collections::VecDeque;
+
+use super::global::make_room;
+use crate::sync::{AtomicUsize, Mutex, Ordering, Padded, lock};
+use crate::task::Task;
+
+/// The group of a task that is no part of anything.
+pub(crate) const NO_GROUP: usize = 0;
+
+/// Something that was spawned near a worker, and what it is a part of.
+struct Entry {
+    task: Task,
+    group: usize,
+}
+
+/// The inbox of one worker.
+struct Inbox {
+    /// The place of the thread that has the worker's core, or had it last. Written by that thread when it gets the core.
+    ///
+    /// Ordering: relaxed. It only says which sleeper is best woken.
+    holder: AtomicUsize,
+    entries: Mutex<Entries>,
+}
+
+struct Entries {
+    /// The oldest first.
+    queue: VecDeque<Entry>,
+    /// How many entries were removed because they were the oldest.
+    removed: u64,
+}
+
+pub(crate) struct Inboxes {
+    /// The number of entries in all inboxes, which is zero as a rule. Changed under the lock of the inbox. Padded, because every
+    /// worker reads it whenever its own queues are empty.
+    ///
+    /// Ordering: relaxed. A worker that must not miss an entry has passed a fence, and so has the thread that has pushed it: see
+    /// `idle/README.md`, steps P1 to P4. The entries themselves are ordered by the locks.
+    waiting: Padded<AtomicUsize>,
+    /// By the number of the worker.
+    inboxes: Box<[Padded<Inbox>]>,
+}
+
+impl Inboxes {
+    /// Returns the inboxes of that many workers.
+    pub(crate) fn new(workers: usize) -> Self {
+        let inbox = |worker| {
+            // As long as no thread waits inside a task, the worker's number is its place.
+            let entries = Mutex::new(Entries { queue: VecDeque::new(), removed: 0 });
+            Padded(Inbox { holder: AtomicUsize::new(worker), entries })
+        };
+        Self { waiting: Padded(AtomicUsize::new(0)), inboxes: (0..workers).map(inbox).collect() }
+    }
+
+    /// Returns the number of inboxes: that of the workers, or zero in an engine.
+    pub(crate) fn count(&self) -> usize {
+        self.inboxes.len()
+    }
+
+    /// Returns whether an inbox has an entry.
+    #[inline(always)]
+    pub(crate) fn any(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes that the thread in that place has the core of that worker from now on.
+    pub(crate) fn note_holder(&self, worker: usize, place: usize) {
+        if let Some(inbox) = self.inboxes.get(worker) {
+            inbox.holder.store(place, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the place of the thread that has the core of that worker, or had it last.
+    pub(crate) fn holder(&self, worker: usize) -> usize {
+        self.inboxes[worker].holder.load(Ordering::Relaxed)
+    }
+
+    /// Adds what is near that worker, and is a part of that group.
+    pub(crate) fn push(&self, worker: usize, task: Task, group: usize) {
+        let entries = &mut lock(&self.inboxes[worker].entries).queue;
+        if entries.len() == entries.capacity() {
+            self.count_removed(make_room(entries, |entry| entry.task.is_stale()));
+        }
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        entries.push_back(Entry { task, group });
+    }
+
+    /// Removes the oldest entry of that worker. Drops stale ones that are older.
+    #[inline]
+    pub(crate) fn pop(&self, worker: usize) -> Option<Task> {
+        if self.any() { self.pop_locked(worker, None) } else { None }
+    }
+
+    /// Removes the oldest entry of another worker than that one, of the nearest one that has any.
+    pub(crate) fn pop_of_others(&self, worker: usize) -> Option<Task> {
+        let count = self.inboxes.len();
+        (worker + 1..count).chain(0..worker.min(count)).find_map(|other| self.pop(other))
+    }
+
+    /// Removes the oldest entry of all.
+    pub(crate) fn pop_any(&self) -> Option<Task> {
+        (0..self.inboxes.len()).find_map(|worker| self.pop(worker))
+    }
+
+    /// Like [`pop`](Self::pop), if the oldest entry is the same as when [`look`](Self::look) returned that number.
+    pub(crate) fn pop_if_left(&self, worker: usize, seen: u64) -> Option<Task> {
+        if self.any() { self.pop_locked(worker, Some(seen)) } else { None }
+    }
+
+    #[cold]
+    fn pop_locked(&self, worker: usize, seen: Option<u64>) -> Option<Task> {
+        let mut entries = lock(&self.inboxes[worker].entries);
+        if seen.is_some_and(|seen| seen != entries.removed) {
+            return None;
+        }
+        loop {
+            let oldest = entries.queue.pop_front()?;
+            entries.removed += 1;
+            self.count_removed(1);
+            if !oldest.task.is_stale() {
+                return Some(oldest.task);
+            }
+        }
+    }
+
+    /// Returns a number that changes when the oldest entry of that worker does, if there is one.
+    pub(crate) fn look(&self, worker: usize) -> Option<u64> {
+        let entries = lock(&self.inboxes[worker].entries);
+        (!entries.queue.is_empty()).then_some(entries.removed)
+    }
+
+    /// Removes the oldest part of that group that is near that worker.
+    pub(crate) fn take(&self, worker: usize, group: usize) -> Option<Task> {
+        if !self.any() {
+            return None;
+        }
+        let entries = &mut lock(&self.inboxes[worker].entries).queue;
+        let at = entries.iter().position(|entry| entry.group == group)?;
+        let entry = entries.remove(at)?;
+        self.count_removed(1);
+        Some(entry.task)
+    }
+
+    /// Returns the number of entries of each worker. They are only shown.
+    pub(crate) fn lengths(&self) -> Vec<usize> {
+        self.inboxes.iter().map(|inbox| lock(&inbox.entries).queue.len()).collect()
+    }
+
+    fn count_removed(&self, count: usize) {
+        if count > 0 {
+            self.waiting.fetch_sub(count, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::sync::Arc;
+    use crate::task::{Awaited, TaskHandle};
+
+    fn task() -> (Task, TaskHandle<()>) {
+        // SAFETY: it borrows nothing.
+        unsafe { Task::new(|| ()) }
+    }
+
+    fn claim(handle: &TaskHandle<()>) {
+        let claimed = handle.claim().expect("it has not started");
+        let _ = claimed.execute(&Arc::default());
+        claimed.done();
+    }
+
+    #[test]
+    fn the_oldest_comes_first() {
+        let inboxes = Inboxes::new(3);
+        let tasks: [_; 3] = std::array::from_fn(|_| task().0);
+        let ids = tasks.each_ref().map(Task::id);
+        for (task, worker) in tasks.into_iter().zip([1, 1, 2]) {
+            inboxes.push(worker, task, NO_GROUP);
+        }
+        assert_eq!(inboxes.lengths(), [0, 2, 1]);
+        let id = |task: Option<Task>| task.map(|task| task.id());
+        assert_eq!(id(inboxes.pop(0)), None);
+        assert_eq!(id(inboxes.pop_of_others(2)), Some(ids[0]), "around the end");
+        assert_eq!((inboxes.look(1), inboxes.look(0)), (Some(1), None));
+        assert_eq!(id(inboxes.pop_if_left(1, 0)), None);
+        assert_eq!(id(inboxes.pop_if_left(1, 1)), Some(ids[1]));
+        assert_eq!(id(inboxes.pop_any()), Some(ids[2]));
+        assert!(!inboxes.any());
+    }
+
+    #[test]
+    fn a_part_of_a_group_is_found_among_others() {
+        let inboxes = Inboxes::new(1);
+        let [other, part] = [task().0, task().0];
+        let ids = [other.id(), part.id()];
+        inboxes.push(0, other, NO_GROUP);
+        inboxes.push(0, part, 8);
+        assert!(inboxes.take(0, 16).is_none());
+        assert_eq!(inboxes.take(0, 8).map(|task| task.id()), Some(ids[1]));
+        assert!(inboxes.take(0, 8).is_none());
+        assert_eq!(inboxes.pop(0).map(|task| task.id()), Some(ids[0]));
+    }
+
+    #[test]
+    fn stale_entries_are_dropped() {
+        let inboxes = Inboxes::new(1);
+        for _ in 0..10_000 {
+            let (task, handle) = task();
+            inboxes.push(0, task, NO_GROUP);
+            claim(&handle);
+            assert!(inboxes.lengths()[0] <= 8, "they make an inbox no longer");
+        }
+        assert!(inboxes.pop(0).is_none());
+        assert!(!inboxes.any());
+    }
+}

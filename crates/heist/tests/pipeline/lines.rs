@@ -1,0 +1,292 @@
+//! The contract of lines: those of a reader, one by one or in blocks, each once, whatever the reader returns at a time. What is no
+//! line is an error with its number, after the lines before it.
+
+use std::error::Error;
+use std::io::{self, Read};
+use std::sync::Mutex;
+
+use heist::pipeline::{LineBlock, LineError, Pipeline, Stage};
+
+use crate::common::pipeline::ways;
+use crate::common::{Kind, for_every_strategy};
+
+for_every_strategy! {
+    as_the_standard_library,
+    in_blocks,
+    numbers,
+    long_lines,
+    too_long,
+    invalid,
+    invalid_at_the_beginning,
+    any_bytes,
+    reader_fails,
+    interrupted,
+    reader_panics,
+    kept_blocks,
+}
+
+/// A reader that returns a few bytes at a time, and then an error if it has one.
+struct Slow<'t> {
+    text: &'t [u8],
+    most: usize,
+    error: Option<io::ErrorKind>,
+}
+
+impl Read for Slow<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let most = self.most.min(buffer.len());
+        match (&mut self.text).take(most as u64).read(buffer)? {
+            0 => self.error.map_or(Ok(0), |kind| Err(kind.into())),
+            bytes => Ok(bytes),
+        }
+    }
+}
+
+fn slow(text: &[u8], most: usize) -> Slow<'_> {
+    Slow { text, most, error: None }
+}
+
+const TEXTS: [&str; 12] = [
+    "",
+    "\n",
+    "\r\n",
+    "\r",
+    "one",
+    "one\n",
+    "one\r\ntwo\r\n",
+    "one\n\n\ntwo",
+    "\n\none\r\n\r\n",
+    "one\rtwo\nthree\r",
+    "sätze\nmit ümläuten\n日本\r\nend",
+    "a\nlonger line than the others are\nb\nc\nd\n",
+];
+
+/// Strings as `BufRead::lines` returns them.
+fn as_the_standard_library<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        for (text, most) in TEXTS.iter().flat_map(|text| [1, 3, 1000].map(|most| (text, most))) {
+            let mut lines = Vec::new();
+            let pipeline = Pipeline::lines(slow(text.as_bytes(), most)).batch(2);
+            let report = way.of(pipeline).run(&pool, |line| lines.push(line)).expect("lines");
+            let expected: Vec<_> =
+                io::BufRead::lines(text.as_bytes()).map(|line| line.expect("text")).collect();
+            assert_eq!(report.batches, expected.len().div_ceil(2) as u64, "full batches");
+            way.assert_all(lines, &sorted_unless(way.ordered, expected));
+        }
+    }
+}
+
+/// `assert_all` sorts what came without an order, and compares it with a sorted list.
+fn sorted_unless<T: Ord>(ordered: bool, mut lines: Vec<T>) -> Vec<T> {
+    if !ordered {
+        lines.sort();
+    }
+    lines
+}
+
+fn in_blocks<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        for (text, most) in TEXTS.iter().flat_map(|text| [1, 3, 1000].map(|most| (text, most))) {
+            for size in [1, 4, 1 << 18] {
+                let mut lines = Vec::new();
+                let blocks = Pipeline::line_blocks(slow(text.as_bytes(), most)).block_size(size);
+                let sink = |block: LineBlock| {
+                    assert_eq!(block.count() as usize, block.lines().count());
+                    assert!(!block.text().is_empty());
+                    lines.extend(block.lines().map(str::to_owned));
+                };
+                way.of(blocks).run(&pool, sink).expect("lines");
+                let expected =
+                    io::BufRead::lines(text.as_bytes()).map(|line| line.expect("text")).collect();
+                way.assert_all(lines, &sorted_unless(way.ordered, expected));
+            }
+        }
+    }
+}
+
+fn numbers<S: Kind>() {
+    let text: String = (1..=1000).map(|n| format!("{n}\n")).collect();
+    let pool = S::pool(2);
+    for way in ways() {
+        let mut count = 0;
+        let blocks = Pipeline::line_blocks(slow(text.as_bytes(), 77)).block_size(50);
+        let sink = |block: LineBlock| {
+            for (number, line) in block.numbered_lines() {
+                assert_eq!(number.to_string(), line, "{way:?}");
+                count += 1;
+            }
+        };
+        way.of(blocks).run(&pool, sink).expect("lines");
+        assert_eq!(count, 1000, "{way:?}");
+    }
+}
+
+/// Lines that are longer than a block, between short ones.
+fn long_lines<S: Kind>() {
+    let pool = S::pool(2);
+    let lines: Vec<String> = (0..60).map(|n| "x".repeat((n % 7) * (n % 11) * 9)).collect();
+    let text = lines.join("\n");
+    for way in ways() {
+        let mut found = Vec::new();
+        let blocks = Pipeline::line_blocks(slow(text.as_bytes(), 101)).block_size(16);
+        let sink = |block: LineBlock| found.extend(block.lines().map(str::to_owned));
+        way.of(blocks).run(&pool, sink).expect("lines");
+        way.assert_all(found, &sorted_unless(way.ordered, lines.clone()));
+    }
+}
+
+fn cause(error: &dyn Error) -> Option<&LineError> {
+    error.source().and_then(|source| source.downcast_ref())
+}
+
+fn too_long<S: Kind>() {
+    let pool = S::pool(2);
+    let text = format!("a\nb\n{}\nc\n", "x".repeat(100));
+    for way in ways() {
+        for (limit, fits) in [(8, false), (100, false), (101, true), (200, true)] {
+            let mut lines = 0;
+            let blocks = Pipeline::line_blocks(slow(text.as_bytes(), 9)).block_size(8);
+            let sink = |block: LineBlock| lines += block.count();
+            let run = way.of(blocks.largest_block(limit)).run(&pool, sink);
+            match run {
+                Ok(_) => assert!(fits && lines == 4, "{way:?}"),
+                Err(error) => {
+                    assert!(!fits, "{way:?}, {limit}: {error}");
+                    assert_eq!(error.stage(), Some(Stage::Source));
+                    assert_eq!(cause(&error), Some(&LineError::TooLong { line: 3, limit }));
+                    assert!(lines == 2 || !way.ordered && lines < 2, "{way:?}");
+                }
+            }
+        }
+    }
+}
+
+fn invalid<S: Kind>() {
+    let pool = S::pool(2);
+    let text = b"one\ntwo\nth\xffree\nfour\n";
+    for way in ways() {
+        for most in [1, 5, 1000] {
+            let mut lines = Vec::new();
+            let pipeline = Pipeline::lines(slow(text, most)).batch(1);
+            let error = way.of(pipeline).run(&pool, |line| lines.push(line)).expect_err("a fault");
+            assert_eq!(cause(&error), Some(&LineError::InvalidUtf8 { line: 3 }), "{way:?}");
+            if way.ordered {
+                assert_eq!(lines, ["one", "two"]);
+            }
+            let mut lines = Vec::new();
+            let blocks = Pipeline::line_blocks(slow(text, most));
+            let sink = |block: LineBlock| lines.extend(block.lines().map(str::to_owned));
+            let error = way.of(blocks).run(&pool, sink).expect_err("a fault");
+            assert_eq!(cause(&error), Some(&LineError::InvalidUtf8 { line: 3 }), "{way:?}");
+            if way.ordered {
+                assert_eq!(lines, ["one", "two"]);
+            }
+        }
+    }
+}
+
+/// The end of the input in the middle of a character is no text either.
+fn invalid_at_the_beginning<S: Kind>() {
+    let pool = S::pool(2);
+    for text in [&b"\xff"[..], b"\xe6\x97", b"\xe6\n\x97"] {
+        for way in ways() {
+            let run = way.of(Pipeline::lines(text)).run(&pool, |line| panic!("{line}"));
+            let error = run.expect_err("a fault");
+            assert_eq!(cause(&error), Some(&LineError::InvalidUtf8 { line: 1 }), "{way:?}");
+        }
+    }
+}
+
+fn any_bytes<S: Kind>() {
+    let pool = S::pool(2);
+    let text = b"\xff\xfe\n\0\r\n\xe6";
+    for way in ways() {
+        let mut lines = Vec::new();
+        let blocks = Pipeline::byte_line_blocks(slow(text, 2));
+        let sink = |block: LineBlock<[u8]>| lines.extend(block.lines().map(<[u8]>::to_vec));
+        way.of(blocks).run(&pool, sink).expect("lines");
+        let expected = [&b"\xff\xfe"[..], b"\0", b"\xe6"].map(<[u8]>::to_vec).to_vec();
+        way.assert_all(lines, &sorted_unless(way.ordered, expected));
+    }
+}
+
+/// The whole lines before the error are delivered, and the incomplete one is not.
+fn reader_fails<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let kind = io::ErrorKind::ConnectionReset;
+        let reader = || Slow { text: b"one\ntwo\nthr", most: 2, error: Some(kind) };
+        let (mut lines, seen) = (Vec::new(), Mutex::new(Vec::new()));
+        let error = way.of(Pipeline::lines(reader())).run(&pool, |line| lines.push(line));
+        let blocks = way.of(Pipeline::line_blocks(reader()));
+        let other = blocks.run(&pool, |block: LineBlock| {
+            seen.lock().unwrap().extend(block.lines().map(str::to_owned));
+        });
+        for error in [error, other].map(|run| run.expect_err("a fault")) {
+            let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+            assert_eq!(source.map(io::Error::kind), Some(kind), "{way:?}");
+        }
+        if way.ordered {
+            assert_eq!(lines, ["one", "two"]);
+            assert_eq!(seen.into_inner().unwrap(), ["one", "two"]);
+        }
+    }
+}
+
+/// Every second read is interrupted, which is no error.
+struct Interrupted<R>(R, bool);
+
+impl<R: Read> Read for Interrupted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.1 = !self.1;
+        if self.1 { Err(io::ErrorKind::Interrupted.into()) } else { self.0.read(buffer) }
+    }
+}
+
+fn interrupted<S: Kind>() {
+    let pool = S::pool(1);
+    let mut lines = Vec::new();
+    let reader = Interrupted(slow(b"one\ntwo\n", 3), false);
+    Pipeline::lines(reader).ordered().run(&pool, |line| lines.push(line)).expect("lines");
+    assert_eq!(lines, ["one", "two"]);
+}
+
+struct Bomb;
+
+impl Read for Bomb {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        panic!("planned")
+    }
+}
+
+fn reader_panics<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let error = way.of(Pipeline::line_blocks(Bomb)).run(&pool, drop::<LineBlock>);
+        assert_eq!(error.expect_err("a panic").stage(), Some(Stage::Source), "{way:?}");
+    }
+}
+
+/// Blocks outlive the run, and the buffers of dropped ones are used again meanwhile.
+fn kept_blocks<S: Kind>() {
+    let text: String = (1..=3000).map(|n| format!("line {n}\n")).collect();
+    let pool = S::pool(2);
+    let mut kept = Vec::new();
+    let blocks = Pipeline::line_blocks(text.as_bytes()).block_size(100).ordered();
+    let mut place = 0;
+    let sink = |block: LineBlock| {
+        place += 1;
+        if place % 3 == 0 {
+            kept.push(block);
+        }
+    };
+    blocks.run(&pool, sink).expect("lines");
+    for block in &kept {
+        for (number, line) in block.numbered_lines() {
+            assert_eq!(line, format!("line {number}"));
+        }
+        assert_eq!(block.into_iter().count() as u64, block.count());
+    }
+}
