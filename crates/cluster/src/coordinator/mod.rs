@@ -442,6 +442,8 @@ impl<Q: Queue> Coordinator<Q> {
                 let lost = waiting.is_some_and(|waiting| {
                     waiting < (self.window.outstanding() - self.commits.len()) as u64
                 });
+                // The queue may be gone, although the connection was not lost.
+                self.reopen |= waiting.is_none();
                 if lost && self.sending == 0 && self.unsent.is_empty() {
                     let late = self.window.resend_late(self.settings.lease * 2, Instant::now());
                     self.report.resent += late.len() as u64;

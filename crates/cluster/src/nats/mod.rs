@@ -20,8 +20,10 @@ pub(crate) use pull::NatsPull;
 pub(crate) use queue::NatsQueue;
 
 /// How long a connection may take, with all that belongs to it.
-const CONNECT: Duration = Duration::from_millis(4_000);
-/// How long a request to the server may take.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a request to the server may take that makes what a run needs before it starts. A file system may be slow.
+const SETUP: Duration = Duration::from_secs(10);
+/// How long any other request may take. It is tried again.
 const REQUEST: Duration = Duration::from_millis(2_000);
 /// The longest time between two attempts to connect again. A guess.
 const RECONNECT: Duration = Duration::from_millis(500);

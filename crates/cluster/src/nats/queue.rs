@@ -40,6 +40,8 @@ pub(crate) struct NatsQueue {
     /// How often the queue was made. Each has a consumer of another name: acknowledgements that belong to a queue that was lost
     /// must not reach its successor.
     epoch: u64,
+    /// Whether the queue is this coordinator's, and not that of another one that runs the job.
+    owner: bool,
     ups: Subscriber,
     hellos: Subscriber,
     /// Other coordinators ask here whether this one is alive. The subscription itself is the answer.
@@ -79,6 +81,7 @@ impl NatsQueue {
             in_flight,
             lock: 0,
             epoch: 0,
+            owner: false,
             ups,
             hellos,
             alive,
@@ -271,8 +274,16 @@ fn refused<E: std::error::Error>(operation: &'static str) -> impl Fn(E) -> Clust
 
 impl Queue for NatsQueue {
     async fn open(&mut self, first: bool) -> Result<(), ClusterError> {
-        let made = self.setup().make(self.lock, first);
-        (self.lock, self.epoch) = self.connection.or_violation(made).await?;
+        let mut setup = self.setup();
+        if first {
+            setup.context.set_timeout(super::SETUP);
+        }
+        let made = self.connection.or_violation(setup.make(self.lock, first)).await;
+        if matches!(made, Err(ClusterError::AlreadyRunning { .. })) {
+            self.owner = false;
+        }
+        (self.lock, self.epoch) = made?;
+        self.owner = true;
         Ok(())
     }
 
@@ -315,20 +326,22 @@ impl Queue for NatsQueue {
     async fn event(&mut self) -> QueueEvent {
         loop {
             tokio::select! {
-                Some(message) = self.ups.next() => {
-                    return QueueEvent::Up(message.payload, message.reply.map(|to| to.to_string()));
-                }
+                // A change of the connection comes before what the new connection brings.
+                biased;
+                change = self.connection.change() => return match change {
+                    Change::Connected => QueueEvent::Connected,
+                    Change::Disconnected => QueueEvent::Disconnected,
+                    Change::Fatal(error) => QueueEvent::Fatal(error),
+                },
                 Some(message) = self.hellos.next() => {
                     return QueueEvent::Hello(message.payload, message.reply.map(|to| to.to_string()));
                 }
                 Some(message) = self.alive.next() => if let Some(reply) = message.reply {
                     let _ = self.connection.client.publish(reply, Bytes::new()).await;
                 },
-                change = self.connection.change() => return match change {
-                    Change::Connected => QueueEvent::Connected,
-                    Change::Disconnected => QueueEvent::Disconnected,
-                    Change::Fatal(error) => QueueEvent::Fatal(error),
-                },
+                Some(message) = self.ups.next() => {
+                    return QueueEvent::Up(message.payload, message.reply.map(|to| to.to_string()));
+                }
             }
         }
     }
@@ -349,7 +362,9 @@ impl Queue for NatsQueue {
 
     async fn committed(&mut self) -> Result<Vec<u64>, ClusterError> {
         let operation = "the list of committed results";
-        let stream = self.context.get_stream(self.names.results_stream()).await;
+        let mut context = self.context.clone();
+        context.set_timeout(super::SETUP);
+        let stream = context.get_stream(self.names.results_stream()).await;
         let stream = stream.map_err(refused(operation))?;
         let all = stream.info_with_subjects(self.result_subject("*")).await;
         let mut all = all.map_err(refused(operation))?;
@@ -401,7 +416,7 @@ impl Queue for NatsQueue {
     }
 
     async fn close(&mut self, keep_results: bool) {
-        if !self.connection.is_connected() {
+        if !self.owner || !self.connection.is_connected() {
             return;
         }
         let close = async {
