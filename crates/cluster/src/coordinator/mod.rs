@@ -1,12 +1,14 @@
 //! The coordinator: feeds the queue, keeps order, and delivers every result once. The protocol is in ../../README.md.
 //!
-//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's.
+//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's. `workers` is what workers say, and
+//! `server` what the server has done.
 
+mod server;
 mod source;
+mod workers;
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +22,12 @@ use heist::CancelToken;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::engine::{Address, Queue, QueueEvent};
-use crate::error::{ClusterError, cancelled};
-use crate::message::{Down, Ended, Hello, Permit, Up, Welcome, decode, encode, encode_with};
+use crate::engine::Queue;
+use crate::error::ClusterError;
+use crate::message::{Down, Ended};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
-use crate::window::{Finished, Outcome, Verdict, Window};
+use crate::window::{Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
@@ -247,27 +249,6 @@ impl<Q: Queue> Coordinator<Q> {
         Ok(())
     }
 
-    fn fetch(&mut self, number: u64) {
-        let fetched = self.queue.fetch(number);
-        self.operations.push(Box::pin(async move {
-            let (number, results) = fetched.await;
-            Done::Fetched(number, results)
-        }));
-    }
-
-    fn commit(&mut self, number: u64) {
-        let (Some(commit), Some(batch)) = (self.commits.get(&number), self.window.get(number))
-        else {
-            return;
-        };
-        let results = encode_with(&digest(&batch.payload), &commit.results);
-        let committed = self.queue.commit(number, results);
-        self.operations.push(Box::pin(async move {
-            let (number, committed) = committed.await;
-            Done::Committed(number, committed)
-        }));
-    }
-
     /// Sends batches, but not all at once.
     fn send_some(&mut self) {
         if !self.connected || (self.troubled.is_some() && Instant::now() < self.retry_at) {
@@ -284,256 +265,12 @@ impl<Q: Queue> Coordinator<Q> {
         }
     }
 
-    async fn hear(&mut self, event: QueueEvent) -> Result<(), Stop> {
-        match event {
-            QueueEvent::Up(message, from) => {
-                if let Some((up, tail)) = decode::<Up>(&message) {
-                    self.hear_worker(up, tail, from).await;
-                }
-            }
-            QueueEvent::Hello(message, Some(from)) => {
-                if decode::<Hello>(&message).is_some() {
-                    let welcome = self.welcome();
-                    self.queue.answer(from, encode(&welcome)).await;
-                }
-            }
-            QueueEvent::Hello(_, None) => {}
-            QueueEvent::Connected => {
-                if !self.connected {
-                    self.connected = true;
-                    self.report.reconnects += 1;
-                    self.reopen = true;
-                    self.retry_at = Instant::now();
-                }
-            }
-            QueueEvent::Disconnected => {
-                self.connected = false;
-                self.trouble();
-            }
-            QueueEvent::Fatal(error) => return Err(error.into()),
-        }
-        Ok(())
-    }
-
-    fn welcome(&self) -> Welcome {
-        Welcome {
-            run: self.job.run,
-            queue: self.queue.name(),
-            node: self.settings.node.clone(),
-            fingerprint: self.job.fingerprint.clone(),
-            describes: self.job.describes.clone(),
-            lease_millis: self.settings.lease.as_millis() as u64,
-        }
-    }
-
-    async fn hear_worker(&mut self, up: Up, tail: Bytes, from: Option<Address>) {
-        let ours = self.job.run;
-        match up {
-            Up::Started { run, numbers, node } if run == ours => {
-                numbers.iter().for_each(|number| self.window.started(*number, &node));
-            }
-            Up::Ended(ended) => self.hear_end(ended, tail).await,
-            Up::Ask { run, number, node } => {
-                let permit = if run == ours { self.permit(number, &node) } else { Permit::Drop };
-                if let Some(from) = from {
-                    self.queue.answer(from, encode(&permit)).await;
-                }
-            }
-            Up::Hungry { .. } => {
-                let copy = self.window.straggler(LEAST_STRAGGLER, Instant::now());
-                self.report.copies += u64::from(copy.is_some());
-                self.unsent.extend(copy);
-            }
-            Up::GivenBack { run, batches } if run == ours => self.report.given_back += batches,
-            Up::Started { .. } | Up::GivenBack { .. } => {}
-        }
-    }
-
-    /// Decides whether a node may start a batch that was delivered before.
-    fn permit(&mut self, number: u64, node: &str) -> Permit {
-        match self.window.ask(number, node, self.settings.attempts) {
-            Verdict::Start => {
-                self.report.redelivered += 1;
-                Permit::Go
-            }
-            Verdict::NotWanted => Permit::Drop,
-            Verdict::Poison(nodes) => {
-                let job = self.job.name.clone();
-                // It is the first outcome: the batch was asked about because it has none.
-                let _ =
-                    self.finish(number, Err(ClusterError::Poison { job, batch: number, nodes }));
-                Permit::Drop
-            }
-        }
-    }
-
-    /// Takes the result of a batch. It is acknowledged here and not by the worker: if it is lost on its way, the lease expires.
-    async fn hear_end(&mut self, ended: Ended, results: Bytes) {
-        let number = ended.number;
-        if ended.run != self.job.run {
-            self.report.duplicates += 1;
-            return;
-        }
-        if self.window.get(number).is_none() || self.commits.contains_key(&number) {
-            self.report.duplicates += 1;
-            self.queue.acknowledge(ended.ack).await;
-            return;
-        }
-        if self.settings.resume && ended.failure.is_none() {
-            self.commits.insert(number, Commit { results, ended });
-            return self.commit(number);
-        }
-        self.accept(ended, results).await;
-    }
-
-    async fn accept(&mut self, ended: Ended, results: Bytes) {
-        let Ended { number, node, micros, skipped, retried, ack, failure, .. } = ended;
-        let outcome = match failure {
-            None => Ok(results),
-            Some(failure) => Err(failure.into_error(number, node.clone())),
-        };
-        if self.finish(number, outcome) == Finished::First {
-            let node = self.report.nodes.entry(node).or_default();
-            node.batches += 1;
-            node.busy += Duration::from_micros(micros);
-            self.report.skipped += skipped;
-            self.report.retried += retried;
-        }
-        self.queue.acknowledge(ack).await;
-    }
-
     fn finish(&mut self, number: u64, outcome: Outcome) -> Finished {
         if outcome.is_err() {
             self.failing = true;
             self.stop.store(true, Ordering::SeqCst);
         }
         self.window.finish(number, outcome, Instant::now())
-    }
-
-    async fn complete(&mut self, done: Done) -> Result<(), Stop> {
-        match done {
-            Done::Sent(number, sent) => {
-                self.sending -= 1;
-                if sent.is_err() {
-                    self.trouble();
-                    let batch = self.window.get(number);
-                    self.unsent.extend(batch.map(|b| (number, b.attempt, b.payload.clone())));
-                    self.report.resent += u64::from(self.window.get(number).is_some());
-                    // The server may not know the queue any more.
-                    self.reopen = true;
-                }
-            }
-            Done::Committed(number, Ok(())) => {
-                if let Some(Commit { results, ended }) = self.commits.remove(&number) {
-                    self.accept(ended, results).await;
-                }
-            }
-            Done::Committed(number, Err(_)) => {
-                self.trouble();
-                self.uncommitted.push(number);
-            }
-            Done::Fetched(number, Ok(committed)) => self.resume(number, &committed)?,
-            Done::Fetched(number, Err(_)) => {
-                self.trouble();
-                self.uncommitted.push(number);
-            }
-            Done::Waiting(waiting) => {
-                self.checking = false;
-                let lost = waiting.is_some_and(|waiting| {
-                    waiting < (self.window.outstanding() - self.commits.len()) as u64
-                });
-                // The queue may be gone, although the connection was not lost.
-                self.reopen |= waiting.is_none();
-                if lost && self.sending == 0 && self.unsent.is_empty() {
-                    let late = self.window.resend_late(self.settings.lease * 2, Instant::now());
-                    self.report.resent += late.len() as u64;
-                    self.unsent.extend(late);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes the committed results of a batch instead of sending it.
-    fn resume(&mut self, number: u64, committed: &Bytes) -> Result<(), ClusterError> {
-        let Some(payload) = self.fetching.remove(&number) else { return Ok(()) };
-        match decode::<u64>(committed) {
-            Some((hash, results)) if hash == digest(&payload) => {
-                self.report.resumed += 1;
-                self.window.finish_known(number, payload.len(), Ok(results));
-                Ok(())
-            }
-            _ => Err(ClusterError::SourceChanged { job: self.job.name.clone(), batch: number }),
-        }
-    }
-
-    /// Notes that the server cannot be used at the moment.
-    fn trouble(&mut self) {
-        let now = Instant::now();
-        self.troubled.get_or_insert(now);
-        self.retry_at = now + BACK_OFF;
-    }
-
-    /// Looks at what no event announces.
-    async fn look(&mut self) -> Result<(), Stop> {
-        if self.job.token.as_ref().is_some_and(CancelToken::is_cancelled) {
-            return Err(ClusterError::from(cancelled()).into());
-        }
-        let now = Instant::now();
-        if let Some(since) = self.troubled {
-            let after = now.saturating_duration_since(since);
-            if after > self.settings.patience {
-                let url = self.settings.shown_url();
-                return Err(ClusterError::Lost { url, after }.into());
-            }
-        }
-        if self.connected && now >= self.retry_at {
-            if self.reopen {
-                self.open_again().await?;
-            } else if self.sending == 0 && self.uncommitted.is_empty() {
-                self.troubled = None;
-            }
-            for number in mem::take(&mut self.uncommitted) {
-                if self.fetching.contains_key(&number) {
-                    self.fetch(number)
-                } else {
-                    self.commit(number)
-                }
-            }
-        }
-        let limit = self.settings.lease * 2;
-        if !self.checking
-            && now.saturating_duration_since(self.checked) > self.settings.lease
-            && self.window.any_late(limit, now)
-        {
-            self.checked = now;
-            self.checking = true;
-            let waiting = self.queue.waiting();
-            self.operations.push(Box::pin(async move { Done::Waiting(waiting.await) }));
-        }
-        Ok(())
-    }
-
-    /// Makes the queue again if the server has lost it, and sends again what it may have lost.
-    async fn open_again(&mut self) -> Result<(), Stop> {
-        match self.queue.open(false).await {
-            Ok(()) => {}
-            Err(
-                error @ (ClusterError::AlreadyRunning { .. }
-                | ClusterError::Permission { .. }
-                | ClusterError::NoJetStream { .. }),
-            ) => return Err(error.into()),
-            Err(_) => {
-                self.trouble();
-                return Ok(());
-            }
-        }
-        self.reopen = false;
-        self.troubled = None;
-        self.unsent = self.window.resend_all(Instant::now());
-        self.report.resent += self.unsent.len() as u64;
-        self.queue.tell(Down::Open).await;
-        Ok(())
     }
 
     /// Passes on what can be delivered.
@@ -551,14 +288,6 @@ impl<Q: Queue> Coordinator<Q> {
 
 /// What the headers of a batch have at most.
 const HEADERS: usize = 128;
-
-/// Identifies the items of a batch, for a run that resumes this one in another process.
-fn digest(payload: &Bytes) -> u64 {
-    // The head contains the number of the run.
-    let items = decode::<crate::message::BatchHead>(payload)
-        .map_or(&payload[..0], |(_, items)| &payload[payload.len() - items.len()..]);
-    fnv(items)
-}
 
 /// The hash function FNV-1a: the same in every process and version, and short.
 pub(crate) fn fnv(bytes: &[u8]) -> u64 {
