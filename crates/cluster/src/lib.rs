@@ -26,8 +26,8 @@
 //!   that must happen once.
 //! * What is in flight is bounded, in batches ([`Pipeline::in_flight`](heist::pipeline::Pipeline::in_flight)) and in bytes
 //!   ([`ClusterBuilder::bytes`]).
-//! * Workers and servers may die, hang and come back. A run ends with an error if there is no server for longer than
-//!   [`ClusterBuilder::patience`], or if a batch takes every worker with it that starts it.
+//! * Workers may die, hang and come back, and servers may die and come back. A run ends with an error if there is no server for
+//!   longer than [`ClusterBuilder::patience`], or if a batch takes every worker with it that starts it.
 //! * If the coordinator dies, a new one starts from the beginning, or goes on with [`ClusterBuilder::resume`].
 
 #![forbid(unsafe_code)]

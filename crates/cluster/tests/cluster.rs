@@ -181,6 +181,54 @@ fn a_second_coordinator_is_refused() {
 }
 
 #[test]
+fn a_server_that_stays_away_ends_the_run() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    let patience = Duration::from_secs(3);
+    let settings = cluster(&server.url()).patience(patience).build().expect("settings");
+    let mut count = 0;
+    let error = squares(&settings, BATCHES, |_, _| {
+        count += 1;
+        if count == GATE {
+            server.wait_for_start("a", Some(GATE));
+            server.kill();
+        }
+    });
+    assert!(matches!(error, Err(ClusterError::Lost { .. })), "{error:?}");
+    assert_eq!(count, GATE);
+}
+
+#[test]
+fn a_worker_that_stays_serves_the_next_run() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let mut worker = server.worker_at(&server.url(), "a", &[("HEIST_CLUSTER_STAY", "1")]);
+    for _ in 0..3 {
+        let report = run_with(cluster(&server.url()), || ());
+        assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
+    }
+    worker.signal(libc::SIGTERM);
+    assert!(worker.ends_well());
+}
+
+/// Those that docs/CLUSTER.md lists.
+#[test]
+fn few_permissions_are_enough() {
+    let users = r#"jetstream: {}
+        authorization { users = [
+            {user: left, password: l, permissions: {
+                publish: ["heist.>", "$JS.API.>", "$JS.ACK.>", "_INBOX.>"], subscribe: ["heist.>", "_INBOX.>"]}},
+            {user: right, password: r, permissions: {
+                publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"], subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
+    let Some(server) = Server::start(&[], users) else { return };
+    server.open_gate();
+    let by = |user: &str| format!("nats://{user}@{}:4222", server.host);
+    let _worker = server.worker_at(&by("right:r"), "a", &[]);
+    let report = run_with(cluster(&by("left:l")).resume(true), || ());
+    assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
 fn a_token_cancels_a_run() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
     let settings = cluster(&server.url()).build().expect("settings");

@@ -194,9 +194,15 @@ impl Server {
 
     /// Starts this test program as a worker.
     pub(crate) fn worker(&self, node: &str, trouble: &str) -> Guard {
+        self.worker_at(&self.url(), node, &[("HEIST_TEST_TROUBLE", trouble)])
+    }
+
+    /// The same, with an address that contains the user, and with more variables.
+    pub(crate) fn worker_at(&self, url: &str, node: &str, variables: &[(&str, &str)]) -> Guard {
         let mut command = self.helper("serve_as_worker", node);
         command.env("HEIST_CLUSTER_ROLE", "worker").env("HEIST_CLUSTER_THREADS", "1");
-        Guard::spawn(command.env("HEIST_TEST_TROUBLE", trouble))
+        command.env("HEIST_CLUSTER_URL", url).envs(variables.iter().copied());
+        Guard::spawn(&mut command)
     }
 
     /// Starts this test program as a coordinator, which writes the number of results to a note.
