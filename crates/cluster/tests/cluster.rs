@@ -50,18 +50,22 @@ fn serve_as_coordinator() {
 /// Runs the job, and checks that every result comes once and in order.
 ///
 /// `fault` is called with the result before the gate. Then as many batches are outstanding as may be in flight beside that one.
-fn run_with(settings: ClusterBuilder, mut fault: impl FnMut()) -> ClusterReport {
+fn run_with(settings: ClusterBuilder, fault: impl FnMut()) -> ClusterReport {
+    run_batches(settings, BATCHES, fault)
+}
+
+fn run_batches(settings: ClusterBuilder, batches: u64, mut fault: impl FnMut()) -> ClusterReport {
     let settings = settings.build().expect("settings");
     let mut results = Vec::new();
-    let report = squares(&settings, BATCHES, |number, square| {
+    let report = squares(&settings, batches, |number, square| {
         results.push(square);
         if number + 1 == GATE {
             fault();
         }
     });
     let report = report.expect("a run");
-    assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
-    assert_eq!((report.batches, report.results), (BATCHES, BATCHES));
+    assert_eq!(results, (0..batches).map(|number| number * number).collect::<Vec<_>>());
+    assert_eq!((report.batches, report.results), (batches, batches));
     assert!(report.largest_in_flight <= IN_FLIGHT);
     report
 }
@@ -170,13 +174,18 @@ fn a_panic_names_stage_batch_and_node() {
 #[test]
 fn a_second_coordinator_is_refused() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
-    let _worker = server.worker("a", "");
-    run_with(cluster(&server.url()), || {
+    let mut workers = vec![server.worker("a", "")];
+    // All that is left is in flight: no batch that is sent later would show that the queue is gone.
+    let batches = GATE + IN_FLIGHT as u64 / 2;
+    run_batches(cluster(&server.url()), batches, || {
         server.wait_for_start("a", Some(GATE));
         let second = cluster(&server.url()).build().expect("settings");
         let error = squares(&second, BATCHES, |_, _| ()).expect_err("a second coordinator");
         assert!(matches!(error, ClusterError::AlreadyRunning { .. }), "{error}");
+        // The queue is still there for another worker.
+        workers.clear();
         server.open_gate();
+        workers.push(server.worker("b", ""));
     });
 }
 

@@ -141,8 +141,12 @@ impl Server {
         command.arg("--ports_file_dir").arg(folder).args(&self.extra);
         let mut child = Guard::spawn(&mut command);
         until("the start of the server", || {
-            let file = folder.join(format!("nats-server_{}.ports", child.0.id()));
-            if fs::read_to_string(file).is_ok_and(|text| text.contains("4222")) {
+            // The name of the file begins with that of the program.
+            let end = format!("_{}.ports", child.0.id());
+            let mut files = fs::read_dir(folder).expect("a folder").flatten();
+            let file = files.find(|file| file.file_name().to_string_lossy().ends_with(&end));
+            let text = file.and_then(|file| fs::read_to_string(file.path()).ok());
+            if text.is_some_and(|text| text.contains("4222")) {
                 return Some(());
             }
             if child.0.try_wait().expect("a child").is_some() {
