@@ -16,9 +16,9 @@ checked=(--release --config 'profile.release.debug-assertions=true' --config 'pr
 # Warnings are errors in what is ours, whatever the step.
 deny=(-- -D warnings)
 
-# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`, and nothing but an example
-# needs a web server.
-own_lock=(crates/rayon-core bench/rayon/stock bench/rayon/heist examples/axum)
+# Packages outside the workspace: one lock file cannot contain two packages that link `rayon-core`, nothing but an example
+# needs a web server, and nothing but heist-cluster a client of NATS.
+own_lock=(crates/rayon-core crates/cluster bench/rayon/stock bench/rayon/heist examples/axum)
 
 # The optional features of heist.
 extras=tracing,prometheus,futures
@@ -78,6 +78,7 @@ step_docs() {
     cargo doc --workspace --no-deps
     cargo doc -p heist --no-deps --features "$extras"
     on crates/rayon-core doc --no-deps
+    on crates/cluster doc --no-deps
 }
 
 # The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
@@ -101,6 +102,9 @@ step_run() {
     cargo run -p heist --example skew
     on examples/axum test
 }
+
+# Pipelines across processes, on real servers of NATS.
+step_cluster() { ci/cluster.sh; }
 
 # The tests of our rayon-core, and the published tests of rayon and rayon-core on it.
 step_rayon() {

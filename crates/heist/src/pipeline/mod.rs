@@ -62,6 +62,8 @@ pub use deliver::Results;
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use report::{Report, WorkerReport};
+#[doc(hidden)]
+pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use source::{
     BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
     SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,

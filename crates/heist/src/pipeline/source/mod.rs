@@ -1,10 +1,12 @@
 //! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`) and senders (`sender`, `queue`, `feed`), each with
-//! weights or without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so.
+//! weights or without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so. `parts`
+//! takes a pipeline apart for heist-cluster.
 
 mod batcher;
 mod feed;
 mod iter;
 mod lines;
+mod parts;
 mod pull;
 mod queue;
 mod send_error;
@@ -20,6 +22,7 @@ pub(super) use batcher::Batcher;
 pub use feed::Feed;
 pub use iter::{Items, Tried};
 pub use lines::{BlockLines, LineBlock, LineBlocks, LineError, LineText, Lines};
+pub use parts::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use send_error::{SendError, SendTimeoutError, TrySendError};
 pub use sender::{SendFuture, Sender};
 pub use weighed::Weighed;

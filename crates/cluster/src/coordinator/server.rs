@@ -1,0 +1,169 @@
+//! What the server has done for the coordinator, and what it may have lost.
+
+use std::mem;
+use std::time::Instant;
+
+use bytes::Bytes;
+use heist::CancelToken;
+
+use super::{BACK_OFF, Commit, Coordinator, Done, Stop, fnv};
+use crate::engine::Queue;
+use crate::error::{ClusterError, cancelled};
+use crate::message::{BatchHead, Down, decode, encode_with};
+
+impl<Q: Queue> Coordinator<Q> {
+    pub(super) fn fetch(&mut self, number: u64) {
+        let fetched = self.queue.fetch(number);
+        self.operations.push(Box::pin(async move {
+            let (number, results) = fetched.await;
+            Done::Fetched(number, results)
+        }));
+    }
+
+    pub(super) fn commit(&mut self, number: u64) {
+        let (Some(commit), Some(batch)) = (self.commits.get(&number), self.window.get(number))
+        else {
+            return;
+        };
+        let results = encode_with(&digest(&batch.payload), &commit.results);
+        let committed = self.queue.commit(number, results);
+        self.operations.push(Box::pin(async move {
+            let (number, committed) = committed.await;
+            Done::Committed(number, committed)
+        }));
+    }
+
+    pub(super) async fn complete(&mut self, done: Done) -> Result<(), Stop> {
+        match done {
+            Done::Sent(number, sent) => {
+                self.sending -= 1;
+                if sent.is_err() {
+                    self.trouble();
+                    let batch = self.window.get(number);
+                    self.unsent.extend(batch.map(|b| (number, b.attempt, b.payload.clone())));
+                    self.report.resent += u64::from(self.window.get(number).is_some());
+                    // The server may not know the queue any more.
+                    self.reopen = true;
+                }
+            }
+            Done::Committed(number, Ok(())) => {
+                if let Some(Commit { results, ended }) = self.commits.remove(&number) {
+                    self.accept(ended, results).await;
+                }
+            }
+            Done::Committed(number, Err(_)) => {
+                self.trouble();
+                self.uncommitted.push(number);
+            }
+            Done::Fetched(number, Ok(committed)) => self.resume(number, &committed)?,
+            Done::Fetched(number, Err(_)) => {
+                self.trouble();
+                self.uncommitted.push(number);
+            }
+            Done::Waiting(waiting) => {
+                self.checking = false;
+                let lost = waiting.is_some_and(|waiting| {
+                    waiting < (self.window.outstanding() - self.commits.len()) as u64
+                });
+                // The queue may be gone, although the connection was not lost.
+                self.reopen |= waiting.is_none();
+                if lost && self.sending == 0 && self.unsent.is_empty() {
+                    let late = self.window.resend_late(self.settings.lease * 2, Instant::now());
+                    self.report.resent += late.len() as u64;
+                    self.unsent.extend(late);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the committed results of a batch instead of sending it.
+    fn resume(&mut self, number: u64, committed: &Bytes) -> Result<(), ClusterError> {
+        let Some(payload) = self.fetching.remove(&number) else { return Ok(()) };
+        match decode::<u64>(committed) {
+            Some((hash, results)) if hash == digest(&payload) => {
+                self.report.resumed += 1;
+                self.window.finish_known(number, payload.len(), Ok(results));
+                Ok(())
+            }
+            _ => Err(ClusterError::SourceChanged { job: self.job.name.clone(), batch: number }),
+        }
+    }
+
+    /// Notes that the server cannot be used at the moment.
+    pub(super) fn trouble(&mut self) {
+        let now = Instant::now();
+        self.troubled.get_or_insert(now);
+        self.retry_at = now + BACK_OFF;
+    }
+
+    /// Looks at what no event announces.
+    pub(super) async fn look(&mut self) -> Result<(), Stop> {
+        if self.job.token.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(ClusterError::from(cancelled()).into());
+        }
+        let now = Instant::now();
+        if let Some(since) = self.troubled {
+            let after = now.saturating_duration_since(since);
+            if after > self.settings.patience {
+                let url = self.settings.shown_url();
+                return Err(ClusterError::Lost { url, after }.into());
+            }
+        }
+        if self.connected && now >= self.retry_at {
+            if self.reopen {
+                self.open_again().await?;
+            } else if self.sending == 0 && self.uncommitted.is_empty() {
+                self.troubled = None;
+            }
+            for number in mem::take(&mut self.uncommitted) {
+                if self.fetching.contains_key(&number) {
+                    self.fetch(number)
+                } else {
+                    self.commit(number)
+                }
+            }
+        }
+        let limit = self.settings.lease * 2;
+        if !self.checking
+            && now.saturating_duration_since(self.checked) > self.settings.lease
+            && self.window.any_late(limit, now)
+        {
+            self.checked = now;
+            self.checking = true;
+            let waiting = self.queue.waiting();
+            self.operations.push(Box::pin(async move { Done::Waiting(waiting.await) }));
+        }
+        Ok(())
+    }
+
+    /// Makes the queue again if the server has lost it, and sends again what it may have lost.
+    async fn open_again(&mut self) -> Result<(), Stop> {
+        match self.queue.open(false).await {
+            Ok(()) => {}
+            Err(
+                error @ (ClusterError::AlreadyRunning { .. }
+                | ClusterError::Permission { .. }
+                | ClusterError::NoJetStream { .. }),
+            ) => return Err(error.into()),
+            Err(_) => {
+                self.trouble();
+                return Ok(());
+            }
+        }
+        self.reopen = false;
+        self.troubled = None;
+        self.unsent = self.window.resend_all(Instant::now());
+        self.report.resent += self.unsent.len() as u64;
+        self.queue.tell(Down::Open).await;
+        Ok(())
+    }
+}
+
+/// Identifies the items of a batch, for a run that resumes this one in another process.
+fn digest(payload: &Bytes) -> u64 {
+    // The head contains the number of the run.
+    let items = decode::<BatchHead>(payload)
+        .map_or(&payload[..0], |(_, items)| &payload[payload.len() - items.len()..]);
+    fnv(items)
+}

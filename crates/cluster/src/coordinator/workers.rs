@@ -1,0 +1,131 @@
+//! What workers say to the coordinator, and what it answers.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use super::{Commit, Coordinator, LEAST_STRAGGLER, Stop};
+use crate::engine::{Address, Queue, QueueEvent};
+use crate::error::ClusterError;
+use crate::message::{Ended, Hello, Permit, Up, Welcome, decode, encode};
+use crate::window::{Finished, Verdict};
+
+impl<Q: Queue> Coordinator<Q> {
+    pub(super) async fn hear(&mut self, event: QueueEvent) -> Result<(), Stop> {
+        match event {
+            QueueEvent::Up(message, from) => {
+                if let Some((up, tail)) = decode::<Up>(&message) {
+                    self.hear_worker(up, tail, from).await;
+                }
+            }
+            QueueEvent::Hello(message, Some(from)) => {
+                if decode::<Hello>(&message).is_some() {
+                    let welcome = self.welcome();
+                    self.queue.answer(from, encode(&welcome)).await;
+                }
+            }
+            QueueEvent::Hello(_, None) => {}
+            QueueEvent::Connected => {
+                if !self.connected {
+                    self.connected = true;
+                    self.report.reconnects += 1;
+                    self.reopen = true;
+                    self.retry_at = Instant::now();
+                }
+            }
+            QueueEvent::Disconnected => {
+                self.connected = false;
+                self.trouble();
+            }
+            QueueEvent::Fatal(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+
+    fn welcome(&self) -> Welcome {
+        Welcome {
+            run: self.job.run,
+            queue: self.queue.name(),
+            node: self.settings.node.clone(),
+            fingerprint: self.job.fingerprint.clone(),
+            describes: self.job.describes.clone(),
+            lease_millis: self.settings.lease.as_millis() as u64,
+        }
+    }
+
+    async fn hear_worker(&mut self, up: Up, tail: Bytes, from: Option<Address>) {
+        let ours = self.job.run;
+        match up {
+            Up::Started { run, numbers, node } if run == ours => {
+                numbers.iter().for_each(|number| self.window.started(*number, &node));
+            }
+            Up::Ended(ended) => self.hear_end(ended, tail).await,
+            Up::Ask { run, number, node } => {
+                let permit = if run == ours { self.permit(number, &node) } else { Permit::Drop };
+                if let Some(from) = from {
+                    self.queue.answer(from, encode(&permit)).await;
+                }
+            }
+            Up::Hungry { .. } => {
+                let copy = self.window.straggler(LEAST_STRAGGLER, Instant::now());
+                self.report.copies += u64::from(copy.is_some());
+                self.unsent.extend(copy);
+            }
+            Up::GivenBack { run, batches } if run == ours => self.report.given_back += batches,
+            Up::Started { .. } | Up::GivenBack { .. } => {}
+        }
+    }
+
+    /// Decides whether a node may start a batch that was delivered before.
+    fn permit(&mut self, number: u64, node: &str) -> Permit {
+        match self.window.ask(number, node, self.settings.attempts) {
+            Verdict::Start => {
+                self.report.redelivered += 1;
+                Permit::Go
+            }
+            Verdict::NotWanted => Permit::Drop,
+            Verdict::Poison(nodes) => {
+                let job = self.job.name.clone();
+                // It is the first outcome: the batch was asked about because it has none.
+                let _ =
+                    self.finish(number, Err(ClusterError::Poison { job, batch: number, nodes }));
+                Permit::Drop
+            }
+        }
+    }
+
+    /// Takes the result of a batch. It is acknowledged here and not by the worker: if it is lost on its way, the lease expires.
+    async fn hear_end(&mut self, ended: Ended, results: Bytes) {
+        let number = ended.number;
+        if ended.run != self.job.run {
+            self.report.duplicates += 1;
+            return;
+        }
+        if self.window.get(number).is_none() || self.commits.contains_key(&number) {
+            self.report.duplicates += 1;
+            self.queue.acknowledge(ended.ack).await;
+            return;
+        }
+        if self.settings.resume && ended.failure.is_none() {
+            self.commits.insert(number, Commit { results, ended });
+            return self.commit(number);
+        }
+        self.accept(ended, results).await;
+    }
+
+    pub(super) async fn accept(&mut self, ended: Ended, results: Bytes) {
+        let Ended { number, node, micros, skipped, retried, ack, failure, .. } = ended;
+        let outcome = match failure {
+            None => Ok(results),
+            Some(failure) => Err(failure.into_error(number, node.clone())),
+        };
+        if self.finish(number, outcome) == Finished::First {
+            let node = self.report.nodes.entry(node).or_default();
+            node.batches += 1;
+            node.busy += Duration::from_micros(micros);
+            self.report.skipped += skipped;
+            self.report.retried += retried;
+        }
+        self.queue.acknowledge(ack).await;
+    }
+}

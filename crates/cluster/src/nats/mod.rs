@@ -1,0 +1,262 @@
+//! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, and `pull`
+//! a worker's.
+
+mod pull;
+mod queue;
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::{
+    Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, jetstream,
+};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::time::timeout;
+
+use crate::error::ClusterError;
+use crate::settings::Settings;
+pub(crate) use pull::NatsPull;
+pub(crate) use queue::NatsQueue;
+
+/// How long a connection may take, with all that belongs to it.
+const CONNECT: Duration = Duration::from_secs(10);
+/// How long a request to the server may take that makes what a run needs before it starts. A file system may be slow.
+const SETUP: Duration = Duration::from_secs(10);
+/// How long any other request may take. It is tried again.
+const REQUEST: Duration = Duration::from_millis(2_000);
+/// The longest time between two attempts to connect again. A guess.
+const RECONNECT: Duration = Duration::from_millis(500);
+/// How often a silent server is asked whether it is still there. A guess.
+const PING: Duration = Duration::from_secs(2);
+
+/// The names of a job's streams and subjects.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub(crate) job: String,
+    fingerprint: String,
+}
+
+impl Names {
+    /// Returns an error if the name of the job cannot be a part of subjects.
+    pub(crate) fn new(job: &str, fingerprint: &str) -> Result<Self, ClusterError> {
+        let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        if job.is_empty() || job.len() > 64 || !job.chars().all(valid) {
+            let hint = "use 1 to 64 ASCII letters, digits, '-' and '_'".to_owned();
+            return Err(ClusterError::Setting { name: "job", value: job.to_owned(), hint });
+        }
+        Ok(Self { job: job.to_owned(), fingerprint: fingerprint.to_owned() })
+    }
+
+    fn stream(&self) -> String {
+        format!("HEIST_{}", self.job)
+    }
+
+    fn results_stream(&self) -> String {
+        format!("HEIST_{}_R", self.job)
+    }
+
+    /// The name of the consumer from which workers pull.
+    fn queue(run: u64, epoch: u64) -> String {
+        format!("w-{run:016x}-{epoch}")
+    }
+
+    /// A subject that only nodes with the same fingerprint use.
+    fn own(&self, last: &str) -> String {
+        format!("heist.{}.{}.{last}", self.job, self.fingerprint)
+    }
+
+    /// A subject that all nodes of the job use, whatever they run.
+    fn shared(&self, last: &str) -> String {
+        format!("heist.{}.{last}", self.job)
+    }
+}
+
+/// What happens to a connection.
+#[derive(Debug)]
+pub(crate) enum Change {
+    Connected,
+    Disconnected,
+    Fatal(ClusterError),
+}
+
+/// A connection, and what happens to it.
+pub(crate) struct Connection {
+    pub(crate) client: Client,
+    changes: UnboundedReceiver<Change>,
+    /// The address without the password.
+    pub(crate) url: String,
+}
+
+impl Connection {
+    /// Connects once. A connection that breaks later is made again by itself.
+    pub(crate) async fn new(settings: &Settings) -> Result<Self, ClusterError> {
+        let servers = addresses(&settings.url)?;
+        let url = without_password(&servers);
+        let (sender, changes) = mpsc::unbounded_channel();
+        let connecting = options(settings, sender).await?.connect(servers);
+        let unreachable = |reason: String| ClusterError::Unreachable { url: url.clone(), reason };
+        let client = match timeout(CONNECT, connecting).await {
+            Err(_) => return Err(unreachable("no answer".to_owned())),
+            Ok(Err(error)) => return Err(refused(&error, &url)),
+            Ok(Ok(client)) => client,
+        };
+        Ok(Self { client, changes, url })
+    }
+
+    /// Returns what happens next to the connection.
+    pub(crate) async fn change(&mut self) -> Change {
+        match self.changes.recv().await {
+            Some(change) => change,
+            // The client keeps the sender for as long as it exists.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for an operation on the server, and prefers the reason why the server does not answer.
+    pub(crate) async fn or_violation<T>(
+        &mut self,
+        operation: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        let mut operation = std::pin::pin!(operation);
+        loop {
+            tokio::select! {
+                biased;
+                change = self.changes.recv() => if let Some(Change::Fatal(error)) = change {
+                    return Err(error);
+                },
+                result = &mut operation => return result,
+            }
+        }
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.client.connection_state() == State::Connected
+    }
+
+    /// Returns how large a message may be.
+    pub(crate) fn limit(&self) -> usize {
+        self.client.server_info().max_payload
+    }
+
+    /// Returns a context with the timeout of this crate.
+    pub(crate) fn jetstream(&self) -> jetstream::Context {
+        let mut context = jetstream::new(self.client.clone());
+        context.set_timeout(REQUEST);
+        context
+    }
+}
+
+/// Returns the options of a connection, whose events go to the sender.
+async fn options(
+    settings: &Settings,
+    sender: mpsc::UnboundedSender<Change>,
+) -> Result<ConnectOptions, ClusterError> {
+    let mut options = ConnectOptions::new();
+    // The client does not use those of an address by itself.
+    for server in addresses(&settings.url)? {
+        if let (Some(user), Some(password)) = (server.username(), server.password()) {
+            options = options.user_and_password(user.to_owned(), password.to_owned());
+        }
+    }
+    if let Some(file) = &settings.credentials {
+        options = options.credentials_file(file).await?;
+    }
+    if let Some(ca) = &settings.ca {
+        options = options.add_root_certificates(ca.clone()).require_tls(true);
+    }
+    if let Some((certificate, key)) = &settings.certificate {
+        options =
+            options.add_client_certificate(certificate.clone(), key.clone()).require_tls(true);
+    }
+    let options = options
+        .name(&settings.node)
+        .ping_interval(PING)
+        .connection_timeout(CONNECT / 2)
+        .reconnect_delay_callback(|attempts| {
+            RECONNECT.min(Duration::from_millis(50).saturating_mul(attempts.min(1_000) as u32))
+        })
+        .event_callback(move |event| {
+            if let Some(change) = meaning(event) {
+                // Nobody listens any more if the run has ended.
+                let _ = sender.send(change);
+            }
+            std::future::ready(())
+        });
+    Ok(options)
+}
+
+/// Returns what an event of the client means for the run, if anything.
+fn meaning(event: Event) -> Option<Change> {
+    match event {
+        Event::Connected => Some(Change::Connected),
+        Event::Disconnected => Some(Change::Disconnected),
+        // Otherwise the operation would only time out.
+        Event::ServerError(ServerError::Other(text))
+            if text.to_ascii_lowercase().contains("permissions violation") =>
+        {
+            Some(Change::Fatal(ClusterError::Permission { violation: text }))
+        }
+        _ => None,
+    }
+}
+
+/// Returns why there is no connection.
+fn refused(error: &async_nats::ConnectError, url: &str) -> ClusterError {
+    let url = url.to_owned();
+    let reason = full_text(error);
+    match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            ClusterError::Credentials { url }
+        }
+        ConnectErrorKind::Tls => ClusterError::Tls { url, reason },
+        // A server that misses the certificate of a client says so after the handshake.
+        _ if reason.to_ascii_lowercase().contains("certificate") => {
+            ClusterError::Tls { url, reason }
+        }
+        _ => ClusterError::Unreachable { url, reason },
+    }
+}
+
+/// Returns the message of an error with those of its sources.
+pub(crate) fn full_text(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let message = error.to_string();
+        if !text.contains(&message) {
+            text.push_str(": ");
+            text.push_str(&message);
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// Returns an error if these are not the addresses of servers.
+pub(crate) fn check_url(url: &str) -> Result<(), ClusterError> {
+    addresses(url).map(drop)
+}
+
+/// Returns addresses without passwords.
+pub(crate) fn shown_url(url: &str) -> String {
+    addresses(url).map_or_else(|_| String::new(), |servers| without_password(&servers))
+}
+
+fn addresses(url: &str) -> Result<Vec<ServerAddr>, ClusterError> {
+    url.split(',')
+        .map(|address| {
+            ServerAddr::from_str(address.trim()).map_err(|_| ClusterError::Setting {
+                name: "url",
+                // What stands before an `@` may be a password.
+                value: address.rsplit('@').next().unwrap_or_default().to_owned(),
+                hint: "use nats://host:port, or several of them with commas between".to_owned(),
+            })
+        })
+        .collect()
+}
+
+fn without_password(servers: &[ServerAddr]) -> String {
+    let one = |server: &ServerAddr| format!("{}:{}", server.host(), server.port());
+    servers.iter().map(one).collect::<Vec<_>>().join(",")
+}

@@ -1,0 +1,434 @@
+//! The coordinator's end. The protocol is in ../../README.md.
+
+use std::time::Duration;
+
+use async_nats::jetstream::context::{CreateStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::stream::{
+    Config, LastRawMessageErrorKind, RetentionPolicy, StorageType, Stream,
+};
+use async_nats::jetstream::{self, consumer::AckPolicy, consumer::pull};
+use async_nats::{HeaderMap, RequestErrorKind, Subscriber};
+use bytes::Bytes;
+use futures_util::StreamExt;
+
+use super::{Change, Connection, Names, full_text};
+use crate::engine::{Address, Queue, QueueEvent};
+use crate::error::ClusterError;
+use crate::message::{Down, encode};
+use crate::settings::{Settings, Storage};
+
+/// How long the server remembers the identities of batches. A batch that is sent again later would be computed again, and its
+/// second result dropped. Longer than most restarts of a server.
+const DUPLICATES: Duration = Duration::from_secs(120);
+/// The stream with the locks of all jobs.
+const LOCKS: &str = "HEIST_LOCKS";
+/// How often the lock of a coordinator that has died is taken over before the attempt fails. Others may do so at the same time.
+const LOCK_ATTEMPTS: usize = 5;
+/// Requests of workers that the server keeps waiting, at most.
+const MAX_WAITING: i64 = 8_192;
+
+/// The coordinator's end of a job.
+pub(crate) struct NatsQueue {
+    connection: Connection,
+    context: jetstream::Context,
+    names: Names,
+    settings: Settings,
+    run: u64,
+    in_flight: usize,
+    /// The place of the lock in its stream.
+    lock: u64,
+    /// How often the queue was made. Each has a consumer of another name: acknowledgements that belong to a queue that was lost
+    /// must not reach its successor.
+    epoch: u64,
+    /// Whether the queue is this coordinator's, and not that of another one that runs the job.
+    owner: bool,
+    ups: Subscriber,
+    hellos: Subscriber,
+    /// Other coordinators ask here whether this one is alive. The subscription itself is the answer.
+    alive: Subscriber,
+}
+
+impl NatsQueue {
+    /// Connects to the server.
+    pub(crate) async fn new(
+        settings: &Settings,
+        names: Names,
+        run: u64,
+        in_flight: usize,
+    ) -> Result<Self, ClusterError> {
+        let mut connection = Connection::new(settings).await?;
+        let client = connection.client.clone();
+        let alive = names.shared(&format!("alive.{run:016x}"));
+        let subjects = [names.own("up"), names.shared("hello"), alive];
+        let subscribed = connection.or_violation(async {
+            let mut subscribers = Vec::new();
+            for subject in subjects {
+                subscribers
+                    .push(client.subscribe(subject).await.map_err(refused("a subscription"))?);
+            }
+            client.flush().await.map_err(refused("a subscription"))?;
+            Ok(subscribers)
+        });
+        let subscribers = subscribed.await?;
+        let [ups, hellos, alive] = <[Subscriber; 3]>::try_from(subscribers).expect("three of them");
+        let context = connection.jetstream();
+        Ok(Self {
+            connection,
+            context,
+            names,
+            settings: settings.clone(),
+            run,
+            in_flight,
+            lock: 0,
+            epoch: 0,
+            owner: false,
+            ups,
+            hellos,
+            alive,
+        })
+    }
+
+    fn config(&self, name: String, subject: String) -> Config {
+        Config {
+            name,
+            subjects: vec![subject],
+            storage: match self.settings.storage {
+                Storage::Memory => StorageType::Memory,
+                Storage::File => StorageType::File,
+            },
+            num_replicas: self.settings.replicas,
+            ..Config::default()
+        }
+    }
+
+    fn setup(&self) -> Setup {
+        let batches = Config {
+            retention: RetentionPolicy::WorkQueue,
+            duplicate_window: DUPLICATES,
+            ..self.config(self.names.stream(), self.names.shared("q.*"))
+        };
+        let results = Config {
+            storage: StorageType::File,
+            ..self.config(self.names.results_stream(), self.names.shared("r.*.*"))
+        };
+        let locks = Config {
+            max_messages_per_subject: 1,
+            ..self.config(LOCKS.to_owned(), "heist.*.lock".to_owned())
+        };
+        let consumer = pull::Config {
+            filter_subject: self.batch_subject(),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: self.settings.lease,
+            // A batch may be there several times: as a copy, and with the attempts that the server has lost and found.
+            max_ack_pending: (self.in_flight * 4 + 1_000) as i64,
+            max_waiting: MAX_WAITING,
+            ..pull::Config::default()
+        };
+        Setup {
+            context: self.context.clone(),
+            client: self.connection.client.clone(),
+            names: self.names.clone(),
+            url: self.connection.url.clone(),
+            run: self.run,
+            node: self.settings.node.clone(),
+            epoch: self.epoch,
+            batches,
+            results: self.settings.resume.then_some(results),
+            locks,
+            consumer,
+        }
+    }
+
+    fn batch_subject(&self) -> String {
+        self.names.shared(&format!("q.{}", self.names.fingerprint))
+    }
+
+    /// The subject of the committed results of a batch, or of all batches.
+    fn result_subject(&self, number: &str) -> String {
+        self.names.shared(&format!("r.{}.{number}", self.names.fingerprint))
+    }
+}
+
+/// What is made on the server before a run, and again after the server was lost.
+struct Setup {
+    context: jetstream::Context,
+    client: async_nats::Client,
+    names: Names,
+    url: String,
+    run: u64,
+    node: String,
+    epoch: u64,
+    batches: Config,
+    results: Option<Config>,
+    locks: Config,
+    consumer: pull::Config,
+}
+
+impl Setup {
+    /// Makes everything. Returns the place of the lock, and the number of the queue.
+    async fn make(mut self, lock: u64, first: bool) -> Result<(u64, u64), ClusterError> {
+        let locks = self.stream(&self.locks).await?;
+        let lock = self.take_lock(&locks, lock).await?;
+        if first {
+            // An earlier run may have left batches.
+            let _ = self.context.delete_stream(&self.batches.name).await;
+            if self.results.is_none() {
+                let _ = self.context.delete_stream(self.names.results_stream()).await;
+            }
+        }
+        if let Some(results) = &self.results {
+            self.stream(results).await?;
+        }
+        let stream = self.stream(&self.batches).await?;
+        let name = |epoch| Names::queue(self.run, epoch);
+        if stream.consumer_info(name(self.epoch)).await.is_ok() {
+            return Ok((lock, self.epoch));
+        }
+        // Two consumers of a work queue cannot share a subject.
+        for epoch in 0..=self.epoch {
+            let _ = stream.delete_consumer(&name(epoch)).await;
+        }
+        self.epoch += 1;
+        self.consumer.durable_name = Some(Names::queue(self.run, self.epoch));
+        let made = stream.create_consumer(self.consumer).await;
+        made.map_err(refused("the consumer of the batches"))?;
+        Ok((lock, self.epoch))
+    }
+
+    async fn stream(&self, config: &Config) -> Result<Stream, ClusterError> {
+        // Asked first: streams that a user of the server has made, with other limits for example, are used as they are.
+        if let Ok(stream) = self.context.get_stream(&config.name).await {
+            return Ok(stream);
+        }
+        match self.context.create_stream(config).await {
+            Ok(_) => self.context.get_stream(&config.name).await.map_err(refused("a stream")),
+            Err(error) => Err(match error.kind() {
+                CreateStreamErrorKind::JetStreamUnavailable => {
+                    ClusterError::NoJetStream { url: self.url.clone() }
+                }
+                CreateStreamErrorKind::JetStream(error)
+                    if error.error_code()
+                        == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
+                        || error.error_code() == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED =>
+                {
+                    ClusterError::NoJetStream { url: self.url.clone() }
+                }
+                _ => refused("a stream")(error),
+            }),
+        }
+    }
+
+    /// Takes the lock of the job (L1 to L3). `seen` is its place if this coordinator has had it before.
+    async fn take_lock(&self, locks: &Stream, mut seen: u64) -> Result<u64, ClusterError> {
+        let subject = self.names.shared("lock");
+        for _ in 0..LOCK_ATTEMPTS {
+            // L1.
+            let mut headers = HeaderMap::new();
+            headers.insert("Nats-Expected-Last-Subject-Sequence", seen.to_string());
+            let owner = encode(&(self.run, &self.node));
+            let published = async {
+                self.context.publish_with_headers(subject.clone(), headers, owner).await?.await
+            };
+            match published.await {
+                Ok(place) => return Ok(place.sequence),
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {}
+                Err(error) => return Err(refused("the lock of the job")(error)),
+            }
+            // L2.
+            let message = match locks.get_last_raw_message_by_subject(&subject).await {
+                Ok(message) => message,
+                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
+                    seen = 0;
+                    continue;
+                }
+                Err(error) => return Err(refused("the lock of the job")(error)),
+            };
+            seen = message.sequence;
+            let Some(((run, node), _)) = crate::message::decode::<(u64, String)>(&message.payload)
+            else {
+                continue;
+            };
+            // L3.
+            if run != self.run && self.is_alive(run).await {
+                return Err(ClusterError::AlreadyRunning { job: self.names.job.clone(), node });
+            }
+        }
+        Err(ClusterError::Server {
+            operation: "the lock of the job",
+            reason: "several coordinators try to take it".to_owned(),
+        })
+    }
+
+    /// Returns whether the coordinator of a run is connected. It need not answer: the server knows whether it listens.
+    async fn is_alive(&self, run: u64) -> bool {
+        let subject = self.names.shared(&format!("alive.{run:016x}"));
+        let asked = self.client.request(subject, Bytes::new()).await;
+        !matches!(asked, Err(error) if error.kind() == RequestErrorKind::NoResponders)
+    }
+}
+
+/// Returns a function that makes an error of what the client says.
+fn refused<E: std::error::Error>(operation: &'static str) -> impl Fn(E) -> ClusterError {
+    move |error| ClusterError::Server { operation, reason: full_text(&error) }
+}
+
+impl Queue for NatsQueue {
+    async fn open(&mut self, first: bool) -> Result<(), ClusterError> {
+        let mut setup = self.setup();
+        if first {
+            setup.context.set_timeout(super::SETUP);
+        }
+        let made = self.connection.or_violation(setup.make(self.lock, first)).await;
+        if matches!(made, Err(ClusterError::AlreadyRunning { .. })) {
+            self.owner = false;
+        }
+        (self.lock, self.epoch) = made?;
+        self.owner = true;
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        Names::queue(self.run, self.epoch)
+    }
+
+    fn waiting(&self) -> impl Future<Output = Option<u64>> + use<> {
+        let (context, stream, consumer) = (self.context.clone(), self.names.stream(), self.name());
+        async move {
+            let stream = context.get_stream_no_info(stream).await.ok()?;
+            let info = stream.consumer_info(consumer).await.ok()?;
+            Some(info.num_pending + info.num_ack_pending as u64)
+        }
+    }
+
+    fn limit(&self) -> usize {
+        self.connection.limit()
+    }
+
+    fn send(
+        &self,
+        number: u64,
+        attempt: u32,
+        payload: Bytes,
+    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+        let (context, subject, run) = (self.context.clone(), self.batch_subject(), self.run);
+        async move {
+            let mut headers = HeaderMap::new();
+            headers.insert("Nats-Msg-Id", format!("{run:x}-{number}-{attempt}"));
+            if attempt > 0 {
+                headers.insert(super::pull::ATTEMPT, attempt.to_string());
+            }
+            let sent =
+                async { context.publish_with_headers(subject, headers, payload).await?.await };
+            (number, sent.await.map(drop).map_err(refused("a batch")))
+        }
+    }
+
+    async fn event(&mut self) -> QueueEvent {
+        loop {
+            tokio::select! {
+                // A change of the connection comes before what the new connection brings.
+                biased;
+                change = self.connection.change() => return match change {
+                    Change::Connected => QueueEvent::Connected,
+                    Change::Disconnected => QueueEvent::Disconnected,
+                    Change::Fatal(error) => QueueEvent::Fatal(error),
+                },
+                Some(message) = self.hellos.next() => {
+                    return QueueEvent::Hello(message.payload, message.reply.map(|to| to.to_string()));
+                }
+                Some(message) = self.alive.next() => if let Some(reply) = message.reply {
+                    let _ = self.connection.client.publish(reply, Bytes::new()).await;
+                },
+                Some(message) = self.ups.next() => {
+                    return QueueEvent::Up(message.payload, message.reply.map(|to| to.to_string()));
+                }
+            }
+        }
+    }
+
+    // What cannot be sent because there is no connection is sent again by its own rule: batches by the window, and the rest when
+    // a lease has expired.
+    async fn acknowledge(&self, batch: Address) {
+        let _ = self.connection.client.publish(batch, Bytes::from_static(b"+ACK")).await;
+    }
+
+    async fn answer(&self, to: Address, message: Bytes) {
+        let _ = self.connection.client.publish(to, message).await;
+    }
+
+    async fn tell(&self, message: Down) {
+        let _ = self.connection.client.publish(self.names.own("down"), encode(&message)).await;
+    }
+
+    async fn committed(&mut self) -> Result<Vec<u64>, ClusterError> {
+        let operation = "the list of committed results";
+        let mut context = self.context.clone();
+        context.set_timeout(super::SETUP);
+        let stream = context.get_stream(self.names.results_stream()).await;
+        let stream = stream.map_err(refused(operation))?;
+        let all = stream.info_with_subjects(self.result_subject("*")).await;
+        let mut all = all.map_err(refused(operation))?;
+        let mut numbers = Vec::new();
+        while let Some(subject) = all.next().await {
+            let (subject, _) = subject.map_err(refused(operation))?;
+            numbers
+                .extend(subject.rsplit('.').next().and_then(|number| number.parse::<u64>().ok()));
+        }
+        Ok(numbers)
+    }
+
+    fn commit(
+        &self,
+        number: u64,
+        results: Bytes,
+    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+        let (context, subject) = (self.context.clone(), self.result_subject(&number.to_string()));
+        async move {
+            let mut headers = HeaderMap::new();
+            headers.insert("Nats-Expected-Last-Subject-Sequence", "0");
+            let sent =
+                async { context.publish_with_headers(subject, headers, results).await?.await };
+            let committed = match sent.await {
+                Ok(_) => Ok(()),
+                // An earlier attempt has arrived, and only its answer was lost.
+                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
+                Err(error) => Err(refused("a commit of results")(error)),
+            };
+            (number, committed)
+        }
+    }
+
+    fn fetch(
+        &self,
+        number: u64,
+    ) -> impl Future<Output = (u64, Result<Bytes, ClusterError>)> + use<> {
+        let (context, name) = (self.context.clone(), self.names.results_stream());
+        let subject = self.result_subject(&number.to_string());
+        async move {
+            let operation = "committed results";
+            let fetched = async {
+                let stream = context.get_stream_no_info(name).await.map_err(refused(operation))?;
+                let message = stream.get_last_raw_message_by_subject(&subject).await;
+                Ok(message.map_err(refused(operation))?.payload)
+            };
+            (number, fetched.await)
+        }
+    }
+
+    async fn close(&mut self, keep_results: bool) {
+        if !self.owner || !self.connection.is_connected() {
+            return;
+        }
+        let close = async {
+            let _ = self.context.delete_stream(self.names.stream()).await;
+            if !keep_results && self.settings.resume {
+                let _ = self.context.delete_stream(self.names.results_stream()).await;
+            }
+            if let Ok(locks) = self.context.get_stream_no_info(LOCKS).await {
+                let _ = locks.delete_message(self.lock).await;
+            }
+            let _ = self.connection.client.flush().await;
+        };
+        let _ = tokio::time::timeout(super::REQUEST * 2, close).await;
+    }
+}

@@ -1,0 +1,305 @@
+//! `Cluster`: which server, which role, which limits. `builder` sets and checks them.
+
+mod builder;
+
+use std::fmt;
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::error::ClusterError;
+pub use builder::ClusterBuilder;
+
+/// The address of a server that was started without options.
+const URL: &str = "nats://127.0.0.1:4222";
+/// How long a worker may be silent before its batches go to other workers. A guess: longer than most pauses of a process or a
+/// network, and short enough to wait for.
+const LEASE: Duration = Duration::from_secs(5);
+/// A worker renews its leases three times in this, beside everything else that it does.
+const SHORTEST_LEASE: Duration = Duration::from_millis(100);
+/// How often a batch is started before it counts as poison. A guess.
+const ATTEMPTS: usize = 4;
+/// How many bytes of batches and results the coordinator keeps. A guess.
+const BYTES: usize = 256 << 20;
+/// How long a run survives without a server. A guess: a restart takes seconds, and an election of a leader some more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What this process does in a run.
+///
+/// ```
+/// use heist_cluster::{Cluster, Role};
+///
+/// let cluster = Cluster::builder().role(Role::Worker).build()?;
+/// assert_eq!(cluster.role(), Role::Worker);
+/// # Ok::<(), heist_cluster::ClusterError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Runs the source and the sink.
+    Coordinator,
+    /// Runs the stages.
+    Worker,
+}
+
+/// Where the server keeps batches and committed results.
+///
+/// ```
+/// use heist_cluster::{Cluster, Storage};
+///
+/// Cluster::builder().storage(Storage::File).build()?;
+/// # Ok::<(), heist_cluster::ClusterError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Storage {
+    /// In memory. If the server is restarted, the coordinator sends it again.
+    Memory,
+    /// In files.
+    File,
+}
+
+/// The connection to a cluster, the role of this process and the limits.
+///
+/// Nothing is connected before a pipeline is [run](crate::RunOn::run_on).
+///
+/// ```
+/// use heist_cluster::{Cluster, Role};
+///
+/// let cluster = Cluster::builder().url("nats://127.0.0.1:4222").build()?;
+/// assert_eq!(cluster.role(), Role::Coordinator);
+/// # Ok::<(), heist_cluster::ClusterError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cluster {
+    pub(crate) settings: Settings,
+    /// Set when the process is to end: then no further job is served.
+    pub(crate) drained: Arc<AtomicBool>,
+}
+
+/// The settings, as the user has built them.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) url: String,
+    pub(crate) credentials: Option<PathBuf>,
+    pub(crate) ca: Option<PathBuf>,
+    pub(crate) certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) role: Role,
+    pub(crate) node: String,
+    pub(crate) threads: Option<NonZero<usize>>,
+    pub(crate) lease: Duration,
+    pub(crate) attempts: usize,
+    pub(crate) bytes: usize,
+    pub(crate) patience: Duration,
+    pub(crate) wait: Option<Duration>,
+    pub(crate) storage: Storage,
+    pub(crate) replicas: usize,
+    pub(crate) resume: bool,
+    pub(crate) stay: bool,
+    pub(crate) version: String,
+}
+
+impl fmt::Debug for Settings {
+    /// Leaves out the address, which may contain a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings")
+            .field("role", &self.role)
+            .field("node", &self.node)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    /// Returns the address without the password.
+    pub(crate) fn shown_url(&self) -> String {
+        crate::nats::shown_url(&self.url)
+    }
+}
+
+impl Cluster {
+    /// Returns a builder with the default settings. The environment is not read.
+    ///
+    /// ```
+    /// let cluster = heist_cluster::Cluster::builder().node("here").build()?;
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    pub fn builder() -> ClusterBuilder {
+        ClusterBuilder {
+            settings: Settings {
+                url: URL.to_owned(),
+                credentials: None,
+                ca: None,
+                certificate: None,
+                role: Role::Coordinator,
+                node: default_node(),
+                threads: None,
+                lease: LEASE,
+                attempts: ATTEMPTS,
+                bytes: BYTES,
+                patience: PATIENCE,
+                wait: None,
+                storage: Storage::Memory,
+                replicas: 1,
+                resume: false,
+                stay: false,
+                version: String::new(),
+            },
+        }
+    }
+
+    /// Reads the settings from the environment. What is not set there has its default.
+    ///
+    /// | variable | setting |
+    /// |---|---|
+    /// | `HEIST_CLUSTER_URL` | [`url`](ClusterBuilder::url) |
+    /// | `HEIST_CLUSTER_CREDENTIALS` | [`credentials`](ClusterBuilder::credentials) |
+    /// | `HEIST_CLUSTER_CA` | [`authority`](ClusterBuilder::authority) |
+    /// | `HEIST_CLUSTER_CERT`, `HEIST_CLUSTER_KEY` | [`certificate`](ClusterBuilder::certificate) |
+    /// | `HEIST_CLUSTER_ROLE` | [`role`](ClusterBuilder::role): `coordinator` or `worker` |
+    /// | `HEIST_CLUSTER_NODE` | [`node`](ClusterBuilder::node) |
+    /// | `HEIST_CLUSTER_THREADS` | [`threads`](ClusterBuilder::threads) |
+    /// | `HEIST_CLUSTER_LEASE_MS` | [`lease`](ClusterBuilder::lease) |
+    /// | `HEIST_CLUSTER_BYTES` | [`bytes`](ClusterBuilder::bytes) |
+    /// | `HEIST_CLUSTER_RESUME` | [`resume`](ClusterBuilder::resume): `1` or `0` |
+    /// | `HEIST_CLUSTER_VERSION` | [`version`](ClusterBuilder::version) |
+    /// | `HEIST_CLUSTER_STAY` | [`stay`](ClusterBuilder::stay): `1` or `0` |
+    ///
+    /// ```
+    /// let cluster = heist_cluster::Cluster::from_env()?;
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClusterError::Setting`] if a variable has an invalid value.
+    pub fn from_env() -> Result<Self, ClusterError> {
+        from_variables(|name| std::env::var(name).ok())
+    }
+
+    /// Returns the role of this process.
+    ///
+    /// ```
+    /// use heist_cluster::{Cluster, Role};
+    ///
+    /// assert_eq!(Cluster::builder().build()?.role(), Role::Coordinator);
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    #[must_use]
+    pub fn role(&self) -> Role {
+        self.settings.role
+    }
+
+    /// Has a worker finish what it has started and end, as SIGTERM does. The call of `run_on` that serves a job returns, and
+    /// each further one returns at once.
+    ///
+    /// ```
+    /// use heist_cluster::{Cluster, Role};
+    ///
+    /// let cluster = Cluster::builder().role(Role::Worker).build()?;
+    /// cluster.drain();
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    pub fn drain(&self) {
+        self.drained.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Reads the settings from variables.
+fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Cluster, ClusterError> {
+    let text = |name| variable(name).filter(|value: &String| !value.is_empty());
+    let mut builder = Cluster::builder();
+    let settings = &mut builder.settings;
+    if let Some(url) = text("HEIST_CLUSTER_URL") {
+        settings.url = url;
+    }
+    settings.credentials = text("HEIST_CLUSTER_CREDENTIALS").map(PathBuf::from);
+    settings.ca = text("HEIST_CLUSTER_CA").map(PathBuf::from);
+    settings.certificate = match (text("HEIST_CLUSTER_CERT"), text("HEIST_CLUSTER_KEY")) {
+        (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
+        (None, None) => None,
+        (Some(value), None) | (None, Some(value)) => {
+            let hint = "set HEIST_CLUSTER_CERT and HEIST_CLUSTER_KEY together";
+            return Err(invalid("HEIST_CLUSTER_CERT", value, hint));
+        }
+    };
+    if let Some(role) = text("HEIST_CLUSTER_ROLE") {
+        settings.role = match role.as_str() {
+            "coordinator" => Role::Coordinator,
+            "worker" => Role::Worker,
+            _ => return Err(invalid("HEIST_CLUSTER_ROLE", role, "use coordinator or worker")),
+        };
+    }
+    if let Some(node) = text("HEIST_CLUSTER_NODE") {
+        settings.node = node;
+    }
+    settings.version = text("HEIST_CLUSTER_VERSION").unwrap_or_default();
+    let number = |name| {
+        text(name).map(|value| {
+            value.parse().map_err(|_| invalid(name, value, "use a whole number of at least 1"))
+        })
+    };
+    if let Some(threads) = number("HEIST_CLUSTER_THREADS").transpose()? {
+        settings.threads = Some(threads);
+    }
+    if let Some(millis) = number("HEIST_CLUSTER_LEASE_MS").transpose()? {
+        settings.lease = Duration::from_millis(millis.get() as u64);
+    }
+    if let Some(bytes) = number("HEIST_CLUSTER_BYTES").transpose()? {
+        settings.bytes = bytes.get();
+    }
+    let flag = |name| match text(name).as_deref() {
+        None | Some("0") => Ok(false),
+        Some("1") => Ok(true),
+        Some(other) => Err(invalid(name, other.to_owned(), "use 1 or 0")),
+    };
+    settings.resume = flag("HEIST_CLUSTER_RESUME")?;
+    settings.stay = flag("HEIST_CLUSTER_STAY")?;
+    builder.build()
+}
+
+fn invalid(name: &'static str, value: String, hint: &str) -> ClusterError {
+    ClusterError::Setting { name, value, hint: hint.to_owned() }
+}
+
+/// Returns the name of the machine with the number of the process.
+fn default_node() -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = host.or_else(|| std::env::var("HOSTNAME").ok());
+    let host = host.as_deref().map_or("node", str::trim);
+    format!("{host}-{}", std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_is_read_and_checked() {
+        let read = |name: &'static str, value: &'static str| {
+            from_variables(move |asked| (asked == name).then(|| value.to_owned()))
+        };
+        let worker = read("HEIST_CLUSTER_ROLE", "worker").expect("a role");
+        assert_eq!(worker.role(), Role::Worker);
+        assert!(read("HEIST_CLUSTER_RESUME", "1").expect("a flag").settings.resume);
+        for (name, value) in [
+            ("HEIST_CLUSTER_ROLE", "boss"),
+            ("HEIST_CLUSTER_THREADS", "0"),
+            ("HEIST_CLUSTER_LEASE_MS", "soon"),
+            ("HEIST_CLUSTER_RESUME", "yes"),
+            ("HEIST_CLUSTER_CA", "/no/such/file"),
+            ("HEIST_CLUSTER_CERT", "alone.pem"),
+        ] {
+            let error = read(name, value).expect_err(name);
+            assert!(matches!(error, ClusterError::Setting { .. }), "{name}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_in_no_message() {
+        let url = "nats://user:secret@127.0.0.1:1";
+        let cluster = Cluster::builder().url(url).build().expect("a valid address");
+        assert!(!format!("{cluster:?}").contains("secret"));
+        let error = Cluster::builder().url("ftp://user:secret@[").build().expect_err("no address");
+        assert!(!error.to_string().contains("secret"), "{error}");
+    }
+}

@@ -1,0 +1,276 @@
+//! What the coordinator knows of the batches in flight, and which result is delivered when. No network, no clock.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+
+use crate::error::ClusterError;
+
+/// The number of recent batch times of which the median is taken.
+const RECENT: usize = 101;
+
+/// A batch without a result.
+pub(crate) struct Outstanding {
+    pub(crate) payload: Bytes,
+    first_sent: Instant,
+    last_sent: Instant,
+    /// Part of the message's identity: the server discards a message with a known one.
+    pub(crate) attempt: u32,
+    /// The nodes that have started it.
+    nodes: Vec<String>,
+    /// Starts that do not count against the limit, because the coordinator has caused them.
+    excused: usize,
+}
+
+/// What is delivered: the results of a batch, or the error that takes their place.
+pub(crate) type Outcome = Result<Bytes, ClusterError>;
+
+/// Whether a result was the first of its batch.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Finished {
+    First,
+    Duplicate,
+}
+
+/// What becomes of a batch that was delivered again.
+#[derive(Debug)]
+#[must_use]
+pub(crate) enum Verdict {
+    Start,
+    NotWanted,
+    /// It was lost by all of these nodes, and that is enough.
+    Poison(Vec<String>),
+}
+
+/// The batches in flight.
+pub(crate) struct Window {
+    ordered: bool,
+    outstanding: BTreeMap<u64, Outstanding>,
+    /// Results that can be delivered, or that wait for those before them.
+    finished: BTreeMap<u64, (usize, Outcome)>,
+    /// If ordered, the batch whose results are delivered next.
+    next: u64,
+    recent: Vec<Duration>,
+    recent_at: usize,
+}
+
+impl Window {
+    pub(crate) fn new(ordered: bool) -> Self {
+        Self {
+            ordered,
+            outstanding: BTreeMap::new(),
+            finished: BTreeMap::new(),
+            next: 0,
+            recent: Vec::new(),
+            recent_at: 0,
+        }
+    }
+
+    /// Adds a batch that is sent now.
+    pub(crate) fn insert(&mut self, number: u64, payload: Bytes, now: Instant) {
+        let batch = Outstanding {
+            payload,
+            first_sent: now,
+            last_sent: now,
+            attempt: 0,
+            nodes: Vec::new(),
+            excused: 0,
+        };
+        self.outstanding.insert(number, batch);
+    }
+
+    pub(crate) fn get(&self, number: u64) -> Option<&Outstanding> {
+        self.outstanding.get(&number)
+    }
+
+    /// Notes that a node has started a batch.
+    pub(crate) fn started(&mut self, number: u64, node: &str) {
+        if let Some(batch) = self.outstanding.get_mut(&number) {
+            batch.nodes.push(node.to_owned());
+        }
+    }
+
+    /// Decides whether a node may start a batch that was delivered before. It is lost for good if it was started `most` times.
+    pub(crate) fn ask(&mut self, number: u64, node: &str, most: usize) -> Verdict {
+        let Some(batch) = self.outstanding.get_mut(&number) else { return Verdict::NotWanted };
+        if batch.nodes.len() >= most + batch.excused {
+            return Verdict::Poison(batch.nodes.clone());
+        }
+        batch.nodes.push(node.to_owned());
+        Verdict::Start
+    }
+
+    /// Notes the outcome of a batch, with the size that it had counted with.
+    pub(crate) fn finish(&mut self, number: u64, outcome: Outcome, now: Instant) -> Finished {
+        let Some(batch) = self.outstanding.remove(&number) else { return Finished::Duplicate };
+        let took = now.saturating_duration_since(batch.first_sent);
+        if self.recent.len() < RECENT {
+            self.recent.push(took);
+        } else {
+            self.recent[self.recent_at] = took;
+            self.recent_at = (self.recent_at + 1) % RECENT;
+        }
+        self.finished.insert(number, (batch.payload.len(), outcome));
+        Finished::First
+    }
+
+    /// Notes the outcome of a batch that was never sent, because it is known.
+    pub(crate) fn finish_known(&mut self, number: u64, size: usize, outcome: Outcome) {
+        self.finished.insert(number, (size, outcome));
+    }
+
+    /// Takes the next outcome that can be delivered, with the number of its batch and the size of the batch.
+    pub(crate) fn deliverable(&mut self) -> Option<(u64, usize, Outcome)> {
+        let entry = self.finished.first_entry()?;
+        if self.ordered && *entry.key() != self.next {
+            return None;
+        }
+        let (number, (size, outcome)) = entry.remove_entry();
+        self.next = number + 1;
+        Some((number, size, outcome))
+    }
+
+    /// Returns how many batches have no result.
+    pub(crate) fn outstanding(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    /// Returns whether every batch was delivered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.outstanding.is_empty() && self.finished.is_empty()
+    }
+
+    /// Returns all batches without a result, to be sent again with the same identities: the server may have lost them.
+    pub(crate) fn resend_all(&mut self, now: Instant) -> Vec<(u64, u32, Bytes)> {
+        let all = self.outstanding.iter_mut().map(|(number, batch)| {
+            batch.last_sent = now;
+            // A node that has it may go on with it.
+            batch.excused += 1;
+            (*number, batch.attempt, batch.payload.clone())
+        });
+        all.collect()
+    }
+
+    /// Returns whether a batch was sent longer ago than `limit`.
+    pub(crate) fn any_late(&self, limit: Duration, now: Instant) -> bool {
+        let late = |batch: &Outstanding| now.saturating_duration_since(batch.last_sent) > limit;
+        self.outstanding.values().any(late)
+    }
+
+    /// Returns the batches that were sent longer ago than `limit`, to be sent again with new identities.
+    pub(crate) fn resend_late(&mut self, limit: Duration, now: Instant) -> Vec<(u64, u32, Bytes)> {
+        let late = self
+            .outstanding
+            .iter_mut()
+            .filter(|(_, batch)| now.saturating_duration_since(batch.last_sent) > limit);
+        late.map(|(number, batch)| {
+            batch.last_sent = now;
+            batch.attempt += 1;
+            batch.excused += 1;
+            (*number, batch.attempt, batch.payload.clone())
+        })
+        .collect()
+    }
+
+    /// Returns the oldest batch that takes much longer than others do, to be started a second time. There is at most one copy
+    /// of a batch.
+    pub(crate) fn straggler(&mut self, least: Duration, now: Instant) -> Option<(u64, u32, Bytes)> {
+        let limit = (self.median()? * 3).max(least);
+        let (number, batch) = self.outstanding.iter_mut().find(|(_, batch)| {
+            batch.attempt == 0 && now.saturating_duration_since(batch.last_sent) > limit
+        })?;
+        batch.attempt += 1;
+        batch.excused += 1;
+        batch.last_sent = now;
+        Some((*number, batch.attempt, batch.payload.clone()))
+    }
+
+    /// Returns the median of recent times from sending a batch to its result, or `None` if there are too few.
+    fn median(&self) -> Option<Duration> {
+        if self.recent.len() < RECENT / 10 {
+            return None;
+        }
+        let mut recent = self.recent.clone();
+        let middle = recent.len() / 2;
+        Some(*recent.select_nth_unstable(middle).1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(ordered: bool, batches: u64, now: Instant) -> Window {
+        let mut window = Window::new(ordered);
+        for number in 0..batches {
+            window.insert(number, Bytes::from(vec![0; number as usize]), now);
+        }
+        window
+    }
+
+    fn finish(window: &mut Window, number: u64) -> Finished {
+        window.finish(number, Ok(Bytes::new()), Instant::now())
+    }
+
+    #[test]
+    fn results_come_once_and_in_order() {
+        let mut window = filled(true, 3, Instant::now());
+        assert_eq!(finish(&mut window, 1), Finished::First);
+        assert_eq!(finish(&mut window, 1), Finished::Duplicate);
+        assert!(window.deliverable().is_none());
+        assert_eq!(finish(&mut window, 0), Finished::First);
+        let numbers: Vec<_> =
+            std::iter::from_fn(|| window.deliverable().map(|(number, ..)| number)).collect();
+        assert_eq!(numbers, [0, 1]);
+        assert_eq!(finish(&mut window, 0), Finished::Duplicate);
+        assert_eq!(window.outstanding(), 1);
+        assert!(!window.is_empty());
+    }
+
+    #[test]
+    fn without_order_results_come_at_once() {
+        let mut window = filled(false, 3, Instant::now());
+        assert_eq!(finish(&mut window, 2), Finished::First);
+        assert_eq!(window.deliverable().map(|(number, size, _)| (number, size)), Some((2, 2)));
+    }
+
+    #[test]
+    fn a_batch_that_every_node_loses_is_poison() {
+        let mut window = filled(true, 1, Instant::now());
+        window.started(0, "a");
+        assert!(matches!(window.ask(0, "b", 3), Verdict::Start));
+        assert!(matches!(window.ask(0, "c", 3), Verdict::Start));
+        match window.ask(0, "d", 3) {
+            Verdict::Poison(nodes) => assert_eq!(nodes, ["a", "b", "c"]),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(window.ask(1, "a", 3), Verdict::NotWanted));
+    }
+
+    #[test]
+    fn what_the_coordinator_sends_again_is_not_held_against_the_batch() {
+        let now = Instant::now();
+        let mut window = filled(true, 1, now);
+        window.started(0, "a");
+        assert_eq!(window.resend_all(now).len(), 1);
+        assert!(matches!(window.ask(0, "b", 1), Verdict::Start));
+        assert!(matches!(window.ask(0, "c", 1), Verdict::Poison(_)));
+    }
+
+    #[test]
+    fn a_straggler_is_copied_once() {
+        let now = Instant::now();
+        let mut window = filled(false, 50, now);
+        let later = now + Duration::from_secs(1);
+        assert!(window.straggler(Duration::ZERO, later).is_none(), "no times are known");
+        for number in 0..49 {
+            assert_eq!(window.finish(number, Ok(Bytes::new()), now), Finished::First);
+        }
+        let copy =
+            window.straggler(Duration::ZERO, later).map(|(number, attempt, _)| (number, attempt));
+        assert_eq!(copy, Some((49, 1)));
+        assert!(window.straggler(Duration::ZERO, later + Duration::from_secs(1)).is_none());
+    }
+}

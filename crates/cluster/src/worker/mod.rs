@@ -1,0 +1,463 @@
+//! A worker: pulls batches, renews their leases while they are computed, and sends results. The protocol is in ../../README.md.
+//!
+//! The threads of `runner` compute; this loop on a thread of its own does the rest.
+
+mod prefetch;
+pub(crate) mod runner;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use heist::CancelToken;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use crate::coordinator::unique;
+use crate::engine::{Address, Pull, PullEvent};
+use crate::error::ClusterError;
+use crate::message::{
+    BatchHead, Down, Ended, Failure, Hello, Permit, Up, Welcome, decode, encode, encode_with,
+};
+use crate::report::ClusterReport;
+use crate::settings::{Role, Settings};
+use crate::terminate::Terminate;
+use prefetch::Prefetch;
+use runner::{Computed, Job, Jobs, Key, News};
+
+/// How often a worker looks at what no event announces, such as that it has nothing to do.
+const TICK: Duration = Duration::from_millis(5);
+/// How often a worker asks for the coordinator: one that is there, and one that is not.
+const HELLO: Duration = Duration::from_secs(1);
+const HELLO_WHILE_WAITING: Duration = Duration::from_millis(200);
+/// How often a node that has nothing to do says so at most. A guess.
+const LONGEST_HUNGER: Duration = Duration::from_millis(320);
+/// The server says every 500 ms that it knows of a request. After this, it does not.
+const SILENCE: Duration = Duration::from_millis(1_700);
+/// The time before batches are requested again after the server has refused.
+const BACK_OFF: Duration = Duration::from_millis(50);
+
+/// What a worker is to do.
+pub(crate) struct Service {
+    pub(crate) job: String,
+    pub(crate) fingerprint: String,
+    pub(crate) describes: String,
+    pub(crate) threads: usize,
+    pub(crate) drained: Arc<AtomicBool>,
+}
+
+/// A batch that was received and has no result.
+struct Held {
+    ack: Address,
+    run: u64,
+    number: u64,
+}
+
+/// An answer of the coordinator.
+enum Answer {
+    Hello { welcome: Result<Option<Welcome>, ClusterError>, took: Duration },
+    May { key: Key, permit: Option<Permit>, answer: Sender<bool> },
+}
+
+/// The state of a worker.
+pub(crate) struct Worker<P> {
+    pull: P,
+    service: Service,
+    settings: Settings,
+    jobs: Arc<Jobs>,
+    /// Wakes a thread. Dropped at the end.
+    wake: Sender<()>,
+    answers: UnboundedSender<Answer>,
+    /// The run that is served.
+    attached: Option<Welcome>,
+    /// Cancels the batches of the run that is served.
+    token: CancelToken,
+    held: HashMap<Key, Held>,
+    next_key: Key,
+    /// Batches that were requested and have not come.
+    requested: usize,
+    /// When the server was last heard of.
+    heard: Instant,
+    /// No request is sent before.
+    request_at: Instant,
+    hello_at: Instant,
+    greeting: bool,
+    /// Since when no coordinator was found.
+    alone: Instant,
+    hungry_at: Instant,
+    hunger: Duration,
+    prefetch: Prefetch,
+    /// The run that was served has ended, or the process is to end.
+    ending: bool,
+    id: u64,
+    report: ClusterReport,
+}
+
+impl<P: Pull> Worker<P> {
+    /// Returns a worker, and where the answers to its questions come.
+    pub(crate) fn new(
+        pull: P,
+        service: Service,
+        settings: Settings,
+        jobs: Arc<Jobs>,
+        wake: Sender<()>,
+    ) -> (Self, AnswerReceiver) {
+        let (answers, receiver) = unbounded_channel();
+        let now = Instant::now();
+        let prefetch = Prefetch::new(service.threads);
+        let worker = Self {
+            pull,
+            service,
+            settings,
+            jobs,
+            wake,
+            answers,
+            attached: None,
+            token: CancelToken::new(),
+            held: HashMap::new(),
+            next_key: 0,
+            requested: 0,
+            heard: now,
+            request_at: now,
+            hello_at: now,
+            greeting: false,
+            alone: now,
+            hungry_at: now,
+            hunger: TICK,
+            prefetch,
+            ending: false,
+            id: unique(),
+            report: ClusterReport::new(Role::Worker),
+        };
+        (worker, AnswerReceiver(receiver))
+    }
+
+    /// Serves the job until its run has ended, or until the process is to end.
+    pub(crate) async fn run(
+        mut self,
+        answers: AnswerReceiver,
+        mut news: UnboundedReceiver<News>,
+        mut terminate: Terminate,
+    ) -> Result<ClusterReport, ClusterError> {
+        let began = Instant::now();
+        let ended = self.serve(answers, &mut news, &mut terminate).await;
+        // After an error, nothing of what is being computed can be sent.
+        self.forget();
+        self.pull.flush().await;
+        self.report.elapsed = began.elapsed();
+        ended.map(|()| self.report)
+    }
+
+    async fn serve(
+        &mut self,
+        answers: AnswerReceiver,
+        news: &mut UnboundedReceiver<News>,
+        terminate: &mut Terminate,
+    ) -> Result<(), ClusterError> {
+        let AnswerReceiver(mut answers) = answers;
+        let mut tick = paused_interval(TICK);
+        let mut lease = self.settings.lease;
+        let mut renewal = paused_interval(lease / 3);
+        while !(self.ending && self.held.is_empty()) {
+            self.request().await;
+            tokio::select! {
+                event = self.pull.event() => self.hear(event).await?,
+                Some(news) = news.recv() => self.hear_thread(news).await,
+                Some(answer) = answers.recv() => self.hear_answer(answer).await?,
+                _ = renewal.tick() => self.renew().await,
+                _ = tick.tick() => self.look().await?,
+                () = terminate.requested() => self.service.drained.store(true, Ordering::SeqCst),
+            }
+            let current = self.attached.as_ref().map(|run| Duration::from_millis(run.lease_millis));
+            if let Some(current) = current.filter(|current| *current != lease) {
+                lease = current;
+                renewal = paused_interval(lease / 3);
+            }
+        }
+        Ok(())
+    }
+
+    async fn hear(&mut self, event: PullEvent) -> Result<(), ClusterError> {
+        let now = Instant::now();
+        match event {
+            PullEvent::Batch { payload, ack, again } => {
+                self.heard = now;
+                self.requested = self.requested.saturating_sub(1);
+                self.receive(&payload, ack, again).await;
+            }
+            PullEvent::Ended(Some(batches)) => {
+                self.heard = now;
+                self.requested = self.requested.saturating_sub(batches);
+            }
+            PullEvent::Ended(None) => self.request_again(now + BACK_OFF),
+            PullEvent::Alive => self.heard = now,
+            PullEvent::Down(message) => match decode::<Down>(&message) {
+                Some((Down::Open, _)) => {
+                    self.request_again(now);
+                    self.hello_at = now;
+                }
+                Some((Down::End { run }, _)) => self.end_of(run),
+                None => {}
+            },
+            PullEvent::Hungry(id) if id != self.id => self.share().await,
+            PullEvent::Hungry(_) | PullEvent::Disconnected => {}
+            PullEvent::Connected => {
+                self.report.reconnects += 1;
+                self.request_again(now);
+                self.hello_at = now;
+            }
+            PullEvent::Fatal(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn request_again(&mut self, at: Instant) {
+        self.requested = 0;
+        self.request_at = at;
+    }
+
+    async fn receive(&mut self, payload: &Bytes, ack: Address, again: bool) {
+        let Some((head, items)) = decode::<BatchHead>(payload) else {
+            return self.pull.refuse(&ack).await;
+        };
+        let BatchHead { run, number, first } = head;
+        if self.ending {
+            return self.pull.give_back(&ack, true).await;
+        }
+        self.hunger = TICK;
+        self.next_key += 1;
+        let key = self.next_key;
+        self.held.insert(key, Held { ack, run, number });
+        self.jobs.push(Job { key, run, number, first, items, again, token: self.token.clone() });
+        // The threads end after this loop.
+        let _ = self.wake.send(());
+    }
+
+    /// Requests as many batches as are started before further ones could be here.
+    async fn request(&mut self) {
+        let now = Instant::now();
+        if self.ending || self.attached.is_none() || now < self.request_at {
+            return;
+        }
+        let wanted = self.prefetch.batches();
+        let missing = wanted.saturating_sub(self.held.len() + self.requested);
+        if missing < (wanted / 4).max(1) {
+            return;
+        }
+        self.pull.request(missing).await;
+        if self.requested == 0 {
+            self.heard = now;
+            self.hungry_at = now + self.hunger;
+        }
+        self.requested += missing;
+    }
+
+    async fn hear_thread(&mut self, news: News) {
+        match news {
+            News::Started(key) => {
+                let Some(held) = self.held.get(&key) else { return };
+                let node = self.settings.node.clone();
+                let up = Up::Started { run: held.run, numbers: vec![held.number], node };
+                self.pull.up(encode(&up)).await;
+                self.pull.flush().await;
+            }
+            News::May(key, answer) => {
+                let Some(held) = self.held.get(&key) else { return };
+                let node = self.settings.node.clone();
+                let asked =
+                    self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number, node }));
+                let answers = self.answers.clone();
+                tokio::task::spawn_local(async move {
+                    let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
+                    let permit = permit.map(|(permit, _)| permit);
+                    let _ = answers.send(Answer::May { key, permit, answer });
+                });
+            }
+            News::Ended { key, micros, outcome } => self.finish(key, micros, outcome).await,
+        }
+    }
+
+    async fn finish(&mut self, key: Key, micros: u64, outcome: Result<Computed, Failure>) {
+        let Some(Held { ack, run, number }) = self.held.remove(&key) else { return };
+        self.report.batches += 1;
+        self.prefetch.note_batch(Duration::from_micros(micros));
+        let node = self.settings.node.clone();
+        let (failure, computed) = match outcome {
+            Ok(computed) => (None, computed),
+            Err(failure) => (Some(failure), Computed::default()),
+        };
+        let Computed { results, skipped, retried } = computed;
+        self.report.skipped += skipped;
+        self.report.retried += retried;
+        let mut ended = Ended { run, number, node, micros, skipped, retried, ack, failure };
+        let mut message = encode_with(&Up::Ended(ended.clone()), &results);
+        let limit = self.pull.limit();
+        if message.len() > limit {
+            ended.failure = Some(Failure::ResultTooLarge { bytes: message.len(), limit });
+            message = encode(&Up::Ended(ended));
+        }
+        self.pull.up(message).await;
+    }
+
+    async fn hear_answer(&mut self, answer: Answer) -> Result<(), ClusterError> {
+        match answer {
+            Answer::Hello { welcome, took } => {
+                self.greeting = false;
+                let now = Instant::now();
+                match welcome {
+                    Ok(Some(welcome)) => {
+                        self.prefetch.note_round_trip(took);
+                        self.alone = now;
+                        self.attach(welcome)?;
+                    }
+                    Ok(None) => {}
+                    // The server is not there, or the coordinator is busy.
+                    Err(_) => self.hello_at = now + HELLO_WHILE_WAITING,
+                }
+            }
+            Answer::May { key, permit, answer } => {
+                let go = permit == Some(Permit::Go) && self.held.contains_key(&key);
+                if !go && let Some(held) = self.held.remove(&key) {
+                    match permit {
+                        Some(_) => self.pull.refuse(&held.ack).await,
+                        None => self.pull.give_back(&held.ack, false).await,
+                    }
+                }
+                let _ = answer.send(go);
+            }
+        }
+        Ok(())
+    }
+
+    /// Serves the run that the coordinator has named.
+    fn attach(&mut self, welcome: Welcome) -> Result<(), ClusterError> {
+        if welcome.fingerprint != self.service.fingerprint {
+            return Err(ClusterError::Mismatch {
+                job: self.service.job.clone(),
+                ours: self.service.describes.clone(),
+                theirs: welcome.describes,
+            });
+        }
+        let known = self.attached.as_ref().map(|run| (run.run, run.queue.as_str()));
+        if known == Some((welcome.run, welcome.queue.as_str())) {
+            return Ok(());
+        }
+        if known.is_some_and(|(run, _)| run != welcome.run) {
+            // The coordinator of the earlier run has died.
+            self.forget();
+        }
+        self.pull.attach(&welcome.queue);
+        self.request_again(Instant::now());
+        self.attached = Some(welcome);
+        Ok(())
+    }
+
+    /// A run has ended: nothing of it is wanted any more.
+    fn end_of(&mut self, run: u64) {
+        if self.attached.as_ref().is_none_or(|attached| attached.run != run) {
+            return;
+        }
+        self.attached = None;
+        self.alone = Instant::now();
+        self.forget();
+        self.ending |= !self.settings.stay;
+    }
+
+    /// Drops what is not started, and cancels what is.
+    fn forget(&mut self) {
+        self.token.cancel();
+        self.token = CancelToken::new();
+        for key in self.jobs.take_back(0, false) {
+            self.held.remove(&key);
+        }
+        self.request_again(Instant::now());
+    }
+
+    async fn renew(&mut self) {
+        for held in self.held.values() {
+            self.pull.renew(&held.ack).await;
+        }
+    }
+
+    /// Gives back what a node without work could start earlier.
+    async fn share(&mut self) {
+        let keep = self.prefetch.started_soon();
+        self.give_back(keep, true).await;
+    }
+
+    async fn give_back(&mut self, keep: usize, half: bool) {
+        let keys = self.jobs.take_back(keep, half);
+        if keys.is_empty() {
+            return;
+        }
+        let mut run = 0;
+        for held in keys.iter().filter_map(|key| self.held.remove(key)) {
+            run = held.run;
+            self.pull.give_back(&held.ack, true).await;
+        }
+        let batches = keys.len() as u64;
+        self.report.given_back += batches;
+        self.pull.up(encode(&Up::GivenBack { run, batches })).await;
+        // The node without work is to get them.
+        self.request_at = Instant::now() + BACK_OFF;
+    }
+
+    /// Looks at what no event announces.
+    async fn look(&mut self) -> Result<(), ClusterError> {
+        let now = Instant::now();
+        if self.service.drained.load(Ordering::SeqCst) && !self.ending {
+            self.ending = true;
+            self.give_back(0, false).await;
+        }
+        if self.requested > 0 && now.saturating_duration_since(self.heard) > SILENCE {
+            self.request_again(now);
+        }
+        let after = now.saturating_duration_since(self.alone);
+        if let Some(limit) = self.settings.wait
+            && after > limit
+        {
+            return Err(ClusterError::NoCoordinator { job: self.service.job.clone(), after });
+        }
+        if now >= self.hello_at && !self.greeting {
+            self.greet(now);
+        }
+        let idle = self.requested > 0 && self.held.len() < self.service.threads;
+        if idle && !self.ending && now >= self.hungry_at {
+            self.hungry_at = now + self.hunger;
+            self.hunger = (self.hunger * 2).min(LONGEST_HUNGER);
+            self.pull.hungry(self.id).await;
+            self.pull.up(encode(&Up::Hungry { id: self.id })).await;
+        }
+        Ok(())
+    }
+
+    fn greet(&mut self, now: Instant) {
+        self.greeting = true;
+        self.hello_at = now + if self.attached.is_some() { HELLO } else { HELLO_WHILE_WAITING };
+        let hello = self.pull.hello(&Hello {
+            node: self.settings.node.clone(),
+            id: self.id,
+            threads: self.service.threads as u64,
+            held: self.held.len() as u64,
+            batches: self.report.batches,
+            connects: self.report.reconnects,
+        });
+        let answers = self.answers.clone();
+        tokio::task::spawn_local(async move {
+            let welcome = hello.await;
+            let _ = answers.send(Answer::Hello { welcome, took: now.elapsed() });
+        });
+    }
+}
+
+/// Where the answers to a worker's questions come.
+pub(crate) struct AnswerReceiver(UnboundedReceiver<Answer>);
+
+fn paused_interval(period: Duration) -> Interval {
+    let mut interval = interval(period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}

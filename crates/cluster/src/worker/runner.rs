@@ -1,0 +1,165 @@
+//! What a thread of a worker process does: takes a batch, has the pool apply the stages, and hands over the results.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use heist::pipeline::{Applied, Numbered, Stages, Steps};
+use heist::{CancelToken, Pool};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc::UnboundedSender;
+
+use crate::error::cancelled;
+use crate::message::Failure;
+
+/// Identifies a batch that this worker holds. The number of the batch does not: it may be held twice.
+pub(crate) type Key = u64;
+
+/// A batch that a thread can start.
+pub(crate) struct Job {
+    pub(crate) key: Key,
+    pub(crate) run: u64,
+    pub(crate) number: u64,
+    /// The index in the source of the first item.
+    pub(crate) first: u64,
+    pub(crate) items: Bytes,
+    /// Whether the coordinator must permit the start.
+    pub(crate) again: bool,
+    /// Cancelled when the results are not wanted any more.
+    pub(crate) token: CancelToken,
+}
+
+/// What a thread tells the loop of the worker.
+pub(crate) enum News {
+    /// A batch is started now.
+    Started(Key),
+    /// May it be started? The thread waits for the answer.
+    May(Key, Sender<bool>),
+    /// A batch has ended.
+    Ended { key: Key, micros: u64, outcome: Result<Computed, Failure> },
+}
+
+/// What the stages have made of a batch.
+#[derive(Default)]
+pub(crate) struct Computed {
+    /// The encoded results.
+    pub(crate) results: Vec<u8>,
+    pub(crate) skipped: u64,
+    pub(crate) retried: u64,
+}
+
+/// The batches that are not started.
+pub(crate) struct Jobs {
+    queue: Mutex<VecDeque<Job>>,
+    /// There is a token for each batch that was pushed. A batch that was given back has left one.
+    tokens: Mutex<Receiver<()>>,
+}
+
+impl Jobs {
+    /// Returns no batches, and what wakes a thread for each that is pushed. When it is dropped, the threads end.
+    pub(crate) fn new() -> (Self, Sender<()>) {
+        let (wake, tokens) = channel();
+        (Self { queue: Mutex::default(), tokens: Mutex::new(tokens) }, wake)
+    }
+
+    pub(crate) fn push(&self, job: Job) {
+        lock(&self.queue).push_back(job);
+    }
+
+    /// Takes back half of the batches after the first `keep`, the last ones, or all if it keeps none of them.
+    pub(crate) fn take_back(&self, keep: usize, half: bool) -> Vec<Key> {
+        let mut queue = lock(&self.queue);
+        let spare = queue.len().saturating_sub(keep);
+        let count = if half { spare.div_ceil(2) } else { spare };
+        let at = queue.len() - count;
+        queue.split_off(at).into_iter().map(|job| job.key).collect()
+    }
+
+    /// Waits for a batch. Returns `None` at the end.
+    fn next(&self) -> Option<Job> {
+        loop {
+            lock(&self.tokens).recv().ok()?;
+            if let Some(job) = lock(&self.queue).pop_front() {
+                return Some(job);
+            }
+        }
+    }
+}
+
+/// No user code runs under these locks, so their data is whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts batches until the worker ends.
+pub(crate) fn run<T, G>(jobs: &Jobs, pool: &Pool, stages: &Stages<G>, news: &UnboundedSender<News>)
+where
+    T: DeserializeOwned + Send,
+    G: Steps<T>,
+    G::Out: Serialize + Send,
+{
+    let mut state = G::State::default();
+    let mut run = None;
+    while let Some(job) = jobs.next() {
+        let key = job.key;
+        if job.again {
+            let (answer, permitted) = channel();
+            let asked = news.send(News::May(key, answer));
+            // Without an answer, the worker has ended or has given the batch back.
+            if asked.is_err() || !permitted.recv().unwrap_or(false) {
+                continue;
+            }
+        } else if news.send(News::Started(key)).is_err() {
+            return;
+        }
+        if run.replace(job.run) != Some(job.run) {
+            state = G::State::default();
+        }
+        let began = Instant::now();
+        let computed = AssertUnwindSafe(|| compute::<T, G>(pool, stages, &mut state, &job));
+        let computed = catch_unwind(computed);
+        let outcome = computed.unwrap_or_else(|_| {
+            let reason = "the code that reads items or writes results panicked".to_owned();
+            Err(Failure::Codec { decoding: false, reason })
+        });
+        if outcome.is_err() {
+            // A panic may have left the state half changed.
+            state = G::State::default();
+        }
+        let micros = began.elapsed().as_micros() as u64;
+        if news.send(News::Ended { key, micros, outcome }).is_err() {
+            return;
+        }
+    }
+}
+
+fn compute<T, G>(
+    pool: &Pool,
+    stages: &Stages<G>,
+    state: &mut G::State,
+    job: &Job,
+) -> Result<Computed, Failure>
+where
+    T: DeserializeOwned + Send,
+    G: Steps<T>,
+    G::Out: Serialize + Send,
+{
+    let codec = |decoding| {
+        move |error: postcard::Error| Failure::Codec { decoding, reason: error.to_string() }
+    };
+    let items: Vec<T> = postcard::from_bytes(&job.items).map_err(codec(true))?;
+    let token = &job.token;
+    let batch = Numbered { number: job.number, first: job.first, items };
+    let applied = pool.install(|| token.run(|| stages.apply(pool, token, state, batch)));
+    let Applied { results, skipped, retried } = match applied {
+        Ok(Ok(applied)) => applied,
+        Ok(Err(error)) => return Err(Failure::of_stage(&error)),
+        Err(_) => return Err(Failure::of_stage(&cancelled())),
+    };
+    let results = postcard::to_stdvec(&results).map_err(codec(false))?;
+    Ok(Computed { results, skipped, retried })
+}

@@ -1,0 +1,380 @@
+//! Runs on a real server with worker processes: results once and in order, whatever dies, and errors that say what to do.
+
+// Addresses of the loopback interface and processes that end with their parent are as Linux has them.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs;
+use std::time::Duration;
+
+use common::{BATCHES, GATE, IN_FLIGHT, Server, cluster, squares, until};
+use heist::CancelToken;
+use heist::pipeline::{Pipeline, PipelineError, Retry, Skip};
+use heist_cluster::{Cluster, ClusterBuilder, ClusterError, ClusterReport, Role, RunOn, Storage};
+
+const JETSTREAM: &[&str] = &["-js"];
+
+/// Not a test by itself: the other tests start this program again with the role of a worker.
+#[test]
+fn serve_as_worker() {
+    let cluster = Cluster::from_env().expect("settings");
+    if cluster.role() == Role::Worker {
+        let served = || match (squares(&cluster, 0, |_, _| ()), &cluster) {
+            (Ok(_), _) => Some(()),
+            // The server is busy, or is being restarted.
+            (Err(ClusterError::Unreachable { .. } | ClusterError::Server { .. }), _) => None,
+            // Another job than that of most tests.
+            (Err(ClusterError::Mismatch { .. }), cluster) => many_stages(cluster).ok().map(drop),
+            (Err(error), _) => panic!("{error}"),
+        };
+        until("a run", served);
+    }
+}
+
+/// Not a test by itself: the other tests start this program again as a coordinator.
+#[test]
+fn serve_as_coordinator() {
+    if std::env::var_os("HEIST_TEST_COORDINATOR").is_none() {
+        return;
+    }
+    let folder = std::env::var_os("HEIST_TEST_FOLDER").expect("a folder");
+    let file = std::path::PathBuf::from(folder).join("delivered");
+    let url = std::env::var("HEIST_CLUSTER_URL").expect("an address");
+    let settings = cluster(&url).resume(true).build().expect("settings");
+    let _ = squares(&settings, BATCHES, |number, _| {
+        fs::write(&file, (number + 1).to_string()).expect("a file");
+    });
+}
+
+/// Runs the job, and checks that every result comes once and in order.
+///
+/// `fault` is called with the result before the gate. Then as many batches are outstanding as may be in flight beside that one.
+fn run_with(settings: ClusterBuilder, fault: impl FnMut()) -> ClusterReport {
+    run_batches(settings, BATCHES, fault)
+}
+
+fn run_batches(settings: ClusterBuilder, batches: u64, mut fault: impl FnMut()) -> ClusterReport {
+    let settings = settings.build().expect("settings");
+    let mut results = Vec::new();
+    let report = squares(&settings, batches, |number, square| {
+        results.push(square);
+        if number + 1 == GATE {
+            fault();
+        }
+    });
+    let report = report.expect("a run");
+    assert_eq!(results, (0..batches).map(|number| number * number).collect::<Vec<_>>());
+    assert_eq!((report.batches, report.results), (batches, batches));
+    assert!(report.largest_in_flight <= IN_FLIGHT);
+    report
+}
+
+#[test]
+fn results_come_once_and_in_order() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = [server.worker("a", ""), server.worker("b", "")];
+    let report = run_with(cluster(&server.url()), || {
+        // Both of them share what is outstanding, although either could hold all of it.
+        server.wait_for_start("a", None);
+        server.wait_for_start("b", None);
+        server.open_gate();
+    });
+    assert_eq!(report.nodes.values().map(|node| node.batches).sum::<u64>(), BATCHES);
+    assert!(workers.iter_mut().all(|worker| worker.ends_well()));
+}
+
+#[test]
+fn a_killed_worker_loses_nothing() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = vec![server.worker("a", "")];
+    let report = run_with(cluster(&server.url()), || {
+        server.wait_for_start("a", Some(GATE));
+        workers.clear();
+        server.open_gate();
+        workers.push(server.worker("b", ""));
+    });
+    // The only worker was killed in the middle of a batch.
+    assert!(report.redelivered + report.resent > 0);
+    assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_stopped_worker_loses_its_lease() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let stopped = server.worker("a", "");
+    let mut other = None;
+    let report = run_with(cluster(&server.url()), || {
+        server.wait_for_start("a", Some(GATE));
+        stopped.stop();
+        server.open_gate();
+        other = Some(server.worker("b", ""));
+    });
+    assert!(report.redelivered + report.resent > 0);
+    assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+/// Kills the server while batches are outstanding, and starts it again.
+fn run_with_killed_server(storage: Storage) -> Option<ClusterReport> {
+    let mut server = Server::start(JETSTREAM, "")?;
+    let _worker = server.worker("a", "");
+    let mut other = None;
+    let settings = cluster(&server.url()).storage(storage);
+    let report = run_with(settings, || {
+        server.wait_for_start("a", Some(GATE));
+        server.kill();
+        server.run();
+        // It knows the second server only. So that one and the coordinator are connected, and it has batches, before any that is
+        // outstanding can end.
+        other = Some(server.worker("b", ""));
+        server.wait_for_start("b", None);
+        server.open_gate();
+    });
+    assert!(report.reconnects > 0);
+    Some(report)
+}
+
+#[test]
+fn a_killed_server_is_made_whole_again() {
+    let Some(report) = run_with_killed_server(Storage::Memory) else { return };
+    assert!(report.resent > 0);
+}
+
+#[test]
+fn a_killed_server_with_files_goes_on() {
+    run_with_killed_server(Storage::File);
+}
+
+#[test]
+fn a_poison_batch_is_named_with_its_nodes() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let settings = cluster(&server.url()).attempts(2).build().expect("settings");
+    // It is the only batch: no other one can be started too often, however slow the machine is.
+    let run = || squares(&settings, 1, |_, _| panic!("a result"));
+    let error = server.with_workers(&["a", "b", "c"], "abort=0", run).expect_err("poison");
+    let ClusterError::Poison { batch: 0, nodes, .. } = &error else { panic!("{error}") };
+    assert!(nodes.len() >= 2, "{nodes:?}");
+    assert!(nodes.iter().all(|node| ["a", "b", "c"].contains(&node.as_str())), "{nodes:?}");
+}
+
+#[test]
+fn a_panic_names_stage_batch_and_node() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("left", "panic=10");
+    let settings = cluster(&server.url()).build().expect("settings");
+    let mut count = 0;
+    let error = squares(&settings, BATCHES, |_, _| count += 1).expect_err("a panic");
+    assert_eq!(
+        error.to_string(),
+        "map 1 panicked at item 10 (batch 10) on node left: no such number"
+    );
+    assert_eq!(count, 10);
+}
+
+#[test]
+fn a_second_coordinator_is_refused() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = vec![server.worker("a", "")];
+    // All that is left is in flight: no batch that is sent later would show that the queue is gone.
+    let batches = GATE + IN_FLIGHT as u64 / 2;
+    run_batches(cluster(&server.url()), batches, || {
+        server.wait_for_start("a", Some(GATE));
+        let second = cluster(&server.url()).build().expect("settings");
+        let error = squares(&second, BATCHES, |_, _| ()).expect_err("a second coordinator");
+        assert!(matches!(error, ClusterError::AlreadyRunning { .. }), "{error}");
+        // The queue is still there for another worker.
+        workers.clear();
+        server.open_gate();
+        workers.push(server.worker("b", ""));
+    });
+}
+
+#[test]
+fn a_server_that_stays_away_ends_the_run() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    let patience = Duration::from_secs(3);
+    let settings = cluster(&server.url()).patience(patience).build().expect("settings");
+    let mut count = 0;
+    let error = squares(&settings, BATCHES, |_, _| {
+        count += 1;
+        if count == GATE {
+            server.wait_for_start("a", Some(GATE));
+            server.kill();
+        }
+    });
+    assert!(matches!(error, Err(ClusterError::Lost { .. })), "{error:?}");
+    assert_eq!(count, GATE);
+}
+
+#[test]
+fn a_worker_that_stays_serves_the_next_run() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let mut worker = server.worker_at(&server.url(), "a", &[("HEIST_CLUSTER_STAY", "1")]);
+    for _ in 0..3 {
+        let report = run_with(cluster(&server.url()), || ());
+        assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
+    }
+    worker.signal(libc::SIGTERM);
+    assert!(worker.ends_well());
+}
+
+/// Those that docs/CLUSTER.md lists.
+#[test]
+fn few_permissions_are_enough() {
+    let users = r#"jetstream: {}
+        authorization { users = [
+            {user: left, password: l, permissions: {
+                publish: ["heist.>", "$JS.API.>", "$JS.ACK.>", "_INBOX.>"], subscribe: ["heist.>", "_INBOX.>"]}},
+            {user: right, password: r, permissions: {
+                publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"], subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
+    let Some(server) = Server::start(&[], users) else { return };
+    server.open_gate();
+    let by = |user: &str| format!("nats://{user}@{}:4222", server.host);
+    let _worker = server.worker_at(&by("right:r"), "a", &[]);
+    let report = run_with(cluster(&by("left:l")).resume(true), || ());
+    assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn a_token_cancels_a_run() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let settings = cluster(&server.url()).build().expect("settings");
+    let token = CancelToken::new();
+    // There is no worker: the run would wait for ever.
+    let numbers = (0_u64..).inspect(|number| {
+        if *number == 10 {
+            token.cancel();
+        }
+    });
+    let run =
+        Pipeline::new(numbers).batch(1).cancel_on(&token).run_on(&settings, "endless", |_| ());
+    assert!(matches!(run, Err(ClusterError::Pipeline(PipelineError::Cancelled { .. }))));
+}
+
+#[test]
+fn sigterm_drains_a_worker() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut drained = server.worker("a", "");
+    let mut other = None;
+    let report = run_with(cluster(&server.url()), || {
+        server.wait_for_start("a", Some(GATE));
+        drained.signal(libc::SIGTERM);
+        server.open_gate();
+        assert!(drained.ends_well());
+        other = Some(server.worker("b", ""));
+    });
+    // What it had not started is for the other one.
+    assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_failed_run_is_resumed() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let settings = cluster(&server.url()).resume(true).build().expect("settings");
+    {
+        let _worker = server.worker("a", "panic=50");
+        squares(&settings, BATCHES, |_, _| ()).expect_err("a panic");
+    }
+    let _worker = server.worker("b", "");
+    let mut results = Vec::new();
+    let report = squares(&settings, BATCHES, |_, square| results.push(square)).expect("a run");
+    assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
+    assert!(report.resumed >= 50);
+    let computed: u64 = report.nodes.values().map(|node| node.batches).sum();
+    assert_eq!(report.resumed + computed, BATCHES);
+}
+
+#[test]
+fn the_run_of_a_killed_coordinator_is_resumed() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    let coordinator = server.coordinator();
+    let delivered = || fs::read_to_string(server.note("delivered")).ok()?.parse::<u64>().ok();
+    until("the results before the gate", || delivered().filter(|count| *count == GATE));
+    // The only worker is in the middle of a batch.
+    server.wait_for_start("a", Some(GATE));
+    drop(coordinator);
+    server.open_gate();
+    let settings = cluster(&server.url()).resume(true).build().expect("settings");
+    let mut results = Vec::new();
+    // The server may not have noticed yet that the first coordinator is gone.
+    let report = until("the lock of the job", || {
+        results.clear();
+        match squares(&settings, BATCHES, |_, square| results.push(square)) {
+            Err(ClusterError::AlreadyRunning { .. }) => None,
+            ended => Some(ended.expect("a run")),
+        }
+    });
+    assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
+    assert!(report.resumed >= GATE);
+    let computed: u64 = report.nodes.values().map(|node| node.batches).sum();
+    assert_eq!(report.resumed + computed, BATCHES);
+}
+
+/// Runs a job whose stages filter, expand, have state and fail. Returns its results, too.
+fn many_stages(cluster: &Cluster) -> Result<(Vec<(u64, bool)>, ClusterReport), ClusterError> {
+    let pipeline = Pipeline::new(0..100_u64)
+        .batch(10)
+        .filter(|number| number % 2 == 0)
+        .flat_map(|number| [number, number + 1_000])
+        .try_map(|number| if number % 50 == 0 { Err("no") } else { Ok(number) })
+        .on_error(Retry { times: 2, backoff: Duration::from_millis(1) })
+        .on_error(Skip)
+        .map_init(
+            || 0_u64,
+            |calls, number| {
+                *calls += 1;
+                (number, *calls > 0)
+            },
+        )
+        .ordered();
+    let mut results = Vec::new();
+    // The name is that of the other job, because a worker serves one.
+    let report = pipeline.run_on(cluster, "squares", |result| results.push(result))?;
+    Ok((results, report))
+}
+
+#[test]
+fn stages_filter_expand_keep_state_and_have_policies() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _workers = [server.worker("a", ""), server.worker("b", "")];
+    let settings = cluster(&server.url()).build().expect("settings");
+    let (results, report) = many_stages(&settings).expect("a run");
+    let even = (0..100).filter(|number| number % 2 == 0);
+    let expanded = even.flat_map(|number| [number, number + 1_000]);
+    let expected: Vec<_> =
+        expanded.filter(|number| number % 50 != 0).map(|number| (number, true)).collect();
+    assert_eq!(results, expected);
+    // Of 0, 50, 1000 and 1050, in the batches whose results were delivered.
+    assert_eq!((report.skipped, report.retried), (4, 8));
+}
+
+#[test]
+fn bad_input_has_an_error_that_says_what_to_do() {
+    let unreachable = cluster("nats://127.0.0.1:1").build().expect("settings");
+    let error = squares(&unreachable, 1, |_, _| ()).expect_err("no server");
+    assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
+
+    let Some(server) = Server::start(&[], "") else { return };
+    let error = squares(&cluster(&server.url()).build().expect("settings"), 1, |_, _| ());
+    assert!(matches!(error, Err(ClusterError::NoJetStream { .. })), "{error:?}");
+
+    let users = "jetstream: {}\nmax_payload: 2000\nauthorization { users = [ \
+        {user: all, password: right}, \
+        {user: few, password: right, permissions: {publish: [\"heist.>\"]}} ] }";
+    let Some(server) = Server::start(&[], users) else { return };
+    let by = |user: &str| {
+        let url = format!("nats://{user}@{}:4222", server.host);
+        cluster(&url).build().expect("settings")
+    };
+    let error = squares(&by("all:wrong"), 1, |_, _| ());
+    assert!(matches!(error, Err(ClusterError::Credentials { .. })), "{error:?}");
+    let error = squares(&by("few:right"), 1, |_, _| ());
+    assert!(matches!(error, Err(ClusterError::Permission { .. })), "{error:?}");
+    let large = Pipeline::new(0..10_000_u64).batch(10_000);
+    let error = large.run_on(&by("all:right"), "large", |_| ());
+    assert!(matches!(error, Err(ClusterError::BatchTooLarge { limit: 2000, .. })), "{error:?}");
+}
