@@ -99,7 +99,7 @@ mod tests {
         assert!(idle.enter_guest(3));
         assert_eq!(idle.work_added(3), Announced::Quiet);
         let listener = Arc::new(Listener::thread());
-        let me = IdleWorker { listener: &listener, place: 1, searching: false };
+        let me = IdleWorker { listener: &listener, place: 1, searching: false, end: None };
         let look = || {
             let _ = idle.leave_guest(3);
             LastLook::Interrupted
@@ -114,7 +114,7 @@ mod tests {
         let idle = Idle::new(Clusters::of_size(3, 8), 3, true);
         let listeners = [0, 1].map(|_| Arc::new(Listener::thread()));
         let sleep = |place: usize, look: &dyn Fn() -> LastLook| {
-            let me = IdleWorker { listener: &listeners[place], place, searching: false };
+            let me = IdleWorker { listener: &listeners[place], place, searching: false, end: None };
             idle.sleep(me, look, || false, || false, || ())
         };
         let reason = sleep(0, &|| {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{ENDED, Idle, SEARCHER, SLEEPER};
 use crate::order;
-use crate::sync::{Arc, Ordering, full_fence, lock};
+use crate::sync::{Arc, Instant, Ordering, full_fence, lock};
 use crate::task::listener::Listener;
 
 /// How long a worker sleeps before it takes a second look at the private jobs of others. Most sleeps are shorter, and the
@@ -20,6 +20,8 @@ pub(crate) struct IdleWorker<'w> {
     pub(crate) place: usize,
     /// Is it a searcher?
     pub(crate) searching: bool,
+    /// When it wakes up by itself, to see whether what it waits for is done.
+    pub(crate) end: Option<Instant>,
 }
 
 /// The result of a worker's last look before it sleeps.
@@ -84,7 +86,7 @@ impl Idle {
         done: impl Fn() -> bool,
         parking: impl FnOnce(),
     ) -> WakeReason {
-        let IdleWorker { listener: me, place, searching } = worker;
+        let IdleWorker { listener: me, place, searching, end } = worker;
         let sleeper = me.sleeper();
         let has_guests;
         {
@@ -124,7 +126,7 @@ impl Idle {
                 return self.leave_sleep(me, place, WakeReason::Done);
             }
             if !is_unsure && !sleeper.is_in_doubt() {
-                sleeper.park();
+                sleeper.park_until(end);
                 continue;
             }
             sleeper.park_for(SECOND_LOOK);

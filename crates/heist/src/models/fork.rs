@@ -342,7 +342,7 @@ impl Want {
                 self.rested.notify_one();
             };
             match self.idle.sleep(
-                IdleWorker { listener: &me, place: 1, searching },
+                IdleWorker { listener: &me, place: 1, searching, end: None },
                 last_look,
                 || false,
                 || false,

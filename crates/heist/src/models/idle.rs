@@ -69,7 +69,7 @@ impl Scene {
                 return true;
             }
             match self.idle.sleep(
-                IdleWorker { listener: &me, place, searching },
+                IdleWorker { listener: &me, place, searching, end: None },
                 || self.look(),
                 || false,
                 || false,
@@ -119,7 +119,7 @@ fn searcher_against_submit() {
         let searching = worker.idle.start_search(0);
         assert!(searching, "there is no other");
         let wake_reason = worker.idle.sleep(
-            IdleWorker { listener: &me, place: 0, searching },
+            IdleWorker { listener: &me, place: 0, searching, end: None },
             || worker.look(),
             || false,
             || false,
@@ -161,7 +161,7 @@ fn broadcast_against_park(size: usize) {
             while !has_broadcast() {
                 let look = || if has_broadcast() { LastLook::Work } else { LastLook::Nothing };
                 let wake_reason = idle.sleep(
-                    IdleWorker { listener: &me, place: number, searching },
+                    IdleWorker { listener: &me, place: number, searching, end: None },
                     look,
                     || false,
                     || false,
@@ -264,7 +264,7 @@ fn done_against_park() {
     let is_done = || done.load(Relaxed) == 1;
     let look = || LastLook::Nothing;
     let wake_reason = scene.idle.sleep(
-        IdleWorker { listener: &me, place: 0, searching: false },
+        IdleWorker { listener: &me, place: 0, searching: false, end: None },
         look,
         || false,
         is_done,
@@ -294,7 +294,7 @@ fn done_against_submit(size: usize, forgets: bool) {
     let submitter = thread::spawn(move || submitter.submit());
     let is_done = || done.load(Relaxed) == 1;
     let reason = scene.idle.sleep(
-        IdleWorker { listener: &me, place: 0, searching: false },
+        IdleWorker { listener: &me, place: 0, searching: false, end: None },
         || scene.look(),
         || false,
         is_done,

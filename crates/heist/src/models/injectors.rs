@@ -58,7 +58,7 @@ fn push_against_sleep(to: Where, sees: Sees) {
         if let Some(task) = queues.pop_ranked(Rank::Low, tally) {
             break task;
         }
-        let me = IdleWorker { listener: &thread.listener, place: 0, searching };
+        let me = IdleWorker { listener: &thread.listener, place: 0, searching, end: None };
         let last_look = || match sees {
             Sees::Everything => shared.last_look(Some(0), 0, || false),
             Sees::Nothing => LastLook::Nothing,

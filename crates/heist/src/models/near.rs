@@ -79,7 +79,7 @@ fn work(shared: &Pool, place: Place<Stealing>, worker: usize, way: Way) -> bool 
             Way::Overlooked => LastLook::Nothing,
             _ => shared.last_look(Some(worker), index, || false),
         };
-        let me = IdleWorker { listener: &thread.listener, place: index, searching };
+        let me = IdleWorker { listener: &thread.listener, place: index, searching, end: None };
         match shared.idle.sleep(me, last_look, || false, || false, || ()) {
             WakeReason::Early | WakeReason::Called => searching = true,
             WakeReason::Done => unreachable!("it waits for nothing"),

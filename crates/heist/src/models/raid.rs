@@ -94,7 +94,7 @@ pub(super) fn sleep_or_raid(scene: &Scene) {
             raid::may_raid(&scene.demand)
         };
         match scene.idle.sleep(
-            IdleWorker { listener: &me, place: 1, searching },
+            IdleWorker { listener: &me, place: 1, searching, end: None },
             last_look,
             second_look,
             || false,

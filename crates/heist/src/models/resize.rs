@@ -45,7 +45,7 @@ fn work(shared: &Arc<Shared<Stealing>>, place: Place<Stealing>, worker: usize, w
             shared.close();
         }
         let place = thread.place.index;
-        let me = IdleWorker { listener: &thread.listener, place, searching };
+        let me = IdleWorker { listener: &thread.listener, place, searching, end: None };
         let last_look = || shared.last_look(Some(worker), place, || false);
         let retires = || shared.handoff.can_retire(worker);
         match shared.idle.sleep(me, last_look, || false, retires, || ()) {

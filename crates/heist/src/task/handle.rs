@@ -11,7 +11,7 @@ use super::state::{Left, State};
 use super::{dispose, forget_listener, recycle};
 use crate::error::JoinError;
 use crate::panic::PanicHook;
-use crate::sync::{Arc, prefetch_for_write};
+use crate::sync::{Arc, Instant, prefetch_for_write};
 use crate::task::listener::Listener;
 use crate::trace::rename;
 
@@ -93,6 +93,11 @@ pub(crate) trait Awaited {
     /// Claims the task for the handle's side, unless it was started. The caller must then run or delegate it. When that
     /// is done, the awaited task is done, or the awaited batch has started.
     fn claim(&self) -> Option<Claimed<'_>>;
+
+    /// Returns when [`is_done`](Self::is_done) becomes true without a notification.
+    fn end(&self) -> Option<Instant> {
+        None
+    }
 }
 
 impl<T> Awaited for TaskHandle<T> {

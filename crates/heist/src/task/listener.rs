@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::panic::contain;
-use crate::sync::{Arc, AtomicBool, Mutex, Ordering, Parker, lock};
+use crate::sync::{Arc, AtomicBool, Instant, Mutex, Ordering, Parker, lock};
 
 /// A thread or future to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
 #[repr(align(32))]
@@ -109,6 +109,14 @@ impl Sleeper {
     /// Calls [`Parker::park`].
     pub(crate) fn park(&self) {
         self.parker.park();
+    }
+
+    /// Parks until that time, if there is one.
+    pub(crate) fn park_until(&self, end: Option<Instant>) {
+        match end {
+            None => self.park(),
+            Some(end) => self.park_for(end.saturating_duration_since(Instant::now())),
+        }
     }
 
     /// Calls [`Parker::park_for`].

@@ -107,7 +107,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                     continue;
                 }
             }
-            let reason = self.sleep(searching, worker, || awaited.is_done());
+            let reason = self.sleep(searching, worker, awaited.end(), || awaited.is_done());
             debug_assert!(
                 !matches!(reason, WakeReason::Ended | WakeReason::EndedHere),
                 "the pool does not shut down while a thread is away"

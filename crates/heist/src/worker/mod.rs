@@ -35,6 +35,7 @@ pub(crate) mod guest;
 pub(crate) mod handoff;
 pub(crate) mod help;
 pub(crate) mod keep;
+pub(crate) mod limited;
 pub(crate) mod nested;
 pub(crate) mod outside;
 pub(crate) mod wait;

@@ -1,8 +1,6 @@
 //! How a thread of no pool waits for a task.
 
-use std::time::Duration;
-
-use crate::sync::{Arc, Instant, pause, thread_local, yield_now};
+use crate::sync::{Arc, pause, thread_local, yield_now};
 use crate::task::Awaited;
 use crate::task::listener::Listener;
 use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
@@ -51,32 +49,7 @@ pub(crate) fn wait_outside(awaited: &dyn Awaited) {
     let listener = outside_listener();
     if awaited.listen(Arc::clone(&listener)) {
         while !awaited.is_done() {
-            listener.sleeper().park();
+            listener.sleeper().park_until(awaited.end());
         }
-    }
-}
-
-/// Sleeps on a thread of no pool until the task is done, but not longer than `limit`. Returns whether it is done.
-pub(crate) fn doze(awaited: &dyn Awaited, limit: Duration) -> bool {
-    let listener = outside_listener();
-    let end = Instant::now() + limit;
-    if awaited.listen(Arc::clone(&listener)) {
-        while !awaited.is_done() {
-            let left = end.saturating_duration_since(Instant::now());
-            if left.is_zero() || cfg!(any(loom, shuttle)) {
-                break;
-            }
-            // An earlier notification can wake it too soon, hence the loop.
-            listener.sleeper().park_for(left);
-        }
-    }
-    awaited.is_done()
-}
-
-/// Sleeps until the task is done, after a [`doze`] that has ended earlier.
-pub(crate) fn keep_waiting(awaited: &dyn Awaited) {
-    let listener = outside_listener();
-    while !awaited.is_done() {
-        listener.sleeper().park();
     }
 }

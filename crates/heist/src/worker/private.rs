@@ -355,7 +355,7 @@ mod tests {
                 let listener = Arc::new(Listener::thread());
                 send.send(Arc::clone(&listener)).expect("the test waits for it");
                 let done = || is_awake.load(Ordering::SeqCst);
-                let me = IdleWorker { listener: &listener, place: 2, searching: false };
+                let me = IdleWorker { listener: &listener, place: 2, searching: false, end: None };
                 of_sleeper.idle.sleep(me, || LastLook::Nothing, || false, done, || ())
             });
             let listener = receive.recv().expect("the thread sends it");

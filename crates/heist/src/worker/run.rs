@@ -7,7 +7,8 @@ use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{
-    Arc, HeavyFence, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock, pause, yield_now,
+    Arc, HeavyFence, Instant, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock, pause,
+    yield_now,
 };
 use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
@@ -268,7 +269,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 tally.one(|block| &block.futile_wake_ups);
             }
             let retires = || shared.handoff.can_retire(core.index);
-            let reason = self.sleep(searching, core.index, retires);
+            let reason = self.sleep(searching, core.index, None, retires);
             called = reason == WakeReason::Called;
             match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
@@ -280,11 +281,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Sleeps as that worker until it is called, or until `done`.
+    /// Sleeps as that worker until it is called, or until `done`. It looks whether that is so when it is notified, and at `end`.
     pub(crate) fn sleep(
         &self,
         searching: bool,
         worker: usize,
+        end: Option<Instant>,
         done: impl Fn() -> bool,
     ) -> WakeReason {
         let parked = Cell::new(false);
@@ -298,7 +300,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         let last_look = || shared.last_look(Some(worker), place, &done);
         // While there is no fence yet, the worker looks again and again.
         let second_look = || heavy_fence_state() == HeavyFence::Pending || self.sees_private();
-        let me = IdleWorker { listener: &self.listener, place, searching };
+        let me = IdleWorker { listener: &self.listener, place, searching, end };
         let reason = shared.idle.sleep(me, last_look, second_look, &done, parking);
         if parked.get() {
             record(EventKind::Unpark);

@@ -257,7 +257,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 self.want_core();
                 return self.run_started(job);
             }
-            self.listener.sleeper().park();
+            self.listener.sleeper().park_until(awaited.end());
         }
         record(EventKind::Unpark);
     }
@@ -337,7 +337,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn sleep_until(&self, awaited: &dyn Awaited) {
         record(EventKind::Park);
         while !awaited.is_done() {
-            self.listener.sleeper().park();
+            self.listener.sleeper().park_until(awaited.end());
         }
         record(EventKind::Unpark);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Control;
 use crate::sync::{AtomicU64, Instant, Ordering, lock};
 use crate::task::Promise;
-use crate::worker::outside;
+use crate::worker::limited::Limited;
 
 /// The longest pause: no more than can be added to any reading of the clock.
 const LONGEST: Duration = Duration::from_secs(1 << 30);
@@ -51,7 +51,7 @@ impl Control {
             let (promise, handle) = Promise::new();
             state.paused.push((batch, promise));
             drop(state);
-            let is_woken = outside::doze(&handle, left);
+            let is_woken = Limited::new(&handle, left).wait();
             drop(handle);
             let mut state = lock(&self.state.0);
             let at = state.paused.iter().position(|(paused, _)| *paused == batch);

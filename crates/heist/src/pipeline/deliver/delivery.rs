@@ -7,7 +7,8 @@ use super::outbox::{BatchEntry, Chunk, Outboxes};
 use crate::pipeline::control::{Control, Delivered, SleepKind};
 use crate::sync::Arc;
 use crate::worker::current::with_worker;
-use crate::worker::{outside, wait};
+use crate::worker::limited::Limited;
+use crate::worker::wait;
 
 /// How long a consumer that has just delivered something dozes before it sleeps.
 ///
@@ -151,7 +152,7 @@ impl<R> Delivery<R> {
             match kind {
                 SleepKind::Deep => wait::wait(&handle, self.control.pool().id()),
                 SleepKind::Doze => {
-                    outside::doze(&handle, DOZE);
+                    Limited::new(&handle, DOZE).wait();
                     kind = SleepKind::Deep;
                 }
             }

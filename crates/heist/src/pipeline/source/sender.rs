@@ -10,10 +10,11 @@ use super::send_error::{SendError, SendTimeoutError, TrySendError};
 use crate::api::handle::JoinHandle;
 use crate::error::JoinError;
 use crate::pipeline::control::Control;
-use crate::sync::{Arc, Instant, Mutex, lock, pause, yield_now};
+use crate::sync::{Arc, Mutex, lock, pause, yield_now};
 use crate::task::Awaited;
 use crate::worker::current::with_worker;
-use crate::worker::{outside, wait};
+use crate::worker::limited::Limited;
+use crate::worker::wait;
 
 /// Sends items to a pipeline that was made by [`Pipeline::fed`](super::super::Pipeline::fed).
 ///
@@ -38,9 +39,6 @@ use crate::worker::{outside, wait};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Sender<T>(Arc<Mutex<Queue<T>>>);
-
-/// An end of a [`Sender::send_timeout`] that no clock reaches. A later one could not be represented on every system.
-const FAR: Duration = Duration::from_secs(60 * 60 * 24 * 365 * 30);
 
 /// A thread that finds no room looks again this often before it gets into the line: at first after some pauses, then after yields of
 /// its processor. Most senders find room then, and many may send several items in a row. To sleep and to be woken for each of them
@@ -130,10 +128,10 @@ impl<T: Send> Sender<T> {
         }
     }
 
-    /// Like [`send`](Self::send), but waits no longer than `timeout`.
+    /// Like [`send`](Self::send), but gives up after `timeout`.
     ///
-    /// A worker of a pool that has to wait keeps its other tasks waiting as well: after it has processed what there
-    /// is of the pipeline, it sleeps. Where that matters, use [`send`](Self::send) or [`send_async`](Self::send_async).
+    /// A worker of the pipeline's own pool, which processes items of the pipeline meanwhile, looks at the time between
+    /// two of them.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -156,10 +154,9 @@ impl<T: Send> Sender<T> {
             Attempt::Closed(item) => return Err(SendTimeoutError::Closed(item)),
             Attempt::InLine(place, control) => (place, control),
         };
-        let end = Instant::now() + timeout.min(FAR);
-        let left = || end.saturating_duration_since(Instant::now());
-        help(control, &|| place.handle.is_done() || left().is_zero());
-        if !outside::doze(&place.handle, left()) {
+        let limited = Limited::new(&place.handle, timeout);
+        help(control, &|| limited.is_done());
+        if !limited.wait() {
             let withdrawn = lock(&self.0).leave_line(place.ticket);
             if let Some((item, answer)) = withdrawn {
                 // The handle is dropped first: otherwise the drop of the answer would wake this thread itself.
@@ -168,7 +165,7 @@ impl<T: Send> Sender<T> {
                 return Err(SendTimeoutError::Timeout(item));
             }
             // Another thread has taken it out of the line, and is about to answer.
-            outside::keep_waiting(&place.handle);
+            limited.wait_on();
         }
         Ok(outcome(place.handle.take())?)
     }

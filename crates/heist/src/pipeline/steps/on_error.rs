@@ -113,8 +113,8 @@ impl<I, E> Policy<I, E> for Skip {
 /// well, its error ends the run, or goes to the [`on_error`](Pipeline::on_error) that follows.
 ///
 /// There is a pause before each further call: `backoff` before the first, and twice as long as the last one before
-/// each other one. The worker waits meanwhile, and its thread does nothing else. So a pause should be short, or few
-/// items should need one. If the run fails or is cancelled, a pause ends at once.
+/// each other one. The batch waits meanwhile, and so do the batches behind it in order, while another thread goes on with
+/// the worker's other tasks. So a pause should be short, or few items should need one. If the run fails or is cancelled, a pause ends at once.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
