@@ -86,15 +86,21 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::sync::{ThreadBuilder, ThreadHandle};
     use crate::task::Promise;
     use crate::{Pool, Strategy};
 
     /// So long that a test which waits for it fails.
     const LONG: Duration = Duration::from_secs(1 << 20);
 
+    fn fulfil_elsewhere(promise: Promise<()>) -> ThreadHandle<()> {
+        let fulfil = move || promise.fulfil(Ok(Vec::new()), None);
+        ThreadBuilder::new().spawn(fulfil).expect("a thread")
+    }
+
     fn fulfilled_elsewhere() -> bool {
         let (promise, handle) = Promise::<()>::new();
-        let fulfil = std::thread::spawn(move || promise.fulfil(Ok(Vec::new()), None));
+        let fulfil = fulfil_elsewhere(promise);
         let is_done = Limited::new(&handle, LONG).wait();
         fulfil.join().expect("no panic");
         is_done
@@ -104,7 +110,7 @@ mod tests {
         let (promise, handle) = Promise::<()>::new();
         let limited = Limited::new(&handle, Duration::from_millis(2));
         let is_done = limited.wait();
-        let fulfil = std::thread::spawn(move || promise.fulfil(Ok(Vec::new()), None));
+        let fulfil = fulfil_elsewhere(promise);
         limited.wait_on();
         fulfil.join().expect("no panic");
         is_done
