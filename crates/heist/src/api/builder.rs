@@ -323,10 +323,11 @@ impl Builder {
         if most < workers {
             return Err(BuildError::TooFewMaxWorkers { max_workers: most, workers });
         }
-        match workers.max(most) {
-            0 => return Err(BuildError::ZeroWorkers),
-            1..=MAX_WORKERS => {}
-            asked => return Err(BuildError::TooManyWorkers { asked, limit: MAX_WORKERS }),
+        if workers == 0 {
+            return Err(BuildError::ZeroWorkers);
+        }
+        if most > MAX_WORKERS {
+            return Err(BuildError::TooManyWorkers { asked: most, limit: MAX_WORKERS });
         }
         if let Some(asked) = self.trace.filter(|&events| events > MOST_EVENTS) {
             return Err(BuildError::TooManyEvents { asked, limit: MOST_EVENTS });

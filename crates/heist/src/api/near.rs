@@ -18,8 +18,8 @@ impl TaskBuilder<'_> {
     /// to do takes it after some microseconds, and one that has other work takes it if nothing was taken out of that worker's
     /// inbox for a while. So a near task is not kept waiting by a long task, nor by a worker that a [`resize`](crate::Pool::resize) has retired.
     /// A task that joins the near task, and finds that it has not started, runs it right there, as it does with every task. In a
-    /// loop within a task, use [`spawn_in`](Self::spawn_in): whoever waits for a scope leaves near parts to their workers for
-    /// some microseconds.
+    /// loop within a task, use [`spawn_in`](Self::spawn_in): whoever waits for a scope leaves near parts to their workers
+    /// at first, as long as it finds others.
     ///
     /// [`Counters::near_tasks_kept`](crate::Counters::near_tasks_kept) and [`near_tasks_taken`](crate::Counters::near_tasks_taken)
     /// say how many of them ran where they should and elsewhere.

@@ -52,9 +52,10 @@ impl Builder {
     /// Sets the largest number of workers that [`Pool::resize`] can set. The default is the number of
     /// [workers](Self::workers) with which the pool starts.
     ///
-    /// The threads of all of them are started with the pool. Those that are not used sleep, and cost no more than the memory of
-    /// their stacks. A pool that is built for more than eight workers divides them into several groups, which costs a little
-    /// even when few of them are used.
+    /// The threads of all of them are started with the pool. Those that are not used sleep, and keep the memory of their stacks.
+    /// The others take them for busy: before a worker sleeps for long, it looks once more whether they have something for it. A
+    /// pool that is built for more than eight workers divides them into several groups, which costs a little even when few of
+    /// them are used.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).max_workers(4).build()?;
@@ -100,7 +101,7 @@ impl Pool {
     /// * If there are more, they begin at once.
     ///
     /// The threads of workers that are not used count towards [`Builder::max_threads`]. If that leaves no other thread to a task
-    /// that waits, queued tasks run on top of it, as that method says.
+    /// that waits, one of them runs what is queued, as long as the task waits.
     ///
     /// [`stop`](Self::stop) and [`stop_now`](Self::stop_now) use all workers for what is left, whatever the size. After them a
     /// resize has no effect.

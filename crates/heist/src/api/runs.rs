@@ -283,7 +283,8 @@ impl<T: Send> DetachedTask for Run<T> {
         let runnable = self.runnable.take().expect("it is run or refused once");
         let state = Arc::clone(runnable.metadata());
         rename(|| state.name);
-        if let Some(control) = &state.control {
+        // A future that was cancelled is only dropped.
+        if let Some(control) = state.control.as_ref().filter(|_| !state.is_cancelled()) {
             count_run(control);
         }
         job::in_root(state.root, || runnable.run());

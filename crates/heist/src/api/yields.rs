@@ -8,7 +8,7 @@ use crate::worker::current::with_worker;
 /// In a task of a pool, the tasks that this thread has spawned and that have not started go to the injector, the queue for
 /// tasks from outside. Then a marker goes to the end of that queue, and the task waits until a worker has come to it, as it
 /// would wait for another task: its core goes to another thread meanwhile. So at least the oldest of the queued tasks has
-/// started when this returns. Each of the others was taken by a worker, which starts it at once, or, with
+/// started when this returns, unless that is [near](crate::TaskBuilder::near) another worker. Each of the others was taken by a worker, which starts it at once, or, with
 /// [`Strategy::WorkStealing`](crate::Strategy::WorkStealing), after others of a batch of up to 32 that it has taken with it.
 ///
 /// If nothing is queued, and on a thread of no pool, this yields the processor, as [`std::thread::yield_now`] does.

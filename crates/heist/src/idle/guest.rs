@@ -86,6 +86,8 @@ impl Idle {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::cell::Cell;
+
     use crate::cluster::Clusters;
     use crate::idle::{Announced, Idle, IdleWorker, LastLook, WakeReason};
     use crate::sync::Arc;
@@ -131,5 +133,39 @@ mod tests {
             LastLook::Work
         });
         assert_eq!(reason, WakeReason::Early);
+    }
+
+    /// So does a worker that has what it waits for after it has parked for its second look.
+    #[test]
+    fn a_doubt_is_passed_on_after_a_park() {
+        let idle = Idle::new(Clusters::of_size(3, 8), 3, true);
+        let listeners = [0, 1].map(|_| Arc::new(Listener::thread()));
+        let me = |place: usize| IdleWorker {
+            listener: &listeners[place],
+            place,
+            searching: false,
+            end: None,
+        };
+        let look = || {
+            // The second worker falls asleep after the first.
+            let parked = Cell::new(false);
+            let doubt = || {
+                idle.doubt(0);
+                LastLook::Nothing
+            };
+            // The worker looks at the head of its loop, parks, and looks again.
+            let looks = Cell::new(0);
+            let done = || {
+                looks.set(looks.get() + 1);
+                looks.get() > 2
+            };
+            let reason = idle.sleep(me(1), doubt, || false, done, || parked.set(true));
+            assert_eq!((reason, parked.get()), (WakeReason::Done, true));
+            assert!(!listeners[1].sleeper().is_in_doubt());
+            assert!(listeners[0].sleeper().is_in_doubt());
+            listeners[0].sleeper().clear_doubt();
+            LastLook::Work
+        };
+        assert_eq!(idle.sleep(me(0), look, || false, || false, || ()), WakeReason::Early);
     }
 }

@@ -130,10 +130,14 @@ impl Idle {
                 continue;
             }
             sleeper.park_for(SECOND_LOOK);
+            if sleeper.is_called() || done() {
+                // The doubt of a guest stands, and goes to another worker.
+                continue;
+            }
             // A doubt that comes later needs another look.
             sleeper.clear_doubt();
             is_unsure = false;
-            if !sleeper.is_called() && !done() && second_look() {
+            if second_look() {
                 return self.leave_sleep(me, place, WakeReason::Early);
             }
         }

@@ -2,14 +2,16 @@
 //!
 //! The worker itself takes from its inbox before it searches. Others take from there as well, later: `worker/inbox.rs` says when.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use super::global::make_room;
 use crate::sync::{AtomicUsize, Mutex, Ordering, Padded, lock};
 use crate::task::Task;
 
-/// The group of a task that is no part of anything.
-pub(crate) const NO_GROUP: usize = 0;
+/// The group of a task that is no part of anything. No root and no batch has this number. (Zero is the root of what a thread does
+/// before its first task.)
+pub(crate) const NO_GROUP: usize = usize::MAX;
 
 /// Something that was spawned near a worker, and what it is a part of.
 struct Entry {
@@ -29,7 +31,7 @@ struct Inbox {
 struct Entries {
     /// The oldest first.
     queue: VecDeque<Entry>,
-    /// How many entries were removed because they were the oldest.
+    /// How often the oldest entry was removed, or may have been.
     removed: u64,
 }
 
@@ -40,6 +42,9 @@ pub(crate) struct Inboxes {
     /// Ordering: relaxed. A worker that must not miss an entry has passed a fence, and so has the thread that has pushed it: see
     /// `idle/README.md`, steps P1 to P4. The entries themselves are ordered by the locks.
     waiting: Padded<AtomicUsize>,
+    /// The number of those entries that have a group: [`waiting`](Self::waiting) says the same of this one. A thread that waits for
+    /// a part looks at it often, and need not look into inboxes with other entries.
+    parts: Padded<AtomicUsize>,
     /// By the number of the worker.
     inboxes: Box<[Padded<Inbox>]>,
 }
@@ -52,7 +57,8 @@ impl Inboxes {
             let entries = Mutex::new(Entries { queue: VecDeque::new(), removed: 0 });
             Padded(Inbox { holder: AtomicUsize::new(worker), entries })
         };
-        Self { waiting: Padded(AtomicUsize::new(0)), inboxes: (0..workers).map(inbox).collect() }
+        let inboxes = (0..workers).map(inbox).collect();
+        Self { waiting: Padded(AtomicUsize::new(0)), parts: Padded(AtomicUsize::new(0)), inboxes }
     }
 
     /// Returns the number of inboxes: that of the workers, or zero in an engine.
@@ -64,6 +70,12 @@ impl Inboxes {
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether an inbox has a part of a group.
+    #[inline]
+    pub(crate) fn any_part(&self) -> bool {
+        self.parts.load(Ordering::Relaxed) != 0
     }
 
     /// Notes that the thread in that place has the core of that worker from now on.
@@ -80,12 +92,25 @@ impl Inboxes {
 
     /// Adds what is near that worker, and is a part of that group.
     pub(crate) fn push(&self, worker: usize, task: Task, group: usize) {
-        let entries = &mut lock(&self.inboxes[worker].entries).queue;
-        if entries.len() == entries.capacity() {
-            self.count_removed(make_room(entries, |entry| entry.task.is_stale()));
+        let entries = &mut *lock(&self.inboxes[worker].entries);
+        let queue = &mut entries.queue;
+        if queue.len() == queue.capacity() {
+            let parts = Cell::new(0);
+            let is_stale = |entry: &Entry| {
+                let is_stale = entry.task.is_stale();
+                parts.set(parts.get() + usize::from(is_stale && entry.group != NO_GROUP));
+                is_stale
+            };
+            let dropped = make_room(queue, is_stale);
+            self.count_removed(dropped, parts.get());
+            // The oldest may be among them.
+            entries.removed += u64::from(dropped > 0);
+        }
+        if group != NO_GROUP {
+            self.parts.fetch_add(1, Ordering::Relaxed);
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        entries.push_back(Entry { task, group });
+        queue.push_back(Entry { task, group });
     }
 
     /// Removes the oldest entry of that worker. Drops stale ones that are older.
@@ -119,7 +144,7 @@ impl Inboxes {
         loop {
             let oldest = entries.queue.pop_front()?;
             entries.removed += 1;
-            self.count_removed(1);
+            self.count_removed(1, usize::from(oldest.group != NO_GROUP));
             if !oldest.task.is_stale() {
                 return Some(oldest.task);
             }
@@ -134,13 +159,14 @@ impl Inboxes {
 
     /// Removes the oldest part of that group that is near that worker.
     pub(crate) fn take(&self, worker: usize, group: usize) -> Option<Task> {
-        if !self.any() {
+        if !self.any_part() {
             return None;
         }
-        let entries = &mut lock(&self.inboxes[worker].entries).queue;
-        let at = entries.iter().position(|entry| entry.group == group)?;
-        let entry = entries.remove(at)?;
-        self.count_removed(1);
+        let entries = &mut *lock(&self.inboxes[worker].entries);
+        let at = entries.queue.iter().position(|entry| entry.group == group)?;
+        let entry = entries.queue.remove(at)?;
+        entries.removed += u64::from(at == 0);
+        self.count_removed(1, 1);
         Some(entry.task)
     }
 
@@ -149,9 +175,13 @@ impl Inboxes {
         self.inboxes.iter().map(|inbox| lock(&inbox.entries).queue.len()).collect()
     }
 
-    fn count_removed(&self, count: usize) {
+    /// Notes that so many entries were removed, and how many of these were parts.
+    fn count_removed(&self, count: usize, parts: usize) {
         if count > 0 {
             self.waiting.fetch_sub(count, Ordering::Relaxed);
+        }
+        if parts > 0 {
+            self.parts.fetch_sub(parts, Ordering::Relaxed);
         }
     }
 }
@@ -200,9 +230,36 @@ mod tests {
         inboxes.push(0, other, NO_GROUP);
         inboxes.push(0, part, 8);
         assert!(inboxes.take(0, 16).is_none());
+        assert!(inboxes.any_part());
         assert_eq!(inboxes.take(0, 8).map(|task| task.id()), Some(ids[1]));
         assert!(inboxes.take(0, 8).is_none());
+        assert!(!inboxes.any_part());
+        assert_eq!(inboxes.look(0), Some(0), "the oldest is still there");
         assert_eq!(inboxes.pop(0).map(|task| task.id()), Some(ids[0]));
+    }
+
+    #[test]
+    fn parts_are_counted_however_they_leave() {
+        let inboxes = Inboxes::new(1);
+        let push = |group| {
+            let (task, handle) = task();
+            inboxes.push(0, task, group);
+            handle
+        };
+        let _kept = [push(8), push(NO_GROUP), push(8)];
+        let seen = inboxes.look(0).expect("there are some");
+        assert!(inboxes.take(0, 8).is_some());
+        assert!(inboxes.pop_if_left(0, seen).is_none(), "another one is the oldest now");
+        assert!(inboxes.pop(0).is_some());
+        assert!(inboxes.any_part());
+        assert!(inboxes.pop(0).is_some());
+        assert!(!inboxes.any_part());
+        // Stale ones leave when an inbox is full.
+        for _ in 0..1_000 {
+            claim(&push(8));
+        }
+        assert!(inboxes.parts.load(Ordering::Relaxed) <= 8);
+        assert_eq!(inboxes.parts.load(Ordering::Relaxed), inboxes.lengths()[0]);
     }
 
     #[test]

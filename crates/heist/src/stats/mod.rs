@@ -99,7 +99,8 @@ counters! {
     injector_pops
     /// Tasks and parts near a worker that ran there: see [`TaskBuilder::near`](crate::TaskBuilder::near).
     near_tasks_kept
-    /// Tasks and parts near a worker that ran elsewhere: on another worker, or on a thread that waited for them.
+    /// Tasks and parts near a worker that ran elsewhere: on another worker, or on a thread that waited for them. The worker is that
+    /// of the spawn, also for a future that is polled after the pool was resized.
     near_tasks_taken
     /// Second halves of joins, parts of scopes, and private tasks, that were published so that other workers can take them.
     /// Each is counted as a task as well; a join whose second half stayed private is not. Parts of batches that a waiting thread

@@ -1,7 +1,7 @@
 //! The CPU limits of the control groups that contain this process, for version 1 and version 2 hierarchies.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// The CPU limit of one control group.
 ///
@@ -30,10 +30,10 @@ struct Hierarchy {
     base: String,
 }
 
-/// Returns all limits from the group of this process up to the root, innermost first. `None` if the group of
-/// this process is not known.
-pub(super) fn quotas(root: &Path) -> Option<Vec<CgroupQuota>> {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+/// Returns all limits from the group of this process up to the root, innermost first. Fails if the group of this process is not
+/// known, or if a limit that is there cannot be read.
+pub(super) fn quotas(root: &Path) -> io::Result<Vec<CgroupQuota>> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup"))?;
     let mounts = fs::read_to_string(root.join("proc/self/mountinfo")).unwrap_or_default();
     let mut quotas = Vec::new();
     for line in groups.lines() {
@@ -49,10 +49,10 @@ pub(super) fn quotas(root: &Path) -> Option<Vec<CgroupQuota>> {
             _ => continue,
         };
         if let Some(hierarchy) = hierarchy {
-            quotas.extend(hierarchy.quotas(group));
+            quotas.extend(hierarchy.quotas(group)?);
         }
     }
-    Some(quotas)
+    Ok(quotas)
 }
 
 /// Finds the hierarchy of a version in the list of mounts, or else at its conventional mount point.
@@ -86,35 +86,46 @@ fn mounted(root: &Path, mounts: &str, version: u8) -> Option<Hierarchy> {
 
 impl Hierarchy {
     /// Returns the limits of a group and of all groups that contain it.
-    fn quotas(&self, group: &str) -> Vec<CgroupQuota> {
+    fn quotas(&self, group: &str) -> io::Result<Vec<CgroupQuota>> {
         // In a container, the mount point may show the container's own group while `group` is the host's name
         // for it.
         let inner = Path::new(group).strip_prefix(&self.base).unwrap_or(Path::new(""));
         inner
             .ancestors()
             .filter_map(|group| {
-                let processors = self.limit(&self.mount.join(group))?;
-                Some(CgroupQuota {
+                let quota = |processors| CgroupQuota {
                     group: format!("/{}", group.display()),
                     version: self.version,
                     processors,
-                })
+                };
+                self.limit(&self.mount.join(group)).map(|limit| limit.map(quota)).transpose()
             })
             .collect()
     }
 
-    fn limit(&self, group: &Path) -> Option<f64> {
-        let read = |name: &str| fs::read_to_string(group.join(name)).ok();
-        let (quota, period) = if self.version == 2 {
-            let text = read("cpu.max")?;
-            let (quota, period) = text.trim().split_once(' ')?;
-            (quota.to_owned(), period.to_owned())
+    /// Returns the limit of a group, or `None` if it has none.
+    fn limit(&self, group: &Path) -> io::Result<Option<f64>> {
+        let text = if self.version == 2 {
+            read(group, "cpu.max")?
         } else {
-            (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?)
+            let (quota, period) =
+                (read(group, "cpu.cfs_quota_us")?, read(group, "cpu.cfs_period_us")?);
+            quota.zip(period).map(|(quota, period)| format!("{} {}", quota.trim(), period.trim()))
         };
-        // Version 2 writes `max` where there is no limit, and version 1 writes -1.
-        let quota: f64 = quota.trim().parse().ok().filter(|&quota| quota > 0.0)?;
-        let period: f64 = period.trim().parse().ok().filter(|&period| period > 0.0)?;
-        Some(quota / period)
+        Ok(text.and_then(|text| {
+            let (quota, period) = text.trim().split_once(' ')?;
+            // Version 2 writes `max` where there is no limit, and version 1 writes -1.
+            let number = |text: &str| text.parse().ok().filter(|&number: &f64| number > 0.0);
+            Some(number(quota)? / number(period)?)
+        }))
+    }
+}
+
+/// Returns the text of a file of a group, or `None` if the group has no such file.
+fn read(group: &Path, name: &str) -> io::Result<Option<String>> {
+    match fs::read_to_string(group.join(name)) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
     }
 }

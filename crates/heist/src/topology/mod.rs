@@ -25,11 +25,11 @@ mod sysfs;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::Path;
-// This query starts no thread and synchronises nothing, so it does not belong to what the `sync` module swaps
+// Its query starts no thread and synchronises nothing, so it does not belong to what the `sync` module swaps
 // for a model checker. `sync::parallelism` is no substitute: it answers 1 where the system does not answer.
 use std::thread;
+use std::{fmt, io};
 
 use crate::sync::virtual_nodes;
 
@@ -125,12 +125,12 @@ pub(crate) fn allowed_processors() -> Option<usize> {
     allowed.map(|allowed| allowed.len()).filter(|&processors| processors > 0)
 }
 
-/// Returns how many processors the smallest CPU limit leaves to this process, by the files in that directory. As the standard
-/// library does, it rounds down, but to no less than one.
-pub(crate) fn quota_at(root: &Path) -> Option<usize> {
+/// Returns how many processors the smallest CPU limit leaves to this process, by the files in that directory, or `None` if there is
+/// no limit. As the standard library does, it rounds down, but to no less than one. Fails if a file that is there cannot be read.
+pub(crate) fn quota_at(root: &Path) -> io::Result<Option<usize>> {
     let quotas = cgroup::quotas(root)?;
-    let smallest = quotas.iter().map(|quota| quota.processors).min_by(f64::total_cmp)?;
-    Some((smallest as usize).max(1))
+    let smallest = quotas.iter().map(|quota| quota.processors).min_by(f64::total_cmp);
+    Ok(smallest.map(|smallest| (smallest as usize).max(1)))
 }
 
 impl Topology {
@@ -178,7 +178,7 @@ impl Topology {
             model: sysfs::model(root),
             online,
             allowed: sysfs::allowed(root),
-            quotas: cgroup::quotas(root),
+            quotas: cgroup::quotas(root).ok(),
             available_parallelism: None,
             packages,
             caches,

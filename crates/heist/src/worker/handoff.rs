@@ -225,13 +225,20 @@ impl HandOff {
         standby.listener.notify();
     }
 
-    /// Notes that the calling thread keeps its core although it waits. Returns `false` if no other core is in use:
-    /// then nothing would run any more.
+    /// Notes that the calling thread keeps its core although it waits. If no other core is in use, a retired one is used again
+    /// (step T3). Returns `false` if there is none either: then nothing would run any more.
     pub(crate) fn keep_core(&self) -> bool {
         let mut threads = lock(&self.threads);
-        let may_keep = self.has_other_core(&threads);
-        threads.kept += usize::from(may_keep);
-        may_keep
+        if self.has_other_core(&threads) {
+            threads.kept += 1;
+            return true;
+        }
+        let Some((_, mailbox)) = threads.retired.pop() else { return false };
+        threads.kept += 1;
+        self.show(&threads);
+        drop(threads);
+        mailbox.listener.notify();
+        true
     }
 
     /// Returns whether at least two cores are in use: waiting threads keep their cores and do not use them, and retired cores

@@ -152,18 +152,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Takes the turn for the inboxes of others: at every other visit, returns the oldest entry that the visit before has seen.
     pub(crate) fn take_left_alone(&self, core: &Core, visit: usize) -> Option<Task> {
         let inboxes = &self.shared.inboxes;
+        // What was seen at the last visit says nothing of any visit but this one.
+        let seen = core.turns.seen_near.take();
         if !inboxes.any() {
             return None;
         }
-        let (worker, seen) = (visit / 2 % inboxes.count(), &core.turns.seen_near);
+        let worker = visit / 2 % inboxes.count();
         if worker == core.index {
             return None;
         }
         if visit % 2 == 0 {
-            seen.set(inboxes.look(worker));
+            core.turns.seen_near.set(inboxes.look(worker));
             return None;
         }
-        inboxes.pop_if_left(worker, seen.take()?)
+        inboxes.pop_if_left(worker, seen?)
     }
 
     /// Takes a part of that group that is near this worker, and starts it.
@@ -174,7 +176,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a part of that group that is near any worker, and starts it.
     pub(crate) fn find_part_near_any(&self, group: usize) -> Option<Started> {
-        if !self.shared.inboxes.any() {
+        if !self.shared.inboxes.any_part() {
             return None;
         }
         (0..self.shared.inboxes.count()).find_map(|worker| self.find_part_near(worker, group))
@@ -182,7 +184,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     fn find_part_near(&self, worker: usize, group: usize) -> Option<Started> {
         let inboxes = &self.shared.inboxes;
-        if !inboxes.any() {
+        if !inboxes.any_part() {
             return None;
         }
         // A stale entry is dropped by `start`, and there may be another part behind it.

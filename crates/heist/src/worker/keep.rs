@@ -5,7 +5,7 @@ use std::mem;
 use std::time::Duration;
 
 use crate::idle::WakeReason;
-use crate::sync::{pause, yield_now};
+use crate::sync::{Instant, pause, yield_now};
 use crate::task::{Awaited, Started, Task};
 use crate::worker::core::Core;
 use crate::worker::find::Heed;
@@ -101,7 +101,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 // A look that has found private jobs of another thread, or a broadcast, has kept this one from sleeping.
                 let has_broadcast = || shared.queues.has_broadcast(worker);
                 if is_any || has_broadcast() || (searching && self.sees_private()) {
-                    if let Some(waited) = self.pass_on_core(group, &mut searching, &mut patience) {
+                    if let Some(waited) =
+                        self.pass_on_core(awaited, group, &mut searching, &mut patience)
+                    {
                         break waited;
                     }
                     continue;
@@ -122,6 +124,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// for now, and has waited for a moment.
     fn pass_on_core(
         &self,
+        awaited: &dyn Awaited,
         group: Option<usize>,
         searching: &mut bool,
         patience: &mut Option<Patience>,
@@ -138,13 +141,13 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 // A patient thread that is refused has come just after another one.
                 let was_patient = mem::replace(&mut patience.is_over, false);
                 if was_patient || !patience.look(shared, grace) {
-                    self.listener.sleeper().park_for(grace);
+                    self.park_at_most(grace, awaited);
                 }
                 None
             }
             Grant::Full => {
                 self.leave_search(searching);
-                self.wait_without_thread(group)
+                self.wait_without_thread(awaited, group)
             }
             grant @ Grant::Standby(_) => {
                 let task = self.find_for_another();
@@ -164,7 +167,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 // system refuses the thread, and whoever waits for it might miss it meanwhile.
                 match self.hand_off_core(grant, None) {
                     Ok(()) => Some(Waited::CoreGone),
-                    Err(_) => self.wait_without_thread(group),
+                    Err(_) => self.wait_without_thread(awaited, group),
                 }
             }
         }
@@ -197,11 +200,17 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
+    /// Parks for that time, but not beyond the time at which the wait ends.
+    fn park_at_most(&self, time: Duration, awaited: &dyn Awaited) {
+        let left = awaited.end().map(|end| end.saturating_duration_since(Instant::now()));
+        self.listener.sleeper().park_for(left.map_or(time, |left| left.min(time)));
+    }
+
     /// Decides what to do with work that no other thread can take over. A part of the group runs here, if enough of the
     /// stack is left. While another core is in use, this thread waits for a while with all other work: a thread may become
     /// free. Otherwise that runs here as well.
     #[cold]
-    fn wait_without_thread(&self, group: Option<usize>) -> Option<Waited> {
+    fn wait_without_thread(&self, awaited: &dyn Awaited, group: Option<usize>) -> Option<Waited> {
         let shared = &*self.shared;
         // A deep stack has left the parts of the group to other threads so far. There is none.
         if let Some(job) = self.find_own_part(group) {
@@ -216,12 +225,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
         }
         if shared.handoff.keep_core() {
-            self.listener.sleeper().park_for(THREAD_RETRY);
+            self.park_at_most(THREAD_RETRY, awaited);
             shared.handoff.use_core();
             return None;
         }
         if !self.has_room() {
-            self.listener.sleeper().park_for(THREAD_RETRY);
+            self.park_at_most(THREAD_RETRY, awaited);
             return None;
         }
         let core = self.core.borrow();

@@ -31,9 +31,15 @@ impl Quota {
         Self { root: "/".into(), period: PERIOD }
     }
 
-    /// Returns how many processors the limit leaves to the process, or a very large number if there is none.
-    fn processors(&self) -> usize {
-        topology::quota_at(&self.root).unwrap_or(usize::MAX)
+    /// Returns how many processors the limit leaves to the process: a very large number if there is no limit, `None` if a file
+    /// cannot be read.
+    fn processors(&self) -> Option<usize> {
+        match topology::quota_at(&self.root) {
+            Ok(limit) => Some(limit.unwrap_or(usize::MAX)),
+            // There are no control groups.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(usize::MAX),
+            Err(_) => None,
+        }
     }
 }
 
@@ -48,20 +54,50 @@ impl Follower for Stop {
 
 /// Resizes the pool by the limit now, and whenever the limit changes, until the pool is stopped.
 pub(crate) fn follow<Q: PoolQueues>(shared: &Arc<Shared<Q>>, quota: Quota) -> io::Result<()> {
-    shared.grant_workers(quota.processors());
+    let Quota { period, .. } = quota;
+    let grant = move |pool: &Shared<Q>| {
+        // A process that cannot read the limit keeps the last one.
+        if let Some(processors) = quota.processors() {
+            pool.grant_workers(processors);
+        }
+    };
+    grant(shared);
     let pool = Arc::clone(shared);
     let look = move || {
         let listener = Arc::new(Listener::thread());
         let stop = Arc::new(Stop(Arc::clone(&listener)));
         pool.stopped.follow(&crate::sync::unsize_arc!(Arc::clone(&stop)));
         while !pool.stopped.is_cancelled() {
-            listener.sleeper().park_for(quota.period);
+            listener.sleeper().park_for(period);
             if !pool.stopped.is_cancelled() {
-                pool.grant_workers(quota.processors());
+                grant(&pool);
             }
         }
     };
     let thread = ThreadBuilder::new().name("heist-quota".to_owned()).spawn(look)?;
     shared.keep_thread(thread);
     Ok(())
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use heist_testkit::machine::Root;
+
+    use super::*;
+
+    fn processors(root: &Root) -> Option<usize> {
+        Quota { root: root.path().to_owned(), period: PERIOD }.processors()
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_read_is_not_no_limit() {
+        let group = || Root::new().file("proc/self/cgroup", "0::/box\n");
+        assert_eq!(processors(&Root::new()), Some(usize::MAX), "no groups");
+        assert_eq!(processors(&group()), Some(usize::MAX), "no limit");
+        let limited = group().file("sys/fs/cgroup/box/cpu.max", "300000 100000\n");
+        assert_eq!(processors(&limited), Some(3));
+        // A directory cannot be read as a file.
+        let unreadable = group().file("sys/fs/cgroup/box/cpu.max/file", "");
+        assert_eq!(processors(&unreadable), None);
+    }
 }

@@ -8,7 +8,8 @@
 //! * T1. It publishes what it has before it retires, and returns its credit, so that nobody needs its help to take that.
 //! * T2. A worker that was woken retires without a look for work. It leaves the search as if it had found a task, and announces work:
 //!   whatever it was woken for, another worker is woken for that.
-//! * T3. The last core that is in use is not retired: those that waiting threads keep (`keep`) are not in use.
+//! * T3. The last core that is in use is not retired: those that waiting threads keep (`keep`) are not in use. If a waiting thread
+//!   is to keep the last one, a retired core is used again, as long as that thread waits.
 //! * T4. A task in the broadcast queue of a retired worker makes it go on until it has run that task.
 //! * T5. A stop makes all cores go on, for good, before it looks whether all workers sleep. So no worker is to retire any more when
 //!   one looks for the end of the pool under the locks of all sleepers, and none of them then takes the lock of the threads, under

@@ -35,7 +35,7 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     pub(crate) place: Place<Q>,
     /// Where this thread receives a core.
     pub(crate) mailbox: Arc<Mailbox>,
-    /// Has this thread spawned or stolen since its queues were last empty? If not, what is in there came from the
+    /// Has this thread spawned or stolen, or taken a near task, since its queues were last empty? If not, what is in there came from the
     /// injector, in its order, and is to be run in that order: there is nothing to be fair to. If there are several
     /// injectors, this is also set when it has taken something from one of them.
     pub(crate) has_spawned: Cell<bool>,

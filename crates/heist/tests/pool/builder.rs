@@ -45,9 +45,11 @@ fn smoke<S: Kind>() {
 }
 
 fn zero_workers<S: Kind>() {
-    let error = S::builder(0).build().expect_err("no pool without workers");
-    assert!(matches!(error, BuildError::ZeroWorkers), "{error:?}");
-    assert!(!error.to_string().is_empty());
+    for builder in [S::builder(0), S::builder(0).max_workers(4)] {
+        let error = builder.build().expect_err("no pool without workers");
+        assert!(matches!(error, BuildError::ZeroWorkers), "{error:?}");
+        assert!(!error.to_string().is_empty());
+    }
 }
 
 /// The number is refused before any thread is started.

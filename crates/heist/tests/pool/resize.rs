@@ -19,6 +19,7 @@ for_every_strategy! {
     a_task_resizes_its_pool,
     waits_in_a_small_pool,
     waits_without_more_threads,
+    a_retired_worker_instead_of_a_task_on_top,
     broadcasts,
     up_and_down_under_load,
     stop_while_small,
@@ -114,18 +115,23 @@ fn grows_at_once<S: Kind>() {
 fn what_a_retired_worker_had_queued<S: Kind>() {
     let pool = Arc::new(S::pool(3));
     let done = Arc::new(AtomicUsize::new(0));
-    let gate = Gate::close(&pool);
+    let (all, resized) = (Arc::new(Barrier::new(4)), Arc::new(Barrier::new(4)));
     for _ in 0..3 {
         let (here, done) = (Arc::clone(&pool), Arc::clone(&done));
+        let (all, resized) = (Arc::clone(&all), Arc::clone(&resized));
         pool.spawn(move || {
+            // Each of them has a worker, which is to retire when this ends, or not.
+            all.wait();
+            resized.wait();
             for _ in 0..100 {
                 let done = Arc::clone(&done);
                 here.spawn(move || _ = done.fetch_add(1, Ordering::Relaxed));
             }
         });
     }
+    all.wait();
     pool.resize(1).unwrap();
-    gate.open();
+    resized.wait();
     settle(&pool);
     eventually("everything is done", || done.load(Ordering::Relaxed) == 300);
 }
@@ -185,6 +191,22 @@ fn waits_without_more_threads<S: Kind>() {
         waiting.into_iter().for_each(|task| assert_eq!(task.join().unwrap(), 6));
         pool.resize(3).unwrap();
         assert_eq!(chain(&pool, 5), 6);
+    }
+}
+
+/// Where a task that waits cannot have another thread, that of a retired worker runs what is queued.
+fn a_retired_worker_instead_of_a_task_on_top<S: Kind>() {
+    let pool = Arc::new(S::builder(2).max_threads(2).build().unwrap());
+    for _ in 0..5 {
+        pool.resize(1).unwrap();
+        settle(&pool);
+        let here = Arc::clone(&pool);
+        let waits = move || {
+            let queued = here.spawn(|| thread::current().id());
+            assert_ne!(heist::block_on(queued).unwrap(), thread::current().id());
+        };
+        pool.spawn(waits).join().unwrap();
+        pool.resize(2).unwrap();
     }
 }
 
