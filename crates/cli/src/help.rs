@@ -108,8 +108,9 @@ where threads wait for each other, not the speed of a real machine:
 docs/SIMULATION.md says what may be claimed. The same seed gives the same
 result with the same build of heist.
 
-Machines: generic, server-2x64, server-4x24, arm-64, desktop-16, dev-2; `here` is dev-2, the
-machine with two processors on which the constants were measured.";
+Machines: generic, server-2x64, server-4x24, arm-64, desktop-16, dev-2;
+`here` is dev-2, the machine with two processors on which the constants were
+measured.";
 
 pub(crate) const TOPO: &str = "\
 Examples:
