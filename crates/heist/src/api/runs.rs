@@ -84,15 +84,15 @@ where
     // Before the first run is pushed: if the pool has ended, one of the two notices.
     let follower: Arc<dyn Follower> = unsize_arc!(Arc::clone(&state));
     pool.follow_end(&follower);
+    if let (Some(token), Some(canceller)) = (token, canceller) {
+        // Before the first poll as well, which may cancel the token. If it was cancelled before, the future is not polled.
+        let follower: Arc<dyn Follower> = unsize_arc!(canceller);
+        token.follow(&follower);
+    }
     match (near, priority) {
         (Some(worker), _) => pool.submit_near(worker, Run::task(runnable)),
         (None, Priority::Normal) => pool.push_remote_if_open(Run::task(runnable)),
         (None, other) => pool.submit(other, Run::task(runnable), 1),
-    }
-    if let (Some(token), Some(canceller)) = (token, canceller) {
-        // If it was cancelled before, this cancels the future at once.
-        let follower: Arc<dyn Follower> = unsize_arc!(canceller);
-        token.follow(&follower);
     }
     (handle, state)
 }
