@@ -13,7 +13,7 @@ use crate::worker::handoff::{Grant, Need};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::thread::WorkerThread;
-use crate::worker::wait::PAUSES;
+use crate::worker::wait::{PAUSES, rest};
 
 /// How long a thread waits until it asks the system for another thread again. A guess.
 const THREAD_RETRY: Duration = Duration::from_millis(10);
@@ -22,6 +22,10 @@ const THREAD_RETRY: Duration = Duration::from_millis(10);
 /// its core to another thread. Parts are often taken by another thread in just that moment, and a hand-off takes about as
 /// long as these looks.
 const LOOKS_FOR_PART: u32 = if cfg!(shuttle) { 1 } else { 8 };
+
+/// How often a thread that is to park looks whether it may go on. That takes some sixty microseconds. A guess: twice as many
+/// gained nothing in simulations.
+const LINGERING_LOOKS: u32 = if cfg!(shuttle) { 1 } else { 256 };
 
 /// A thread that keeps its core while queued tasks wait for one gives it away after this many grace periods, even if
 /// other workers get tasks done meanwhile.
@@ -109,7 +113,10 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                     continue;
                 }
             }
-            let reason = self.sleep(searching, worker, awaited.end(), || awaited.is_done());
+            // What is of another pool has no group, and may take long.
+            let lingers = shared.lingers && group.is_some();
+            let reason =
+                self.sleep(searching, worker, awaited.end(), lingers, || awaited.is_done());
             debug_assert!(
                 !matches!(reason, WakeReason::Ended | WakeReason::EndedHere),
                 "the pool does not shut down while a thread is away"
@@ -118,6 +125,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         };
         self.leave_search(&mut searching);
         waited
+    }
+
+    /// Looks for a while whether the thread, which is on the list of sleepers and is about to park, is called or `done`. Returns
+    /// whether it is.
+    ///
+    /// The end of a tree of joins is a chain of waits, each of which ends the next one. In a large pool the chain has up to
+    /// hundreds of links, because parts run on top of waits. If each of these threads had to be woken, that would take
+    /// milliseconds.
+    pub(crate) fn linger(&self, done: impl Fn() -> bool) -> bool {
+        let sleeper = self.listener.sleeper();
+        (0..LINGERING_LOOKS).any(|look| {
+            rest(look);
+            sleeper.is_called() || done()
+        })
     }
 
     /// Hands the core to another thread, with some of the work that there is. Returns `None` if the thread keeps its core

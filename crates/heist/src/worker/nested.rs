@@ -334,7 +334,8 @@ impl NestedWait<'_> {
         };
         let place = thread.place.index;
         shared.idle.enter_away(place);
-        let reason = thread.sleep(self.searching, index, awaited.end(), || awaited.is_done());
+        let reason =
+            thread.sleep(self.searching, index, awaited.end(), false, || awaited.is_done());
         shared.idle.leave_away(place);
         match reason {
             WakeReason::Early | WakeReason::Called => self.searching = true,

@@ -269,7 +269,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
                 tally.one(|block| &block.futile_wake_ups);
             }
             let retires = || shared.handoff.can_retire(core.index);
-            let reason = self.sleep(searching, core.index, None, retires);
+            let reason = self.sleep(searching, core.index, None, false, retires);
             called = reason == WakeReason::Called;
             match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
@@ -282,15 +282,20 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Sleeps as that worker until it is called, or until `done`. It looks whether that is so when it is notified, and at `end`.
+    /// If the thread is to linger, it looks for a while longer before it parks.
     pub(crate) fn sleep(
         &self,
         searching: bool,
         worker: usize,
         end: Option<Instant>,
+        lingers: bool,
         done: impl Fn() -> bool,
     ) -> WakeReason {
         let parked = Cell::new(false);
         let parking = || {
+            if lingers && self.linger(&done) {
+                return;
+            }
             self.with_tally(|tally| tally.one(|block| &block.parks));
             parked.set(true);
             record(EventKind::Park);

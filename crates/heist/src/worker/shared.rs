@@ -13,7 +13,7 @@ use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
     AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
-    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
+    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock, parallelism,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::topology;
@@ -64,6 +64,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
     /// Can thieves raid private jobs? This needs the policy's permission, and a fence that other threads pass as well. That
     /// may be missing in the first moments of a program.
     raids: bool,
+    /// Does a thread that waits look for a while longer before it parks? See `WorkerThread::linger`.
+    pub(crate) lingers: bool,
     /// The demand that a thread looks at before its first task and after its last: never raised.
     pub(crate) demand_when_idle: Demand,
     pub(crate) config: Config,
@@ -118,6 +120,7 @@ impl<Q: PoolQueues> Shared<Q> {
             table: Table::new(max_threads + config.guests),
             moving: Padded(Mutex::new(())),
             raids: Q::Waiting::RAIDS && has_heavy_fence(),
+            lingers: clusters.count() > 1 && (workers <= parallelism() || cfg!(shuttle)),
             demand_when_idle: Demand::new(NO_PLACE, 1),
             config,
             handoff: HandOff::new(workers, max_threads),
