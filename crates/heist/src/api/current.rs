@@ -14,8 +14,10 @@ use crate::task::Task;
 use crate::worker::current::{AnyPool, with_worker};
 use crate::worker::dump::PoolDump;
 
-/// Returns the number of the worker that the calling thread is at the moment, from zero to one less than the number of
-/// [workers](crate::Pool::workers). At any moment, no two threads of a pool have the same number.
+/// Returns the number of the worker that the calling thread is at the moment, from zero to one less than the largest number of
+/// workers of the pool ([`Builder::max_workers`](crate::Builder::max_workers), or [`workers`](crate::Builder::workers) if
+/// that was not set). At any moment, no two threads of a pool have the same number. After a
+/// [`resize`](crate::Pool::resize), a task that still runs may be a worker beyond the new size.
 ///
 /// Returns `None` on a thread of no pool, and on a thread of a pool that has no core, the right to run as a worker:
 ///

@@ -171,11 +171,10 @@ fn check(asked: usize, max_workers: usize) -> Result<(), ResizeError> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::fs;
-    // The threads of a test are no matter of a checker.
-    use std::thread;
     use std::time::Duration;
 
     use heist_testkit::machine::Root;
+    use heist_testkit::watchdog::eventually;
 
     use super::*;
 
@@ -190,10 +189,10 @@ mod tests {
 
     /// Waits until the pool uses so many workers.
     fn wait_for(pool: &Pool, workers: usize) {
-        while pool.workers() != workers {
+        eventually("the pool is resized", || {
             assert_eq!(pool.install(|| 6 * 7), 42);
-            thread::yield_now();
-        }
+            pool.workers() == workers
+        });
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A cache line that `n` cores write takes each of them `n` transfers. With eight cores that is little compared with a task
 //! of a microsecond; with sixty-four it is most of the time. So what workers share is kept once for each cluster, and a
-//! worker turns to its own cluster first. A pool of at most eight workers has one cluster.
+//! worker turns to its own cluster first. A pool of at most eight workers has one cluster, unless
+//! they are pinned to several NUMA nodes.
 //!
 //! A thread belongs to a cluster by its place in the table of threads, where its queues are too. It keeps that place
 //! whichever worker's core it holds. As long as no thread waits inside a task, the worker's number is its place.

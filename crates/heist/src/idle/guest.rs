@@ -54,8 +54,10 @@ impl Idle {
         full_fence(order::SLEEP);
         let asleep = lock(&self.cluster_of(place).asleep);
         let Some((_, last)) = asleep.list.last().cloned() else { return };
+        // Under the lock: if the worker leaves the list now, it sees the mark afterwards, and passes the doubt on.
+        let must_be_woken = last.sleeper().mark_in_doubt();
         drop(asleep);
-        if last.sleeper().mark_in_doubt() {
+        if must_be_woken {
             last.notify();
         }
     }

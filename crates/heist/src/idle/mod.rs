@@ -322,9 +322,10 @@ impl Idle {
     /// Wakes the sleeper whose thread is in that place, whoever searches, after something was pushed that is near it. If it does
     /// not sleep, wakes a sleeper as [`work_added`](Self::work_added) does, with that thread's cluster for the own one (step P6).
     #[cold]
-    pub(crate) fn near_added(&self, place: usize) -> Announced {
+    pub(crate) fn near_added(&self, place: impl FnOnce() -> usize) -> Announced {
         full_fence(order::SUBMIT);
         let summary = self.summary();
+        let place = place();
         let home = self.layout.of(place);
         if summary & ENDED == 0 {
             if summary & CLUSTERS == 0 {

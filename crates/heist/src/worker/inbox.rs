@@ -93,7 +93,7 @@ impl<Q: PoolQueues> Shared<Q> {
             tally.one(|block| &block.publications);
         }
         self.inboxes.push(worker, task, group);
-        match self.idle.near_added(self.inboxes.holder(worker)) {
+        match self.idle.near_added(|| self.inboxes.holder(worker)) {
             Announced::Quiet => {}
             Announced::Called => count_wake_ups(tally, 1),
             Announced::Ended => self.sweep(),

@@ -46,7 +46,8 @@ impl<'w> Limited<'w> {
         self.promise.is_done()
     }
 
-    /// Waits until the promise is fulfilled, however long that takes.
+    /// Waits until the promise is fulfilled, however long that takes. After [`wait`](Self::wait), that must be a moment: the thread
+    /// keeps its core.
     pub(crate) fn wait_on(&self) {
         let Some(listener) = self.listener.get() else { return wait(self.promise, NO_POOL) };
         // A promise has one listener. The thread that it notifies is this one.
@@ -90,8 +91,8 @@ mod tests {
     use crate::task::Promise;
     use crate::{Pool, Strategy};
 
-    /// So long that a test which waits for it fails.
-    const LONG: Duration = Duration::from_secs(1 << 20);
+    /// What takes longer than that has gone wrong.
+    const LONG: Duration = Duration::from_secs(100);
 
     fn fulfil_elsewhere(promise: Promise<()>) -> ThreadHandle<()> {
         let fulfil = move || promise.fulfil(Ok(Vec::new()), None);

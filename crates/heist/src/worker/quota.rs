@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::cancel::Follower;
-use crate::sync::{Arc, ThreadBuilder};
+use crate::sync::{Arc, ThreadBuilder, parallelism};
 use crate::task::listener::Listener;
 use crate::topology;
 use crate::worker::policy::PoolQueues;
@@ -55,13 +55,14 @@ impl Follower for Stop {
 /// Resizes the pool by the limit now, and whenever the limit changes, until the pool is stopped.
 pub(crate) fn follow<Q: PoolQueues>(shared: &Arc<Shared<Q>>, quota: Quota) -> io::Result<()> {
     let Quota { period, .. } = quota;
+    // If the limit cannot be read, the standard library may know of one.
+    shared.grant_workers(quota.processors().unwrap_or_else(parallelism));
     let grant = move |pool: &Shared<Q>| {
-        // A process that cannot read the limit keeps the last one.
+        // A process that cannot read the limit any more keeps the last one.
         if let Some(processors) = quota.processors() {
             pool.grant_workers(processors);
         }
     };
-    grant(shared);
     let pool = Arc::clone(shared);
     let look = move || {
         let listener = Arc::new(Listener::thread());

@@ -340,7 +340,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             }
             core.tally().one(|block| &block.idle_spins);
             if round % YIELD_AFTER == 0 {
-                if self.is_about_to_end() {
+                // What is in an inbox keeps the pool from ending, and its own worker may never come for it.
+                if !patience.goes_on() && self.is_about_to_end() {
                     break;
                 }
                 yield_now();

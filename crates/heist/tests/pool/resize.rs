@@ -283,9 +283,14 @@ fn stop_now_while_small<S: Kind>() {
     pool.resize(1).unwrap();
     settle(&pool);
     let gate = Gate::close(&pool);
-    (0..20).for_each(|_| drop(pool.spawn(|| ())));
+    let ran = Arc::new(AtomicUsize::new(0));
+    for _ in 0..20 {
+        let ran = Arc::clone(&ran);
+        drop(pool.spawn(move || ran.fetch_add(1, Ordering::SeqCst)));
+    }
     gate.stop_now(&pool);
     end(&pool);
+    assert_eq!(ran.load(Ordering::SeqCst), 0, "the only worker was busy");
 }
 
 fn races_with_a_stop<S: Kind>() {
@@ -322,9 +327,12 @@ fn loops_and_scopes<S: Kind>() {
 fn a_scope_whose_part_ends_on_a_retired_worker<S: Kind>() {
     let pool = S::pool(2);
     for _ in 0..20 {
-        pool.resize(2).unwrap();
+        pool.resize(1).unwrap();
+        settle(&pool);
         let (has_begun, may_end) = (AtomicBool::new(false), AtomicBool::new(false));
         pool.scope(|scope| {
+            assert_eq!(heist::worker_index(), Some(0));
+            pool.resize(2).unwrap();
             scope.spawn(|_| {
                 has_begun.store(true, Ordering::SeqCst);
                 while !may_end.load(Ordering::SeqCst) {
@@ -335,9 +343,7 @@ fn a_scope_whose_part_ends_on_a_retired_worker<S: Kind>() {
             while !has_begun.load(Ordering::SeqCst) {
                 thread::yield_now();
             }
-            if heist::worker_index() == Some(0) {
-                pool.resize(1).unwrap();
-            }
+            pool.resize(1).unwrap();
             may_end.store(true, Ordering::SeqCst);
         });
     }

@@ -7,6 +7,7 @@ use std::thread;
 
 use heist::pipeline::{LineBlock, Pipeline, PipelineError};
 use heist::{CancelToken, Pool};
+use heist_testkit::watchdog::watched;
 use heist_testkit::{process, test_path};
 
 /// The programs that the other tests start. This is not a test of its own.
@@ -64,10 +65,10 @@ fn ends_while_it_blocks(part: &str) {
 
 #[test]
 fn fed_from_a_thread() {
-    ends_while_it_blocks("fed");
+    watched(test_path!("fed_from_a_thread"), || ends_while_it_blocks("fed"));
 }
 
 #[test]
 fn results_do_not_wait() {
-    ends_while_it_blocks("results");
+    watched(test_path!("results_do_not_wait"), || ends_while_it_blocks("results"));
 }
