@@ -30,7 +30,7 @@ use crate::idle::MAX_WORKERS;
 use crate::panic::{AbortOnUnwind, PanicHook, contain};
 use crate::queues::Single;
 use crate::sync::{Arc, Mutex, lock, per_thread};
-use crate::task::{Awaited, DetachedTask, End, Refusal, Task, TaskHandle};
+use crate::task::{Awaited, DetachedTask, End, JobKind, Refusal, Task, TaskHandle};
 use crate::trace::{self, EventKind, record};
 use crate::worker::config::Config;
 use crate::worker::core;
@@ -155,7 +155,7 @@ impl Engine {
         let guard = AbortOnUnwind;
         // SAFETY: what `f` and its result borrow outlives this call. The call does not return before the task is
         // done, and it does not unwind: the guard would abort.
-        let (task, handle) = unsafe { Task::job(ROOT, true, || f(true)) };
+        let (task, handle) = unsafe { Task::job(ROOT, JobKind::Half, || f(true)) };
         self.0.push_job(task);
         if with_worker(|worker| worker.wait(&handle, self.id())).is_none() {
             outside::watch_outside(&handle);

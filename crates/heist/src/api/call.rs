@@ -1,13 +1,14 @@
 //! How the two closures of a join are called, and when the second one is offered to other workers.
 
+use crate::task::JobKind;
 use crate::worker::current::with_worker;
 
 /// How the closures of a join are called, with or without the argument `migrated`, and how they are offered.
 pub(crate) trait Call<B> {
     type Result;
 
-    /// Is the second closure counted as a task, if it is published?
-    const COUNTS: bool = true;
+    /// What the second closure is, if it is published.
+    const KIND: JobKind = JobKind::Half;
 
     /// Calls the second closure. `migrated` says whether it runs on another thread than its join.
     fn call(closure: B, migrated: bool) -> Self::Result;
@@ -37,6 +38,20 @@ impl<B: FnOnce() -> R, R> Call<B> for WithoutMigrated {
     }
 }
 
+/// Calls the halves of a loop.
+pub(crate) struct OfLoop;
+
+impl<B: FnOnce() -> R, R> Call<B> for OfLoop {
+    type Result = R;
+
+    const KIND: JobKind = JobKind::Loop;
+
+    #[inline(always)]
+    fn call(closure: B, _: bool) -> R {
+        closure()
+    }
+}
+
 /// Calls the closures of a batch, which are counted one by one. Offers them at once only if a worker sleeps. Workers that
 /// search get some when a closure has ended and one of them has come by meanwhile, or raid. So what takes less time than a
 /// steal is not stolen.
@@ -45,7 +60,7 @@ pub(crate) struct OfferedLater;
 impl<B: FnOnce() -> R, R> Call<B> for OfferedLater {
     type Result = R;
 
-    const COUNTS: bool = false;
+    const KIND: JobKind = JobKind::Batch;
 
     fn call(closure: B, _: bool) -> R {
         closure()

@@ -9,7 +9,7 @@ use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 
-use crate::api::call::{Call, WithMigrated, WithoutMigrated};
+use crate::api::call::{Call, OfLoop, WithMigrated, WithoutMigrated};
 use crate::api::global;
 use crate::error::JoinError;
 use crate::fork::job::{self, Job, Jobs};
@@ -55,6 +55,18 @@ where
     RB: Send,
 {
     fork::<WithoutMigrated, _, _, _, _>(a, ManuallyDrop::new(b))
+}
+
+/// Runs both halves of a loop, as [`join`] does.
+#[inline]
+pub(crate) fn fork_loop<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    fork::<OfLoop, _, _, _, _>(a, ManuallyDrop::new(b))
 }
 
 /// Runs both closures.
@@ -267,13 +279,13 @@ where
             // SAFETY: not taken before, and only the caller may take it, by the caller's promise.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what the closure and its result borrow outlives the join, and the join waits for the task.
-            unsafe { Task::job(root, C::COUNTS, move || C::call(closure, thief.sign())) }
+            unsafe { Task::job(root, C::KIND, move || C::call(closure, thief.sign())) }
         } else {
             let fork = NonNull::from(self);
             let place = ClosurePtr(fork);
             // SAFETY: what the closure and its result borrow outlives the join. The join waits for the task, so the
             // fork itself is valid until then.
-            unsafe { Task::job(root, C::COUNTS, move || C::call(place.take(), thief.sign())) }
+            unsafe { Task::job(root, C::KIND, move || C::call(place.take(), thief.sign())) }
         };
         let thief = AtomicUsize::new(owner);
         // SAFETY: the publishing thread has it to itself until the owner sees that the job is not private any more.

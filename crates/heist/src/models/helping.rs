@@ -9,7 +9,7 @@ use super::handoff::pool;
 use crate::queues::{Queues, Stealing};
 use crate::sync::Arc;
 use crate::task::listener::Listener;
-use crate::task::{Awaited, Promise, Task};
+use crate::task::{Awaited, JobKind, Promise, Task};
 use crate::worker::core::Core;
 use crate::worker::current::{AnyPool, enter};
 use crate::worker::shared::Shared;
@@ -53,7 +53,7 @@ fn part_against_sleep(with_core: bool) {
                     notify.notify();
                 };
                 // SAFETY: it borrows nothing.
-                let (task, handle) = unsafe { Task::job(GROUP, true, part) };
+                let (task, handle) = unsafe { Task::job(GROUP, JobKind::Half, part) };
                 drop(handle);
                 thread.push_pieces(&mut std::iter::once(task), GROUP);
                 // SAFETY: the promise is fulfilled below.
@@ -89,7 +89,7 @@ fn end_against_sleep(moves: bool) {
     let (promise, end) = Promise::<()>::new();
     // SAFETY: it borrows nothing.
     let (task, handle) =
-        unsafe { Task::job(GROUP, true, move || promise.fulfil(Ok(Vec::new()), None)) };
+        unsafe { Task::job(GROUP, JobKind::Half, move || promise.fulfil(Ok(Vec::new()), None)) };
     drop(handle);
     shared.queues.push_job(&of_other.own, task, GROUP);
     let other = thread::spawn({

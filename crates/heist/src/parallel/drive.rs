@@ -9,7 +9,7 @@
 use super::Pieces;
 use super::pace::{Pace, round};
 use crate::api::global;
-use crate::api::join::join;
+use crate::api::join::fork_loop;
 use crate::fork::job;
 use crate::parallel::external::{self, Alone};
 use crate::sync::{Mutex, Ticks, lock};
@@ -110,7 +110,7 @@ impl<W: Work> Rest<'_, W> {
             if time >= SHARE && job::is_demanded() && (time >= self.wake || is_somebody_up()) {
                 let (work, first) = (self.work, FirstHalf::new());
                 let (left, right) = self.halve();
-                let ((), right) = join(|| first.end(left.run()), || right.after(&first).run());
+                let ((), right) = fork_loop(|| first.end(left.run()), || right.after(&first).run());
                 return first.combine(work, right);
             }
             let items = self.pace.block(self.left.len());

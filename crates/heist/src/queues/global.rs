@@ -148,6 +148,10 @@ impl Queues for Global {
         steal_from_lane(from, tally)
     }
 
+    fn has_far_part(&self, from: &Arc<Lane>) -> bool {
+        from.has_far_part()
+    }
+
     fn has_many_jobs(&self, from: &Arc<Lane>) -> bool {
         from.has_many()
     }

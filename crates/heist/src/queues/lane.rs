@@ -24,11 +24,12 @@ const FEWEST: usize = if cfg!(shuttle) { 2 } else { 64 };
 /// Aligned, because other threads look at it while they search, and must not meet there what its owner writes elsewhere.
 #[repr(align(128))]
 pub(crate) struct Lane {
-    /// The number of parts, for looks without the lock. Written under the lock.
+    /// Twice the number of parts, and one more if the oldest may be stolen from afar: for looks without the lock. Written under
+    /// the lock.
     ///
     /// Ordering: relaxed. A thread that must not miss a part has passed a fence, and so has the thread that has pushed
     /// it: see `idle/README.md`.
-    len: AtomicUsize,
+    seen: AtomicUsize,
     parts: Mutex<Parts>,
 }
 
@@ -36,7 +37,7 @@ pub(crate) struct Lane {
 struct Parts {
     /// All parts, the oldest first.
     tasks: VecDeque<Task>,
-    /// The groups of these tasks: how many tasks of the same group follow each other. No count is zero.
+    /// The groups of these tasks: how many tasks of the same group and kind follow each other. No count is zero.
     runs: VecDeque<Run>,
     /// When there are so many tasks, the stale entries are dropped before the next one is added.
     full: usize,
@@ -44,29 +45,36 @@ struct Parts {
 
 struct Run {
     group: usize,
+    /// Do threads on the same NUMA node steal them first?
+    is_near: bool,
     count: usize,
 }
 
 impl Lane {
     pub(crate) fn new() -> Self {
-        Self { len: AtomicUsize::new(0), parts: Mutex::new(Parts::default()) }
+        Self { seen: AtomicUsize::new(0), parts: Mutex::new(Parts::default()) }
     }
 
     /// Returns whether there is a part.
     #[inline(always)]
     pub(crate) fn any(&self) -> bool {
-        self.len.load(Ordering::Relaxed) != 0
+        self.seen.load(Ordering::Relaxed) != 0
     }
 
     /// Returns the number of parts. It may be a moment old.
     pub(crate) fn len(&self) -> usize {
-        self.len.load(Ordering::Relaxed)
+        self.seen.load(Ordering::Relaxed) / 2
+    }
+
+    /// Returns whether the oldest part may be stolen by threads on other NUMA nodes as well as by others. It may be a moment old.
+    pub(crate) fn has_far_part(&self) -> bool {
+        self.seen.load(Ordering::Relaxed) % 2 == 1
     }
 
     /// Returns whether there seem to be so many parts that [`steal_into`](Self::steal_into) moves some, if they are of the
     /// same group.
     pub(crate) fn has_many(&self) -> bool {
-        self.len.load(Ordering::Relaxed) >= MANY
+        self.len() >= MANY
     }
 
     /// Adds a part of that group as the newest.
@@ -125,12 +133,12 @@ impl Lane {
             return Ok(self.change(from, Parts::pop_oldest).map(|oldest| (oldest, 0)));
         };
         Ok(self.change(from, |from| {
-            let &Run { group, count } = from.runs.front()?;
+            let &Run { group, is_near, count } = from.runs.front()?;
             let oldest = from.pop_oldest()?;
             let more = if count < MANY { 0 } else { MOVED };
             own.change(to, |to| {
                 let mut next = || from.pop_oldest().expect("there are many");
-                (0..more).for_each(|_| to.push(next(), group));
+                (0..more).for_each(|_| to.add(next(), group, is_near));
             });
             Some((oldest, more))
         }))
@@ -148,20 +156,26 @@ impl Lane {
 
     fn change<R>(&self, mut parts: MutexGuard<'_, Parts>, f: impl FnOnce(&mut Parts) -> R) -> R {
         let result = f(&mut parts);
-        self.len.store(parts.tasks.len(), Ordering::Relaxed);
+        let may_be_far = parts.runs.front().is_some_and(|run| !run.is_near);
+        self.seen.store(2 * parts.tasks.len() + usize::from(may_be_far), Ordering::Relaxed);
         result
     }
 }
 
 impl Parts {
     fn push(&mut self, task: Task, group: usize) {
+        let is_near = task.is_near();
+        self.add(task, group, is_near);
+    }
+
+    fn add(&mut self, task: Task, group: usize, is_near: bool) {
         if self.tasks.len() >= self.full {
             self.sweep();
         }
         self.tasks.push_back(task);
         match self.runs.back_mut() {
-            Some(run) if run.group == group => run.count += 1,
-            _ => self.runs.push_back(Run { group, count: 1 }),
+            Some(run) if (run.group, run.is_near) == (group, is_near) => run.count += 1,
+            _ => self.runs.push_back(Run { group, is_near, count: 1 }),
         }
     }
 

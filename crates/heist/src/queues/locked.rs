@@ -102,6 +102,10 @@ impl Queues for Locked {
         steal_from_lane(&from.lane, tally)
     }
 
+    fn has_far_part(&self, from: &Reach) -> bool {
+        from.lane.has_far_part()
+    }
+
     fn has_many_jobs(&self, from: &Reach) -> bool {
         from.lane.has_many()
     }

@@ -224,6 +224,11 @@ pub(crate) trait Queues: Send + Sync + Sized + 'static {
     /// thread will run them next.
     fn steal_job(&self, from: &Self::Reach, tally: Tally<'_>) -> Found;
 
+    /// Returns whether the oldest part that thread has published may be stolen by threads on other NUMA nodes as well as by others.
+    fn has_far_part(&self, _from: &Self::Reach) -> bool {
+        false
+    }
+
     /// Returns whether that thread seems to have so many published parts that [`steal_jobs`](Self::steal_jobs) would move
     /// some of them.
     fn has_many_jobs(&self, _from: &Self::Reach) -> bool {

@@ -118,6 +118,7 @@ const fn task_kind<B: Body<T>, T>(
         group: None,
         is_job: false,
         credited: false,
+        near: false,
         counts: true,
         settle: None,
         release: None,
@@ -127,17 +128,38 @@ const fn task_kind<B: Body<T>, T>(
     }
 }
 
-/// Returns the kind of a closure that is a job. `counts` is [`Kind::counts`].
-pub(super) fn of_job<F: FnOnce() -> T, T>(counts: bool) -> &'static Kind {
-    if counts {
-        const { &job_kind::<F, T>(true, execute::<Rooted<F>, T>, execute_alone::<Rooted<F>, T>) }
-    } else {
-        const { &job_kind::<F, T>(false, execute_uncounted::<F, T>, execute_alone_uncounted::<F, T>) }
+/// What a closure that is a job stands for.
+#[derive(Clone, Copy)]
+pub(crate) enum JobKind {
+    /// The second half of a join.
+    Half,
+    /// The second half of a loop.
+    Loop,
+    /// Closures of a batch, which are counted one by one.
+    Batch,
+}
+
+/// Returns the kind of a closure that is a job.
+pub(super) fn of_job<F: FnOnce() -> T, T>(kind: JobKind) -> &'static Kind {
+    const fn counted<F: FnOnce() -> T, T>(near: bool) -> Kind {
+        job_kind::<F, T>(true, near, execute::<Rooted<F>, T>, execute_alone::<Rooted<F>, T>)
+    }
+    match kind {
+        // Halves of a tree of joins are large and small, and the first ones that are stolen are large.
+        JobKind::Half => const { &counted::<F, T>(true) },
+        JobKind::Loop => const { &counted::<F, T>(false) },
+        JobKind::Batch => {
+            const {
+                let (execute, alone) = (execute_uncounted::<F, T>, execute_alone_uncounted::<F, T>);
+                &job_kind::<F, T>(false, false, execute, alone)
+            }
+        }
     }
 }
 
 const fn job_kind<F: FnOnce() -> T, T>(
     counts: bool,
+    near: bool,
     execute: Execute,
     execute_alone: Execute,
 ) -> Kind {
@@ -148,6 +170,7 @@ const fn job_kind<F: FnOnce() -> T, T>(
         group: Some(group_of_job::<F>),
         is_job: true,
         credited: false,
+        near,
         counts,
         settle: None,
         release: None,
@@ -313,6 +336,7 @@ pub(super) fn of_detached<E: DetachedTask>() -> &'static Kind {
             group: if E::PART { Some(group_of_detached::<E>) } else { None },
             is_job: E::JOB,
             credited: E::CREDITED,
+            near: false,
             counts: true,
             settle: None,
             release: None,
@@ -333,6 +357,7 @@ pub(super) fn of_promise<T>() -> &'static Kind {
             group: None,
             is_job: false,
             credited: false,
+            near: false,
             counts: true,
             settle: None,
             release: None,

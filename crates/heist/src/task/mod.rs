@@ -32,7 +32,7 @@ use crate::sync::{Arc, UnsafeCell};
 use crate::task::listener::Listener;
 pub(crate) use control::Control;
 pub(crate) use handle::{Awaited, Claimed, TaskHandle};
-pub(crate) use kind::DetachedTask;
+pub(crate) use kind::{DetachedTask, JobKind};
 pub(crate) use outcome::Failure;
 pub(crate) use promise::{Promise, Reminder};
 pub(crate) use queued::{Ended, Started, Task};

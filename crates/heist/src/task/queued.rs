@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 
 use super::control::Control;
 use super::handle::TaskHandle;
-use super::kind::{self, Controlled, DetachedTask, Rooted};
+use super::kind::{self, Controlled, DetachedTask, JobKind, Rooted};
 use super::recycle;
 use super::slot::{End, ROOM, Refusal, Slot};
 use super::starter;
@@ -61,12 +61,12 @@ impl Task {
     /// # Safety
     ///
     /// What the closure and its result borrow stays valid until the task is done.
-    pub(crate) unsafe fn job<F, T>(root: usize, counts: bool, closure: F) -> (Self, TaskHandle<T>)
+    pub(crate) unsafe fn job<F, T>(root: usize, kind: JobKind, closure: F) -> (Self, TaskHandle<T>)
     where
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let slot = make(kind::of_job::<F, T>(counts), State::queued());
+        let slot = make(kind::of_job::<F, T>(kind), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, Rooted { root, closure }) };
         (Self(slot), TaskHandle::new(slot))
@@ -144,6 +144,13 @@ impl Task {
     pub(crate) unsafe fn group(&self) -> usize {
         // SAFETY: the queue's side keeps the slot alive, and the task was not started, by the caller's promise.
         unsafe { group(self.0) }
+    }
+
+    /// Returns whether threads on the same NUMA node steal it first.
+    #[inline]
+    pub(crate) fn is_near(&self) -> bool {
+        // SAFETY: the queue's side keeps the slot alive.
+        unsafe { Slot::kind(self.0) }.near
     }
 
     /// Prefetches the slot of a task that will run soon, which writes to it.

@@ -80,6 +80,8 @@ pub(super) struct Kind {
     pub(super) is_job: bool,
     /// Does its end leave credit in the purse of its thread (`fork::purse`)?
     pub(super) credited: bool,
+    /// Is it stolen by threads on the same NUMA node first? Other parts are taken from wherever they are.
+    pub(super) near: bool,
     /// Is it counted as a task when it is published, and when it has ended? Not if it stands for tasks that are counted.
     pub(super) counts: bool,
     /// Drops the closure and puts a refusal into the room. Returns how many tasks it stands for. Requires: started by

@@ -28,9 +28,10 @@ const ROUNDS: usize = 2;
 /// How often one search tries the injector, if another thread is in the way.
 const INJECTOR_TRIES: usize = 4;
 
-/// In a pool on several NUMA nodes, a thread that searches looks this many times in a row in vain for a part on its own node,
-/// and then once on all of them. So no part on another node waits for ever. The looks take some microseconds, in which what
-/// one thread of the node has fetched from afar spreads to the others.
+/// In a pool on several NUMA nodes, a thread looks this many times in a row in vain for halves of joins on its own node, and then
+/// once on all of them. So none on another node waits for ever. The looks take some microseconds, in which what one thread of
+/// the node has fetched from afar spreads to the others. Other parts are taken from wherever they are. Of the parts of a scope there
+/// is always a small one on the own node, while the large ones stay elsewhere; and loops are somewhat slower otherwise.
 const NEAR_LOOKS: u32 = 4;
 
 /// A random turn is below this. There are more than there are clusters, many times.
@@ -85,7 +86,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// threads. The thread's own queues are empty.
     pub(crate) fn search_others(&self, core: &Core) -> Option<Task> {
         let injector_first = self.shared.queues.injectors() > 1;
-        let found = self.steal_job(core, true).or_else(|| {
+        let found = self.steal_job(core, self.looks_far()).or_else(|| {
             // The next thing to run is no part of the scope of which there is credit, if any.
             purse::flush();
             let first = if injector_first { self.take_injected(core) } else { None };
@@ -93,7 +94,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             first.or_else(|| self.steal(core)).or_else(then)
         });
         let found = found.or_else(|| self.next_of_any_rank(core));
-        Q::Waiting::after_search(self, core, found.is_some());
+        self.after_look(core, found.is_some());
         found
     }
 
@@ -105,6 +106,11 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             self.near_looks.set(if found || self.looks_far() { 0 } else { looks + 1 });
         }
         Q::Waiting::after_search(self, core, found);
+    }
+
+    /// Has the next look of this thread go to all nodes: there may be work on another one only.
+    pub(crate) fn look_far_next(&self) {
+        self.near_looks.set(NEAR_LOOKS);
     }
 
     /// Returns whether this look goes to the threads on other NUMA nodes as well.
@@ -168,16 +174,27 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .filter(move |&place| place != me)
     }
 
-    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: those of all nodes,
-    /// or only those on this thread's NUMA node.
+    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: those with something
+    /// [near](Self::has_near_part), and then the others if it looks far.
     fn victims_of_job(
         &self,
         core: &Core,
         looks_far: bool,
     ) -> impl Iterator<Item = usize> + use<'_, Q> {
-        let (clusters, me) = (&self.shared.clusters, self.place.index);
-        core.victims(me, self.shared.table.len())
-            .filter(move |&victim| looks_far || clusters.are_near(me, victim))
+        let (me, count) = (self.place.index, self.shared.table.len());
+        let first = core.random_below(count);
+        let near = victims(me, first, count).filter(|&victim| self.has_near_part(victim));
+        let is_more = looks_far && !self.shared.clusters.on_one_node();
+        let far = is_more.then(|| victims(me, first, count)).into_iter().flatten();
+        near.chain(far.filter(|&victim| !self.has_near_part(victim)))
+    }
+
+    /// Returns whether that thread is on the NUMA node of this one, or has a part that is taken from afar as well.
+    fn has_near_part(&self, victim: usize) -> bool {
+        let shared = &*self.shared;
+        let has_far_part =
+            || shared.table.reach(victim).is_some_and(|it| shared.queues.has_far_part(&it.queues));
+        shared.clusters.are_near(self.place.index, victim) || has_far_part()
     }
 
     /// Requests private jobs from other threads, because this worker has found nothing (step D1).
@@ -224,9 +241,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             Found::Task(job, _) => Some(job),
             Found::Nothing | Found::Contended => None,
         };
-        let (clusters, me) = (&self.shared.clusters, self.place.index);
         let near = self.near_and_far(self.next_turn());
-        near.filter(|&victim| clusters.are_near(me, victim))
+        near.filter(|&victim| self.has_near_part(victim))
             .map(|victim| self.steal_job_from(core, victim))
             .find_map(job)
             .or_else(|| job(self.shared.queues.steal_job_remote(core.tally())))

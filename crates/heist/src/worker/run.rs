@@ -271,6 +271,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             let retires = || shared.handoff.can_retire(core.index);
             let reason = self.sleep(searching, core.index, None, false, retires);
             called = reason == WakeReason::Called;
+            if called {
+                self.look_far_next();
+            }
             match reason {
                 WakeReason::Early | WakeReason::Called => searching = true,
                 // It retires.
