@@ -30,8 +30,8 @@ where
         self.source.fill(batch, most, stop)
     }
 
-    fn next(&mut self, into: &mut Vec<S::Item>) -> Filled {
-        self.source.next(into)
+    fn next(&mut self, into: &mut Vec<S::Item>, stop: &impl Fn() -> bool) -> Filled {
+        self.source.next(into, stop)
     }
 
     fn settle(&mut self) {
