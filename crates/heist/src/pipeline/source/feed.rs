@@ -108,6 +108,10 @@ impl<T: Send> Source for Feed<T> {
     fn close(queue: &Self::Handle) {
         Queue::close(queue);
     }
+
+    fn refuse(queue: &Self::Handle) {
+        Queue::refuse(queue);
+    }
 }
 
 impl From<Found> for Filled {

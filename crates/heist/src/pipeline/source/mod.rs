@@ -77,6 +77,10 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     fn close(_: &Self::Handle) {}
 
+    /// Has the senders of the source fail, because the run has failed. It drops no item.
+    #[doc(hidden)]
+    fn refuse(_: &Self::Handle) {}
+
     /// Drops the parts of the source one by one, because the drop of each may panic. The panics end here.
     #[doc(hidden)]
     fn drop_each(self)

@@ -87,7 +87,8 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if the run has ended or the pipeline was dropped.
+    /// Returns the item if the run has ended, has failed or was cancelled, or if the pipeline was dropped. A sender that waits is
+    /// released at once, and does not depend on what the thread does that gets the results.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
         match self.attempt_patiently(item) {
             Attempt::Sent => Ok(()),
@@ -115,7 +116,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if there is no room, or if the run has ended or the pipeline was dropped.
+    /// Returns the item if there is no room, or if the run has ended or failed or the pipeline was dropped.
     pub fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
         let offer = lock(&self.0).offer(item);
         match offer {
@@ -147,7 +148,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if there was no room in time, or if the run has ended or the pipeline was dropped.
+    /// Returns the item if there was no room in time, or if the run has ended or failed or the pipeline was dropped.
     pub fn send_timeout(&self, item: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         let (place, control) = match self.attempt_patiently(item) {
             Attempt::Sent => return Ok(()),
@@ -197,7 +198,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// The future returns the item if the run has ended or the pipeline was dropped.
+    /// The future returns the item if the run has ended or failed or the pipeline was dropped.
     pub fn send_async(&self, item: T) -> SendFuture<'_, T> {
         SendFuture { sender: self, state: State::New(item) }
     }

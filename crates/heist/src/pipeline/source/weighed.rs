@@ -50,6 +50,10 @@ where
         S::close(handle);
     }
 
+    fn refuse(handle: &S::Handle) {
+        S::refuse(handle);
+    }
+
     fn drop_each(self) {
         contain(|| drop(self.weigh));
         self.source.drop_each();
