@@ -2,10 +2,11 @@
 //! keeps no other one waiting.
 
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
@@ -33,6 +34,7 @@ for_every_strategy! {
     in_smol,
     cancelled_futures,
     a_weight_function_that_panics,
+    a_waker_that_panics,
     released_when_cancelled,
     released_when_the_pool_stops,
     released_when_the_sink_cancels,
@@ -448,4 +450,31 @@ fn released_by_a_later_batch_that_fails<S: Kind>() {
         let error = way.of(pipeline).run(&pool, |()| results += 1).expect_err("a fault");
         assert_eq!((error.batch(), results), (Some(1), 1), "{way:?}");
     }
+}
+
+/// The clone of the waker panics. The future is in the line all the same, and its drop takes it out of there.
+fn a_waker_that_panics<S: Kind>() {
+    fn clone(_: *const ()) -> RawWaker {
+        panic!("planned")
+    }
+    fn nothing(_: *const ()) {}
+    static TABLE: RawWakerVTable = RawWakerVTable::new(clone, nothing, nothing, nothing);
+    // SAFETY: no function of the table uses the pointer.
+    let waker = unsafe { Waker::new(std::ptr::null(), &TABLE) };
+    let ledger = Ledger::new(3);
+    let (sender, pipeline) = fed(1);
+    sender.send(ledger.item(0)).expect("room");
+    let mut future = Box::pin(send_by(sender.clone(), ledger.item(1)));
+    let poll = || future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
+    let mut future = Box::pin(sender.send_async(ledger.item(2)));
+    let poll = || future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
+    drop(future);
+    assert!(ledger.dropped() >= 1);
+    drop(sender);
+    let mut results = Vec::new();
+    pipeline.run(&S::pool(1), |item| results.push(item.number)).expect("an end");
+    assert_eq!(results, [0]);
+    ledger.assert_each_once();
 }

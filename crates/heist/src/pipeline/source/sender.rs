@@ -131,8 +131,9 @@ impl<T: Send> Sender<T> {
 
     /// Like [`send`](Self::send), but gives up after `timeout`.
     ///
-    /// A worker of the pipeline's own pool, which processes items of the pipeline meanwhile, looks at the time between
-    /// two of them.
+    /// A worker of the pipeline's own pool, which processes batches of the pipeline meanwhile, looks at the time between
+    /// two of them. A worker of a pool that cannot start a further thread may run another task while it waits, and returns
+    /// when that has ended.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -323,24 +324,23 @@ impl<T: Send> Future for SendFuture<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let (ticket, mut handle) = match mem::replace(&mut this.state, State::Done) {
+        this.state = match mem::replace(&mut this.state, State::Done) {
             State::New(item) => match this.sender.attempt(item) {
                 Attempt::Sent => return Poll::Ready(Ok(())),
                 Attempt::Closed(item) => return Poll::Ready(Err(SendError(item))),
                 Attempt::InLine(Place { ticket, handle }, _) => {
-                    (ticket, JoinHandle::new(handle, wait::NO_POOL))
+                    State::InLine { ticket, handle: JoinHandle::new(handle, wait::NO_POOL) }
                 }
             },
-            State::InLine { ticket, handle } => (ticket, handle),
-            State::Done => panic!("polled after the item was sent or returned"),
+            in_line_or_done => in_line_or_done,
         };
-        match Pin::new(&mut handle).poll(context) {
-            Poll::Ready(answer) => Poll::Ready(outcome(answer)),
-            Poll::Pending => {
-                this.state = State::InLine { ticket, handle };
-                Poll::Pending
-            }
-        }
+        let State::InLine { handle, .. } = &mut this.state else {
+            panic!("polled after the item was sent or returned")
+        };
+        // The ticket stays in the state meanwhile: the clone of the waker is the user's code, and may panic.
+        let answer = std::task::ready!(Pin::new(handle).poll(context));
+        this.state = State::Done;
+        Poll::Ready(outcome(answer))
     }
 }
 
