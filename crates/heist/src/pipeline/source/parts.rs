@@ -12,8 +12,8 @@ use crate::panic::{abandon, contain_each, drop_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::{AfterPull, Control, Grant, Rules};
 use crate::pipeline::error::{At, PipelineError};
-use crate::pipeline::steps::{Context, Discarded, Steps};
-use crate::sync::{Arc, Instant, unsize_arc};
+use crate::pipeline::steps::{Context, Counts, Discarded, Steps};
+use crate::sync::{Arc, unsize_arc};
 
 /// What a pipeline consists of.
 #[doc(hidden)]
@@ -139,7 +139,7 @@ impl<G> fmt::Debug for Stages<G> {
 
 impl<G> Stages<G> {
     /// Applies the stages to a batch on the calling thread, a worker of the pool, until the token is cancelled. `state` is what
-    /// the stages keep from batch to batch. After an error it may be in any state.
+    /// the stages keep from batch to batch. It is made anew after a panic.
     ///
     /// # Errors
     ///
@@ -171,13 +171,15 @@ impl<G> Stages<G> {
                 self.0.apply::<false>(state, &mut items, &context, &mut out)
             }
         }));
+        if outcome.is_err() {
+            *state = G::State::default();
+        }
         let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
         // What the stages have left in the batch.
         let dropped = drop_each(items);
         let error = match (outcome, dropped) {
             (Ok(Ok(())), Ok(())) => {
-                let report = control.report(Instant::now());
-                let (skipped, retried) = (report.skipped, report.retried);
+                let Counts { skipped, retried, .. } = context.counts();
                 return Ok(Applied { results, skipped, retried });
             }
             (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
@@ -235,7 +237,8 @@ impl Follower for DiscardAll {
 }
 
 impl<S: Source, G> Pipeline<S, G> {
-    /// Takes the pipeline apart, for heist-cluster. Weights and the distribution are not used.
+    /// Takes the pipeline apart, for heist-cluster. The distribution and the limit of the weight are not used. (A function that
+    /// weighs items is called, and its panic is one of the source.)
     ///
     /// # Errors
     ///

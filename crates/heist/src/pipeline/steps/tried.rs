@@ -1,6 +1,6 @@
 //! Stages whose functions may fail. What becomes of an error is decided in `on_error`.
 
-use super::{BoxError, Passed, Place, Step, Steps, Then, emit_all, emit_some};
+use super::{BoxError, Contained, Passed, Place, Step, Steps, Then, emit_all, emit_some};
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
@@ -59,7 +59,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<Option<I>, E> {
-        Ok((self.0)(&item)?.then_some(item))
+        let item = Contained::hold(item);
+        let keeps = (self.0)(item.value())?;
+        Ok(keeps.then_some(item.take()))
     }
 
     #[inline(always)]
@@ -159,8 +161,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<I, E> {
-        (self.0)(&item)?;
-        Ok(item)
+        let item = Contained::hold(item);
+        (self.0)(item.value())?;
+        Ok(item.take())
     }
 
     #[inline(always)]
