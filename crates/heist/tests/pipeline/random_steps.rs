@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use heist::Pool;
 use heist::pipeline::{Dead, DeadLetter, Pipeline, PipelineError, Report, Retry, Skip, Stage};
@@ -134,7 +133,7 @@ impl Chain {
             .filter(|item| self.keeps(item.0.number))
             .map(|item| item.0.number)
             .try_map(fail);
-        let retry = |times| Retry { times, backoff: Duration::ZERO };
+        let retry = Retry::times;
         macro_rules! finish {
             ($pipeline:expr) => {{
                 let expand = |item: usize| (0..item % self.results).map(move |n| 10 * item + n);

@@ -345,7 +345,7 @@ fn items_left_out(distribution: Distribution) {
 }
 
 fn retry() -> Retry {
-    Retry { times: 2, backoff: Duration::from_millis(1) }
+    Retry::times(2).backoff(Duration::from_millis(1))
 }
 
 fn retried_and_skipped(distribution: Distribution) {

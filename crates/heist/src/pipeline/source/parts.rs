@@ -328,7 +328,7 @@ mod tests {
             .flat_map(|n| [n, n + 10])
             .filter(|n| n % 2 == 0)
             .try_map(|n| if n == 12 { Err("twelve") } else { Ok(n) })
-            .on_error(Retry { times: 2, backoff: Duration::ZERO })
+            .on_error(Retry::times(2))
             .on_error(Skip)
             .map_init(|| 0, seen);
         let Parts { stages, .. } = pipeline.into_parts().expect("valid settings");
@@ -347,7 +347,7 @@ mod tests {
     fn a_cancelled_token_ends_a_pause() {
         let token = CancelToken::new();
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
-        let retry = Retry { times: 1, backoff: Duration::from_secs(1 << 20) };
+        let retry = Retry::times(1).backoff(Duration::from_secs(1 << 20));
         let fail = |_: u32| -> Result<u32, &str> {
             let _ = begun.send(());
             Err("no")
