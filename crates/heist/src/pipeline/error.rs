@@ -41,8 +41,8 @@ impl fmt::Display for Stage {
 
 /// The reason why a pipeline did not reach the end of its source.
 ///
-/// When [`run`](super::Pipeline::run) returns the error, the batches that were being processed are finished,
-/// and the queued ones have been dropped. With [`Results`](super::Results), queued batches are dropped when
+/// When [`run`](super::Pipeline::run) returns the error, the batches that were being processed have ended after their
+/// current items, and the queued ones have been dropped. With [`Results`](super::Results), queued batches are dropped when
 /// the iterator is dropped as well. The pool can be used as before. If the pipeline is
 /// [ordered](super::Pipeline::ordered), the results of all batches before the one that failed have been
 /// delivered, and none after it.
@@ -181,6 +181,10 @@ impl PipelineError {
 
     /// Returns the index in the source of the item that failed, counted from 0. With [`lines`], the number of the line is
     /// one more. If the source failed, it is the item that it did not yield.
+    ///
+    /// The results of the items before it in its batch have been delivered only if the source or the sink failed. After a
+    /// failure of a stage, an [ordered](super::Pipeline::ordered) run that is to be resumed begins again with the first item of
+    /// the [batch](Self::batch).
     ///
     /// There is no index if the function had more than one item, as in [`map_batch`], and in the stages after that. A
     /// sink has none if there may be more or fewer results than items.

@@ -58,6 +58,7 @@ scenarios! {
     fed_by_two_blocking_senders_and_the_sink_fails
     fed_by_a_blocking_sender_and_results_dropped
     fed_by_a_blocking_sender_and_results_dropped_in_a_task
+    fed_by_a_blocking_sender_and_cancelled
     items_left_out
     retried_and_skipped
     retried_and_cancelled
@@ -315,6 +316,21 @@ fn fed_by_a_blocking_sender_and_results_dropped(distribution: Distribution) {
     assert_eq!(results.next().unwrap().unwrap(), 0);
     drop(results);
     feeder.join().unwrap();
+    end_after_drop(&pool);
+}
+
+/// The sender that waits is released although the thread that cancels the run does not go on with the results before that.
+fn fed_by_a_blocking_sender_and_cancelled(distribution: Distribution) {
+    let pool = pool(2);
+    let token = CancelToken::new();
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feeder = thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err());
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution).cancel_on(&token);
+    let mut results = fed.results(&pool).unwrap();
+    token.cancel();
+    feeder.join().unwrap();
+    assert!(matches!(results.next(), Some(Err(PipelineError::Cancelled { .. }))));
+    drop(results);
     end_after_drop(&pool);
 }
 

@@ -68,6 +68,9 @@ impl<T: Send> Sender<T> {
     /// as far as there is something to process. So the caller must not hold a lock that a stage takes. If a
     /// worker of a pool has to wait, that worker's other tasks run on another thread meanwhile.
     ///
+    /// A stage may send to its own pipeline. A function that [weighs](crate::pipeline::Pipeline::weigh) items must not, because nothing is taken
+    /// from the feed meanwhile: it would wait for itself.
+    ///
     /// ```
     /// use std::num::NonZero;
     /// use heist::pipeline::Pipeline;

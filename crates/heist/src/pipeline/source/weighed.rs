@@ -71,6 +71,9 @@ impl<S: Source, G> Pipeline<S, G> {
     /// heavy batch is left for the end. A light batch does not wait for ever: fewer later batches are processed
     /// before it than may be [in flight](Self::in_flight). (With several workers, each may take one more.)
     ///
+    /// The function is called where items are taken from the source, one at a time. It must not wait for the run. If it
+    /// [sends](crate::pipeline::Sender::send) to the feed of its own pipeline, and that is full, it waits for itself.
+    ///
     /// ```
     /// use heist::pipeline::Pipeline;
     ///

@@ -249,7 +249,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// Applies a function to each item, on the pool. Each element of what it returns is a result, in this order.
     ///
     /// All results of a [batch](Self::batch) are in memory together. If an item can have very many, make the
-    /// batches small.
+    /// batches small. If the run ends early, the iterator is dropped as one value.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

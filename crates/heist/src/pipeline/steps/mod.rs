@@ -1,5 +1,14 @@
 //! The stages of a pipeline: what a worker does with the items of a batch.
 //!
+//! * One result for each item: [`map`](Pipeline::map), [`inspect`](Pipeline::inspect), and [`map_init`](Pipeline::map_init) with
+//!   a value for each worker.
+//! * None or one, or any number: [`filter`](Pipeline::filter), [`filter_map`](Pipeline::filter_map) and
+//!   [`flat_map`](Pipeline::flat_map).
+//! * One for each batch: [`map_batch`](Pipeline::map_batch).
+//!
+//! Each of them is also there for functions that may fail: [`try_map`](Pipeline::try_map) and so on. What becomes of their errors is
+//! decided by [`on_error`](Pipeline::on_error), except for [`try_map_batch`](Pipeline::try_map_batch).
+//!
 //! A chain of stages is a type: [`Then`] is a chain with one more [`Step`] at its end, and [`Same`] is the chain
 //! without any. The compiler sees the whole chain, so that a stage costs no more than a call of its function, and a
 //! pipeline pays for nothing that it does not use:
