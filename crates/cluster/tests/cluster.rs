@@ -166,7 +166,7 @@ fn a_panic_names_stage_batch_and_node() {
     let error = squares(&settings, BATCHES, |_, _| count += 1).expect_err("a panic");
     assert_eq!(
         error.to_string(),
-        "map 1 panicked at item 10 (batch 10) on node left: no such number"
+        "stage 1 panicked at item 10 (batch 10) on node left: no such number"
     );
     assert_eq!(count, 10);
 }

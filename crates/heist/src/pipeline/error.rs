@@ -16,7 +16,7 @@ use crate::panic::Panic;
 /// let pool = heist::Pool::builder().workers(2).build()?;
 /// let checked = Pipeline::new(["1", "2", "x"]).batch(1).try_map(str::parse::<u32>);
 /// let error = checked.run(&pool, |_| ()).unwrap_err();
-/// assert_eq!(error.stage(), Some(Stage::Map(1)));
+/// assert_eq!(error.stage(), Some(Stage::Step(1)));
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub enum Stage {
     /// The source of the items.
     Source,
     /// A stage that is applied on the pool. The first one has number 1.
-    Map(usize),
+    Step(usize),
     /// The closure that receives the results.
     Sink,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Source => f.write_str("the source"),
-            Self::Map(number) => write!(f, "map {number}"),
+            Self::Step(number) => write!(f, "stage {number}"),
             Self::Sink => f.write_str("the sink"),
         }
     }
@@ -56,7 +56,7 @@ impl fmt::Display for Stage {
 ///
 /// let divided = Pipeline::new(0..100).batch(10).map(|n| 100 / (50 - n)).ordered();
 /// let error = divided.run(&pool, |_| ()).unwrap_err();
-/// assert_eq!(error.to_string(), "map 1 panicked at item 50 (batch 5): attempt to divide by zero");
+/// assert_eq!(error.to_string(), "stage 1 panicked at item 50 (batch 5): attempt to divide by zero");
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Debug)]

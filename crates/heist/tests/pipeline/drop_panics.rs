@@ -49,7 +49,7 @@ fn in_a_stage<S: Kind>() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map(drop);
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(6)), "{way:?}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(6)), "{way:?}");
             ledger.assert_each_once();
             assert_works(&pool);
         }
@@ -63,7 +63,7 @@ fn left_by_a_stage<S: Kind>() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map_batch(|batch| batch.len());
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(6)), "{way:?}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(6)), "{way:?}");
             ledger.assert_each_once();
             assert_works(&pool);
         }
@@ -188,13 +188,13 @@ fn several_in_a_batch<S: Kind>() {
             let bombs = Bombs::new();
             let pipeline = Pipeline::new(bombs.items()).batch(5).map(drop);
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
 
             let bombs = Bombs::new();
             let pipeline = Pipeline::new(bombs.items()).batch(5).map_batch(|batch| batch.len());
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
 
             let bombs = Bombs::new();
@@ -204,7 +204,7 @@ fn several_in_a_batch<S: Kind>() {
             };
             let pipeline = Pipeline::new(bombs.items()).batch(5).try_map(third);
             let error = way.of(pipeline).run(&pool, |_| ()).expect_err("a fault");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
             assert_works(&pool);
         }
@@ -353,14 +353,14 @@ fn results_beside_what_is_left<S: Kind>() {
             let pop = |batch: &mut Vec<Tracked>| batch.pop();
             let error = way.of(Pipeline::new(bombs.items()).batch(5).map_batch(pop));
             let error = error.run(&pool, drop).expect_err("a panic");
-            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Map(1), .. }));
+            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Step(1), .. }));
             bombs.assert_gone();
 
             let bombs = Bombs::new();
             let pop = |batch: &mut Vec<Tracked>| Ok::<_, String>(batch.pop());
             let error = way.of(Pipeline::new(bombs.items()).batch(5).try_map_batch(pop));
             let error = error.run(&pool, drop).expect_err("a panic");
-            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Map(1), .. }));
+            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Step(1), .. }));
             bombs.assert_gone();
 
             let bombs = Bombs::new();

@@ -122,7 +122,7 @@ impl Chain {
             if calls[item] <= self.failures(item) { Err("planned") } else { Ok(item) }
         };
         let letter = |dead: Dead<usize, &str>| {
-            assert_eq!((dead.index, dead.stage), (Some(dead.item as u64), Stage::Map(3)));
+            assert_eq!((dead.index, dead.stage), (Some(dead.item as u64), Stage::Step(3)));
             assert!(letters.lock().expect("no panic").insert(dead.item));
         };
         let mut results = Vec::new();
@@ -167,7 +167,7 @@ impl Chain {
                 let item = error.item().expect("a single item") as usize;
                 assert_eq!(
                     (error.stage(), error.batch()),
-                    (Some(Stage::Map(3)), Some((item / self.batch) as u64))
+                    (Some(Stage::Step(3)), Some((item / self.batch) as u64))
                 );
                 assert!(ends.contains(&item) && (!self.way.ordered || item == ends[0]), "{error}");
                 error.report().expect("a report")

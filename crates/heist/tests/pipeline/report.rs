@@ -195,8 +195,8 @@ fn texts() {
             pipeline.try_run(&pool, |()| check("sink")).expect_err("a fault")
         };
         assert_eq!(failed("source").to_string(), "the source failed at item 2 (batch 2): planned");
-        assert_eq!(failed("first").to_string(), "map 1 failed at item 0 (batch 0): planned");
-        assert_eq!(failed("second").to_string(), "map 2 failed at item 0 (batch 0): planned");
+        assert_eq!(failed("first").to_string(), "stage 1 failed at item 0 (batch 0): planned");
+        assert_eq!(failed("second").to_string(), "stage 2 failed at item 0 (batch 0): planned");
         let error = failed("sink");
         assert_eq!(error.to_string(), "the sink failed at item 0 (batch 0): planned");
         assert_eq!((error.stage(), error.batch()), (Some(Stage::Sink), Some(0)));
@@ -204,10 +204,10 @@ fn texts() {
         assert!(error.source().is_none());
         let wrapped = |n| if n == 2 { Err(io::Error::other(Wrapped)) } else { Ok(n) };
         let error = Pipeline::new(0..3).try_map(wrapped).run(&pool, drop).expect_err("a fault");
-        assert_eq!(error.to_string(), "map 1 failed at item 2 (batch 0): outer");
+        assert_eq!(error.to_string(), "stage 1 failed at item 2 (batch 0): outer");
         assert_eq!(error.source().expect("a cause").to_string(), fmt::Error.to_string());
-        let stages = [Stage::Source, Stage::Map(3), Stage::Sink].map(|stage| stage.to_string());
-        assert_eq!(stages, ["the source", "map 3", "the sink"]);
+        let stages = [Stage::Source, Stage::Step(3), Stage::Sink].map(|stage| stage.to_string());
+        assert_eq!(stages, ["the source", "stage 3", "the sink"]);
         pool.stop();
         let error = Pipeline::new(0..3).run(&pool, drop).expect_err("a stop");
         assert!(error.to_string().contains("run it on another"), "{error}");

@@ -170,7 +170,7 @@ fn errors_of_each<S: Kind>() {
         for (at, outcome) in outcomes.into_iter().enumerate() {
             let error = outcome.expect_err("a fault");
             let item = (at < 6).then_some(33);
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(2)), Some(3)), "{at}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(2)), Some(3)), "{at}");
             assert_eq!(error.item(), item, "{at}");
             let each = if at == 3 { 2 } else { 1 };
             let results = if at == 6 { 3 } else { 30 * each };
@@ -206,7 +206,7 @@ fn panics_of_each<S: Kind>() {
         for (at, outcome) in outcomes.into_iter().enumerate() {
             let error = outcome.expect_err("a panic");
             assert!(matches!(error, PipelineError::Panicked { .. }), "{error}");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(3)), "{at}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(3)), "{at}");
             assert_eq!(error.item(), (at < 6).then_some(33), "{at}");
         }
         ledger.assert_each_once();
@@ -252,7 +252,7 @@ fn policies<S: Kind>() {
 
             let letters = Mutex::new(Vec::new());
             let note = |dead: Dead<usize, String>| {
-                assert_eq!((dead.error, dead.stage), (dead.item.to_string(), Stage::Map(2)));
+                assert_eq!((dead.error, dead.stage), (dead.item.to_string(), Stage::Step(2)));
                 assert_eq!(dead.batch, dead.item as u64 / 7);
                 letters.lock().unwrap().push((dead.item, dead.index));
             };
@@ -266,7 +266,7 @@ fn policies<S: Kind>() {
             assert!(letters.into_iter().eq((3..ITEMS).step_by(2).map(|n| (n, Some(n as u64)))));
 
             let error = of().try_map(text).on_error(Stop).run(&pool, drop).expect_err("an error");
-            assert_eq!(error.stage(), Some(Stage::Map(2)));
+            assert_eq!(error.stage(), Some(Stage::Step(2)));
             assert_eq!(error.item().map(|n| n % 2), Some(1));
         }
     }
@@ -550,12 +550,12 @@ fn panics_beside_the_function<S: Kind>() {
         for (at, outcome) in outcomes.into_iter().enumerate() {
             let error = outcome.expect_err("a panic");
             let stage = if matches!(at, 1 | 2) { 3 } else { 2 };
-            assert_eq!((error.stage(), error.item()), (Some(Stage::Map(stage)), Some(33)), "{at}");
+            assert_eq!((error.stage(), error.item()), (Some(Stage::Step(stage)), Some(33)), "{at}");
             assert!(error.to_string().ends_with("planned"), "{way:?} {at}: {error}");
         }
         let init = || -> usize { panic!("planned") };
         let error = of().map_init(init, |_, n| n).run(&pool, drop).expect_err("a panic");
-        assert_eq!(error.stage(), Some(Stage::Map(2)), "{way:?}");
+        assert_eq!(error.stage(), Some(Stage::Step(2)), "{way:?}");
         assert_eq!(error.item().map(|item| item % 10), Some(0), "{way:?}");
         assert_works(&pool);
     }

@@ -398,7 +398,7 @@ fn a_stage_that_fails(distribution: Distribution) {
     let mut results = Vec::new();
     let checked = numbers(5, distribution).try_map(|n| if n == 2 { Err("two") } else { Ok(n) });
     let error = checked.ordered().run(&pool, |n| results.push(n)).unwrap_err();
-    assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(2)));
+    assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(2)));
     assert_eq!(results, [0, 1]);
     end(&pool);
 }

@@ -298,7 +298,7 @@ mod tests {
         let applied = apply(numbered(0, 0, vec![0, 1])).expect("no error");
         assert_eq!(applied.results, [1, 2]);
         let error = apply(numbered(1, 2, vec![2, 3])).expect_err("four fails");
-        assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(2)), Some(1)));
+        assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(2)), Some(1)));
         assert_eq!(error.item(), Some(3));
         token.cancel();
         let unwanted = apply(numbered(2, 4, vec![5, 6]));

@@ -155,7 +155,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let total = |prices: &mut Vec<u32>| prices.drain(..).try_fold(0_u32, u32::checked_add).ok_or("overflow");
     /// let totals = Pipeline::new([1, 2, u32::MAX, 3]).batch(2).try_map_batch(total);
     /// let error = totals.ordered().run(&pool, |_| ()).unwrap_err();
-    /// assert_eq!(error.to_string(), "map 1 failed in batch 1: overflow");
+    /// assert_eq!(error.to_string(), "stage 1 failed in batch 1: overflow");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn try_map_batch<F, U, E>(self, f: F) -> Pipeline<S, TryMapBatch<G, F>>

@@ -60,7 +60,7 @@ impl<'r> Context<'r> {
 
     /// Returns the stage that has failed. If none has noted that, it is the first one.
     pub(crate) fn failed_stage(&self) -> Stage {
-        Stage::Map(self.before + self.failed.get().max(1))
+        Stage::Step(self.before + self.failed.get().max(1))
     }
 
     /// Returns the index in the source of the item that was processed last, unless it was a whole batch.
@@ -138,7 +138,7 @@ impl Place<'_> {
     }
 
     pub(super) fn stage(self) -> Stage {
-        Stage::Map(self.context.before + self.stage)
+        Stage::Step(self.context.before + self.stage)
     }
 
     pub(super) fn batch(self) -> u64 {
