@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::io::{self, Read};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use heist::CancelToken;
 use heist::pipeline::{LineBlock, LineError, Pipeline, PipelineError, Stage};
@@ -339,20 +340,20 @@ fn interrupted<S: Kind>() {
     assert_eq!(lines, ["one", "two"]);
 }
 
-/// A reader that goes on for ever without a line end. It cancels the run at its third read.
+/// A reader that goes on for very long without a line end. It cancels the run at its third read.
 struct Endless<'t> {
     token: &'t CancelToken,
-    reads: usize,
+    reads: &'t AtomicUsize,
     interrupted: bool,
 }
 
 impl Read for Endless<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.reads += 1;
-        if self.reads == 3 {
-            self.token.cancel();
+        match self.reads.fetch_add(1, Ordering::AcqRel) {
+            2 => self.token.cancel(),
+            100 => return Ok(0),
+            _ => {}
         }
-        assert!(self.reads <= 3, "no read after the end of the run");
         if self.interrupted {
             return Err(io::ErrorKind::Interrupted.into());
         }
@@ -365,17 +366,23 @@ impl Read for Endless<'_> {
 fn endless_readers<S: Kind>() {
     let pool = S::pool(2);
     for (way, interrupted) in ways().flat_map(|way| [false, true].map(|kind| (way, kind))) {
-        let token = CancelToken::new();
-        let reader = || Endless { token: &token, reads: 0, interrupted };
-        assert_cancelled(way.of(Pipeline::lines(reader()).cancel_on(&token)).run(&pool, drop));
-        let token = CancelToken::new();
-        let reader = || Endless { token: &token, reads: 0, interrupted };
-        let blocks = Pipeline::line_blocks(reader()).cancel_on(&token);
-        assert_cancelled(way.of(blocks).run(&pool, drop::<LineBlock>));
-        let token = CancelToken::new();
-        let reader = || Endless { token: &token, reads: 0, interrupted };
-        let blocks = Pipeline::line_blocks(reader()).cancel_on(&token).weigh(|_| 1, 5);
-        assert_cancelled(way.of(blocks).run(&pool, drop::<LineBlock>));
+        for how in 0..3 {
+            let (token, reads) = (CancelToken::new(), AtomicUsize::new(0));
+            let reader = Endless { token: &token, reads: &reads, interrupted };
+            let ended = match how {
+                0 => way.of(Pipeline::lines(reader).cancel_on(&token)).run(&pool, drop),
+                1 => {
+                    let blocks = Pipeline::line_blocks(reader).cancel_on(&token);
+                    way.of(blocks).run(&pool, drop::<LineBlock>)
+                }
+                _ => {
+                    let blocks = Pipeline::line_blocks(reader).cancel_on(&token);
+                    way.of(blocks).weigh(|_| 1, 5).run(&pool, drop::<LineBlock>)
+                }
+            };
+            assert_cancelled(ended);
+            assert_eq!(reads.into_inner(), 3, "{way:?} {how}");
+        }
     }
 }
 

@@ -456,8 +456,8 @@ fn values_after_a_panic<S: Kind>() {
     for _ in 0..10 {
         let begun = AtomicUsize::new(0);
         let stage = |used: &mut bool, n: usize| {
-            assert!(!*used, "a value after a panic");
             begun.fetch_add(1 << (8 * n), Ordering::AcqRel);
+            assert!(!*used, "a value after a panic");
             match n {
                 0 => eventually("the other worker takes it", || {
                     begun.load(Ordering::Acquire) >> 16 & 1 == 1
