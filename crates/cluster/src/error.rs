@@ -144,7 +144,7 @@ pub enum ClusterError {
         at = place(*batch, *item)
     )]
     Stage {
-        /// The stage, such as `map 1`.
+        /// The stage, such as `stage 1`.
         stage: String,
         /// The number of the batch, counted from 0.
         batch: u64,

@@ -62,7 +62,7 @@ pub(crate) enum Failure {
 impl Failure {
     /// Describes the error of a stage.
     pub(crate) fn of_stage(error: &PipelineError) -> Self {
-        let stage = error.stage().unwrap_or(Stage::Map(1)).to_string();
+        let stage = error.stage().unwrap_or(Stage::Step(1)).to_string();
         let (panicked, message) = match error {
             PipelineError::Failed { source, .. } => (false, source.to_string()),
             PipelineError::Panicked { panic, .. } => (true, panic.to_string()),

@@ -166,7 +166,7 @@ fn a_panic_names_stage_batch_and_node() {
     let error = squares(&settings, BATCHES, |_, _| count += 1).expect_err("a panic");
     assert_eq!(
         error.to_string(),
-        "map 1 panicked at item 10 (batch 10) on node left: no such number"
+        "stage 1 panicked at item 10 (batch 10) on node left: no such number"
     );
     assert_eq!(count, 10);
 }
@@ -321,7 +321,7 @@ fn many_stages(cluster: &Cluster) -> Result<(Vec<(u64, bool)>, ClusterReport), C
         .filter(|number| number % 2 == 0)
         .flat_map(|number| [number, number + 1_000])
         .try_map(|number| if number % 50 == 0 { Err("no") } else { Ok(number) })
-        .on_error(Retry { times: 2, backoff: Duration::from_millis(1) })
+        .on_error(Retry::times(2).backoff(Duration::from_millis(1)))
         .on_error(Skip)
         .map_init(
             || 0_u64,

@@ -16,7 +16,7 @@ use crate::panic::Panic;
 /// let pool = heist::Pool::builder().workers(2).build()?;
 /// let checked = Pipeline::new(["1", "2", "x"]).batch(1).try_map(str::parse::<u32>);
 /// let error = checked.run(&pool, |_| ()).unwrap_err();
-/// assert_eq!(error.stage(), Some(Stage::Map(1)));
+/// assert_eq!(error.stage(), Some(Stage::Step(1)));
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub enum Stage {
     /// The source of the items.
     Source,
     /// A stage that is applied on the pool. The first one has number 1.
-    Map(usize),
+    Step(usize),
     /// The closure that receives the results.
     Sink,
 }
@@ -33,7 +33,7 @@ impl fmt::Display for Stage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Source => f.write_str("the source"),
-            Self::Map(number) => write!(f, "map {number}"),
+            Self::Step(number) => write!(f, "stage {number}"),
             Self::Sink => f.write_str("the sink"),
         }
     }
@@ -41,8 +41,8 @@ impl fmt::Display for Stage {
 
 /// The reason why a pipeline did not reach the end of its source.
 ///
-/// When [`run`](super::Pipeline::run) returns the error, the batches that were being processed are finished,
-/// and the queued ones have been dropped. With [`Results`](super::Results), queued batches are dropped when
+/// When [`run`](super::Pipeline::run) returns the error, the batches that were being processed have ended after their
+/// current items, and the queued ones have been dropped. With [`Results`](super::Results), queued batches are dropped when
 /// the iterator is dropped as well. The pool can be used as before. If the pipeline is
 /// [ordered](super::Pipeline::ordered), the results of all batches before the one that failed have been
 /// delivered, and none after it.
@@ -56,7 +56,7 @@ impl fmt::Display for Stage {
 ///
 /// let divided = Pipeline::new(0..100).batch(10).map(|n| 100 / (50 - n)).ordered();
 /// let error = divided.run(&pool, |_| ()).unwrap_err();
-/// assert_eq!(error.to_string(), "map 1 panicked at item 50 (batch 5): attempt to divide by zero");
+/// assert_eq!(error.to_string(), "stage 1 panicked at item 50 (batch 5): attempt to divide by zero");
 /// # Ok::<(), heist::BuildError>(())
 /// ```
 #[derive(Debug)]
@@ -181,6 +181,10 @@ impl PipelineError {
 
     /// Returns the index in the source of the item that failed, counted from 0. With [`lines`], the number of the line is
     /// one more. If the source failed, it is the item that it did not yield.
+    ///
+    /// The results of the items before it in its batch have been delivered only if the source or the sink failed. After a
+    /// failure of a stage, an [ordered](super::Pipeline::ordered) run that is to be resumed begins again with the first item of
+    /// the [batch](Self::batch).
     ///
     /// There is no index if the function had more than one item, as in [`map_batch`], and in the stages after that. A
     /// sink has none if there may be more or fewer results than items.

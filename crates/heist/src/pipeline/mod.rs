@@ -26,11 +26,13 @@
 //!   from the source until its results are delivered. The number of batches in flight never exceeds its
 //!   bound, so that memory use does not grow with the length of the input.
 //! * The first error or panic, in the source, a stage or the sink, ends the run with a [`PipelineError`] that
-//!   says where it occurred, unless [`on_error`](Pipeline::on_error) says otherwise for the errors of a stage. If the pipeline is [ordered](Pipeline::ordered), every result before it has been
-//!   delivered.
-//! * Items, results and functions that the run has no more use for are dropped one by one. If a drop panics,
-//!   the others happen nevertheless. (A source that owns several items is dropped as one value: if two of them
-//!   panic, the process aborts, as it does when a `Vec` of them is dropped.)
+//!   says where it occurred, unless [`on_error`](Pipeline::on_error) says otherwise for the errors of a stage. If the
+//!   pipeline is [ordered](Pipeline::ordered), every result of the batches before the one that failed has been
+//!   delivered. (If the source failed, so have those of the items before it, and if the sink failed, those before.)
+//! * Items, results and functions that the run has no more use for are dropped one by one, also while a function of
+//!   the user panics. If a drop panics, the others happen nevertheless. (A source that owns several items is dropped as
+//!   one value, and so is the iterator that a function of [`flat_map`](Pipeline::flat_map) has returned: if two of the
+//!   items panic, the process aborts, as it does when a `Vec` of them is dropped.)
 //! * There is no polling. While the source or the sink blocks, the pipeline uses no processor time. It keeps
 //!   no worker of the pool waiting, except for the one that is inside of a blocking source.
 //! * If the consuming thread has waited for a result for longer than a millisecond, it gets the next one at
@@ -140,7 +142,8 @@ impl<S: Source, G> Pipeline<S, G> {
     ///
     /// A batch is in flight from before its first item is taken from the source until its last result has
     /// been delivered. If a batch takes long in an [ordered](Self::ordered) pipeline, the batches after it
-    /// wait, and they count as well.
+    /// wait, and they count as well. The default may be much memory if an item is large, as a
+    /// [block of lines](Pipeline::line_blocks) is: set fewer, or [weigh](Self::weigh) the items.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -25,9 +25,11 @@ pub struct Report {
     /// Results that were delivered.
     pub results: u64,
     /// Items that a stage has failed for, and that were left out because of [`Skip`](super::Skip) or
-    /// [`DeadLetter`](super::DeadLetter).
+    /// [`DeadLetter`](super::DeadLetter). An item is what the stage before has made: after a
+    /// [`flat_map`](super::Pipeline::flat_map), these may be more than those of the source. The items of a batch are counted
+    /// when all of it has been processed, so that a batch that fails or is discarded does not count.
     pub skipped: u64,
-    /// Calls that were repeated because of [`Retry`](super::Retry).
+    /// Calls that were repeated because of [`Retry`](super::Retry), in the batches that count for `skipped`.
     pub retried: u64,
     /// Batches that a worker took from the queue of another worker.
     pub steals: u64,
@@ -62,7 +64,7 @@ pub struct WorkerReport {
     /// Batches that the worker took from the queues of others. It processed them, or another worker took them
     /// from it.
     pub steals: u64,
-    /// How long the worker processed batches.
+    /// How long the worker processed batches, without the pauses before repeated calls.
     pub busy: Duration,
     /// How long the worker did not process batches.
     pub waited: Duration,
@@ -103,6 +105,9 @@ impl fmt::Display for Report {
             self.largest_in_flight,
             self.source_waited
         )?;
+        if (self.skipped, self.retried) != (0, 0) {
+            writeln!(f, "  {} items skipped, {} calls repeated", self.skipped, self.retried)?;
+        }
         for (number, worker) in self.per_worker.iter().enumerate() {
             writeln!(
                 f,

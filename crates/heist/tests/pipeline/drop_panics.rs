@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use heist::CancelToken;
-use heist::pipeline::{Pipeline, Stage};
+use heist::pipeline::{DeadLetter, Pipeline, PipelineError, Retry, Stage};
 use heist_testkit::limits::disable_core_dumps;
 use heist_testkit::process::in_child;
 
@@ -28,6 +28,8 @@ for_every_strategy! {
     several_in_a_feed,
     several_in_dropped_results,
     several_functions,
+    results_beside_what_is_left,
+    items_under_the_users_code,
 }
 
 const ITEMS: usize = 60;
@@ -47,7 +49,7 @@ fn in_a_stage<S: Kind>() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map(drop);
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(6)), "{way:?}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(6)), "{way:?}");
             ledger.assert_each_once();
             assert_works(&pool);
         }
@@ -61,7 +63,7 @@ fn left_by_a_stage<S: Kind>() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map_batch(|batch| batch.len());
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(6)), "{way:?}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(6)), "{way:?}");
             ledger.assert_each_once();
             assert_works(&pool);
         }
@@ -186,13 +188,13 @@ fn several_in_a_batch<S: Kind>() {
             let bombs = Bombs::new();
             let pipeline = Pipeline::new(bombs.items()).batch(5).map(drop);
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
 
             let bombs = Bombs::new();
             let pipeline = Pipeline::new(bombs.items()).batch(5).map_batch(|batch| batch.len());
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
 
             let bombs = Bombs::new();
@@ -202,7 +204,7 @@ fn several_in_a_batch<S: Kind>() {
             };
             let pipeline = Pipeline::new(bombs.items()).batch(5).try_map(third);
             let error = way.of(pipeline).run(&pool, |_| ()).expect_err("a fault");
-            assert_eq!(error.stage(), Some(Stage::Map(1)), "{way:?}");
+            assert_eq!(error.stage(), Some(Stage::Step(1)), "{way:?}");
             bombs.assert_gone();
             assert_works(&pool);
         }
@@ -340,4 +342,96 @@ fn sink() {
     };
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     assert_eq!(Pipeline::new(0..10).run(&pool, drop).expect("an end").results, 10);
+}
+
+/// What a function for batches leaves panics; so does its result, if it is dropped because of that. Its error comes first.
+fn results_beside_what_is_left<S: Kind>() {
+    alone::<S>(|| {
+        let pool = S::pool(2);
+        for way in ways() {
+            let bombs = Bombs::new();
+            let pop = |batch: &mut Vec<Tracked>| batch.pop();
+            let error = way.of(Pipeline::new(bombs.items()).batch(5).map_batch(pop));
+            let error = error.run(&pool, drop).expect_err("a panic");
+            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Step(1), .. }));
+            bombs.assert_gone();
+
+            let bombs = Bombs::new();
+            let pop = |batch: &mut Vec<Tracked>| Ok::<_, String>(batch.pop());
+            let error = way.of(Pipeline::new(bombs.items()).batch(5).try_map_batch(pop));
+            let error = error.run(&pool, drop).expect_err("a panic");
+            assert!(matches!(error, PipelineError::Panicked { stage: Stage::Step(1), .. }));
+            bombs.assert_gone();
+
+            let bombs = Bombs::new();
+            let fail = |_: &mut Vec<Tracked>| Err::<(), _>("planned");
+            let error = way.of(Pipeline::new(bombs.items()).batch(5).try_map_batch(fail));
+            let error = error.run(&pool, drop).expect_err("an error");
+            assert!(error.to_string().ends_with("planned"), "{way:?}: {error}");
+            bombs.assert_gone();
+            assert_works(&pool);
+        }
+    });
+}
+
+/// An item whose clones are bombs as well.
+#[derive(Clone)]
+struct Fuse {
+    burns: bool,
+}
+
+impl Fuse {
+    fn defuse(mut self) {
+        self.burns = false;
+    }
+}
+
+impl Drop for Fuse {
+    fn drop(&mut self) {
+        assert!(!self.burns, "burned");
+    }
+}
+
+/// The user's code panics or fails while the pipeline holds an item for it, whose destructor panics too.
+fn items_under_the_users_code<S: Kind>() {
+    alone::<S>(|| {
+        let pool = S::pool(2);
+        let boom = |item: Fuse| -> Result<Fuse, String> {
+            item.defuse();
+            panic!("planned")
+        };
+        let fail = |item: Fuse| {
+            item.defuse();
+            Err::<Fuse, _>("planned")
+        };
+        for way in ways() {
+            let of = || way.of(Pipeline::new((0..ITEMS).map(|_| Fuse { burns: true })).batch(5));
+            let first = |_: &Fuse| -> bool { panic!("planned") };
+            let ends = [
+                of().filter(first).run(&pool, Fuse::defuse),
+                of().inspect(|item| _ = first(item)).run(&pool, Fuse::defuse),
+                of().try_filter(|item| Ok::<_, String>(first(item))).run(&pool, Fuse::defuse),
+                of().try_inspect(|item| Ok::<_, String>(_ = first(item))).run(&pool, Fuse::defuse),
+                of().try_filter(|_| Err("planned")).run(&pool, Fuse::defuse),
+                of().try_inspect(|_| Err("planned")).run(&pool, Fuse::defuse),
+                of().try_map(boom).on_error(Retry::times(1)).run(&pool, Fuse::defuse),
+                of().try_map(boom).on_error(DeadLetter(drop)).run(&pool, Fuse::defuse),
+                of().try_map(fail).on_error(Retry::times(1)).run(&pool, Fuse::defuse),
+                of().map_init(|| panic!("planned"), |(), item| item).run(&pool, Fuse::defuse),
+            ];
+            for (at, end) in ends.into_iter().enumerate() {
+                let error = end.expect_err("a fault");
+                assert!(error.to_string().ends_with("planned"), "{way:?} {at}: {error}");
+            }
+            // The copy that was kept is dropped when the call has returned a result.
+            let ends = [
+                of().try_map(Ok::<_, String>).on_error(Retry::times(1)).run(&pool, Fuse::defuse),
+                of().try_map(Ok::<_, String>).on_error(DeadLetter(drop)).run(&pool, Fuse::defuse),
+            ];
+            for end in ends {
+                assert!(end.expect_err("a panic").to_string().ends_with("burned"), "{way:?}");
+            }
+            assert_works(&pool);
+        }
+    });
 }

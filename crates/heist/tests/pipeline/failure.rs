@@ -34,7 +34,7 @@ for_every_strategy! {
 const ITEMS: usize = 60;
 const BATCH: usize = 5;
 
-const STAGES: [Stage; 4] = [Stage::Source, Stage::Map(1), Stage::Map(2), Stage::Sink];
+const STAGES: [Stage; 4] = [Stage::Source, Stage::Step(1), Stage::Step(2), Stage::Sink];
 
 fn check(faults: &[Fault], stage: Stage, item: usize) -> Result<(), String> {
     faults.iter().try_for_each(|fault| fault.check(stage, item))
@@ -47,8 +47,8 @@ fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError
     let source = items.into_iter().map(|item| tested(item, Stage::Source));
     let pipeline = Pipeline::try_new(source)
         .batch(BATCH)
-        .try_map(|item| tested(item, Stage::Map(1)))
-        .try_map(|item| tested(item, Stage::Map(2)))
+        .try_map(|item| tested(item, Stage::Step(1)))
+        .try_map(|item| tested(item, Stage::Step(2)))
         .map(into_result);
     let mut delivered = Vec::new();
     let sink = |result: Tracked| {
@@ -63,7 +63,7 @@ fn run(way: Way, pool: &Pool, faults: &[Fault]) -> (Result<Report, PipelineError
 /// Returns how many results an ordered run delivers before the fault.
 fn before(fault: Fault) -> usize {
     match fault.stage {
-        Stage::Map(_) => fault.item / BATCH * BATCH,
+        Stage::Step(_) => fault.item / BATCH * BATCH,
         Stage::Source | Stage::Sink => fault.item,
     }
 }
@@ -109,11 +109,11 @@ fn lowest_of_many<S: Kind>() {
             for how in [How::Error, How::Panic] {
                 let at = |item, stage| Fault { stage, how, item };
                 let faults = [
-                    at(56, Stage::Map(1)),
-                    at(42, Stage::Map(2)),
-                    at(28, Stage::Map(2)),
-                    at(21, Stage::Map(1)),
-                    at(35, Stage::Map(1)),
+                    at(56, Stage::Step(1)),
+                    at(42, Stage::Step(2)),
+                    at(28, Stage::Step(2)),
+                    at(21, Stage::Step(1)),
+                    at(35, Stage::Step(1)),
                 ];
                 let (outcome, delivered) = run(way, &pool, &faults);
                 faults[3].assert_told(&outcome.expect_err("a fault"), BATCH);
@@ -145,7 +145,10 @@ fn lowest_fault_even_if_later<S: Kind>() {
                 _ => Ok(n),
             });
             let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a fault");
-            assert_eq!(error.to_string(), "map 1 failed at item 5 (batch 1): planned: the second");
+            assert_eq!(
+                error.to_string(),
+                "stage 1 failed at item 5 (batch 1): planned: the second"
+            );
             way.assert_all(delivered, &(0..BATCH).collect::<Vec<_>>());
         }
     }
@@ -157,10 +160,10 @@ fn lowest_by_source_or_sink<S: Kind>() {
         let pool = S::pool(workers);
         for way in ways().filter(|way| way.ordered) {
             for (stages, told) in [
-                ([Stage::Source, Stage::Map(1), Stage::Sink], 2),
-                ([Stage::Map(2), Stage::Source, Stage::Map(1)], 2),
-                ([Stage::Sink, Stage::Map(1), Stage::Map(2)], 2),
-                ([Stage::Sink, Stage::Map(1), Stage::Source], 2),
+                ([Stage::Source, Stage::Step(1), Stage::Sink], 2),
+                ([Stage::Step(2), Stage::Source, Stage::Step(1)], 2),
+                ([Stage::Sink, Stage::Step(1), Stage::Step(2)], 2),
+                ([Stage::Sink, Stage::Step(1), Stage::Source], 2),
             ] {
                 let items = [48, 37, 22];
                 let how = How::Error;
@@ -184,7 +187,7 @@ fn map_panics<S: Kind>() {
             result.number - ITEMS
         });
         let error = way.of(pipeline).run(&pool, |n| delivered.push(n)).expect_err("a panic");
-        assert_eq!(error.to_string(), "map 2 panicked at item 33 (batch 6): planned");
+        assert_eq!(error.to_string(), "stage 2 panicked at item 33 (batch 6): planned");
         if way.ordered {
             assert_eq!(delivered.len(), 30, "{way:?}");
         }
@@ -206,7 +209,7 @@ fn map_batch_panics<S: Kind>() {
             batch.push(first);
         });
         let error = way.of(pipeline).run(&pool, |()| delivered += 1).expect_err("a panic");
-        assert_eq!(error.to_string(), "map 1 panicked in batch 6: planned");
+        assert_eq!(error.to_string(), "stage 1 panicked in batch 6: planned");
         assert!(delivered == 6 || !way.ordered, "{way:?}");
         ledger.assert_each_once();
         assert_works(&pool);
@@ -355,7 +358,7 @@ fn endless_source<S: Kind>() {
                 n
             });
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
-            assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(15)), "{way:?}");
+            assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(15)), "{way:?}");
             let pipeline = Pipeline::new(0_u64..).batch(10);
             let error = way.of(pipeline).run(&pool, |_| panic!("planned")).expect_err("a panic");
             assert_eq!(error.stage(), Some(Stage::Sink), "{way:?}");
@@ -374,10 +377,10 @@ fn payloads<S: Kind>() {
         };
         let source = (0..3).inspect(|_| here(Stage::Source));
         let pipeline = Pipeline::new(source).map(|n| {
-            here(Stage::Map(1));
+            here(Stage::Step(1));
             n
         });
-        let pipeline = pipeline.map(|_| here(Stage::Map(2)));
+        let pipeline = pipeline.map(|_| here(Stage::Step(2)));
         match pipeline.run(&pool, |()| here(Stage::Sink)) {
             Err(PipelineError::Panicked { stage: told, panic, .. }) => {
                 assert_eq!(told, stage);

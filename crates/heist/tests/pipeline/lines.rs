@@ -4,10 +4,12 @@
 use std::error::Error;
 use std::io::{self, Read};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use heist::CancelToken;
 use heist::pipeline::{LineBlock, LineError, Pipeline, PipelineError, Stage};
 
-use crate::common::pipeline::ways;
+use crate::common::pipeline::{assert_cancelled, ways};
 use crate::common::{Kind, for_every_strategy};
 
 for_every_strategy! {
@@ -16,11 +18,16 @@ for_every_strategy! {
     numbers,
     long_lines,
     too_long,
+    as_long_as_a_block,
+    limit_before_or_after_the_size,
     invalid,
     invalid_at_the_beginning,
+    invalid_with_weights,
+    batch_of_an_invalid_line,
     any_bytes,
     reader_fails,
     interrupted,
+    endless_readers,
     reader_panics,
     kept_blocks,
 }
@@ -167,6 +174,83 @@ fn too_long<S: Kind>() {
     }
 }
 
+/// The last line may fill the largest block, because it has no line end.
+fn as_long_as_a_block<S: Kind>() {
+    let pool = S::pool(2);
+    let text = "a\nxxxxxxx";
+    for way in ways() {
+        for (most, size) in [(1, 7), (3, 2), (100, 7), (100, 100)] {
+            let reader = || Interrupted(slow(text.as_bytes(), most), false);
+            let run = |limit: usize| {
+                let mut lines = Vec::new();
+                let blocks = Pipeline::line_blocks(reader()).block_size(size).largest_block(limit);
+                let sink = |block: LineBlock| lines.extend(block.lines().map(str::to_owned));
+                way.of(blocks).run(&pool, sink).map(|_| lines)
+            };
+            let lines = run(7).expect("lines");
+            way.assert_all(lines, &["a", "xxxxxxx"].map(str::to_owned));
+            let error = run(6).expect_err("a fault");
+            assert_eq!(cause(&error), Some(&LineError::TooLong { line: 2, limit: 6 }), "{way:?}");
+        }
+    }
+}
+
+/// A limit holds whether the size of a block is set before it or after it, and a large size alone is no mistake.
+fn limit_before_or_after_the_size<S: Kind>() {
+    let pool = S::pool(1);
+    let text = "x".repeat(100);
+    let blocks = || Pipeline::line_blocks(text.as_bytes());
+    for blocks in
+        [blocks().largest_block(9).block_size(50), blocks().block_size(50).largest_block(9)]
+    {
+        let error = blocks.run(&pool, drop::<LineBlock>).expect_err("a fault");
+        assert_eq!(cause(&error), Some(&LineError::TooLong { line: 1, limit: 9 }));
+    }
+    let blocks = blocks().largest_block(100).block_size(50);
+    assert_eq!(blocks.run(&pool, drop::<LineBlock>).expect("a line").items, 1);
+}
+
+/// The good lines before a bad one are delivered with weights as well.
+fn invalid_with_weights<S: Kind>() {
+    let pool = S::pool(2);
+    let text = b"one\ntwo\nth\xffree\nfour\n";
+    for way in ways() {
+        for (most, limit) in
+            [1, 5, 1000].into_iter().flat_map(|most| [1, 1000].map(|limit| (most, limit)))
+        {
+            let (mut lines, mut seen) = (Vec::new(), Vec::new());
+            let pipeline = Pipeline::lines(slow(text, most)).weigh(String::len, limit);
+            let one_by_one = way.of(pipeline).run(&pool, |line| lines.push(line));
+            let blocks = Pipeline::line_blocks(slow(text, most)).batch(3);
+            let blocks = blocks.weigh(|block| block.text().len(), limit);
+            let sink = |block: LineBlock| seen.extend(block.lines().map(str::to_owned));
+            let in_blocks = way.of(blocks).run(&pool, sink);
+            for error in [one_by_one, in_blocks].map(|run| run.expect_err("a fault")) {
+                assert_eq!(cause(&error), Some(&LineError::InvalidUtf8 { line: 3 }), "{way:?}");
+            }
+            for lines in [lines, seen] {
+                if way.ordered {
+                    assert_eq!(lines, ["one", "two"], "{way:?}");
+                }
+                assert!(lines.iter().all(|line| line == "one" || line == "two"), "{way:?}");
+            }
+        }
+    }
+}
+
+/// The error of a block is not that of the block before it, which has been delivered.
+fn batch_of_an_invalid_line<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let blocks = Pipeline::line_blocks(&b"a\n\xff\n"[..]);
+        let error = way.of(blocks).run(&pool, drop::<LineBlock>).expect_err("a fault");
+        assert_eq!((error.batch(), error.item()), (Some(1), Some(1)), "{way:?}");
+        let blocks = Pipeline::line_blocks(&b"a\n\xff\n"[..]).weigh(|_| 1, 5);
+        let error = way.of(blocks).run(&pool, drop::<LineBlock>).expect_err("a fault");
+        assert_eq!((error.batch(), error.item()), (Some(1), Some(1)), "{way:?}");
+    }
+}
+
 fn invalid<S: Kind>() {
     let pool = S::pool(2);
     let text = b"one\ntwo\nth\xffree\nfour\n";
@@ -254,6 +338,52 @@ fn interrupted<S: Kind>() {
     let reader = Interrupted(slow(b"one\ntwo\n", 3), false);
     Pipeline::lines(reader).ordered().run(&pool, |line| lines.push(line)).expect("lines");
     assert_eq!(lines, ["one", "two"]);
+}
+
+/// A reader that goes on for very long without a line end. It cancels the run at its third read.
+struct Endless<'t> {
+    token: &'t CancelToken,
+    reads: &'t AtomicUsize,
+    interrupted: bool,
+}
+
+impl Read for Endless<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.reads.fetch_add(1, Ordering::AcqRel) {
+            2 => self.token.cancel(),
+            100 => return Ok(0),
+            _ => {}
+        }
+        if self.interrupted {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        buffer[0] = b'.';
+        Ok(1)
+    }
+}
+
+/// A run ends between two reads of an incomplete line.
+fn endless_readers<S: Kind>() {
+    let pool = S::pool(2);
+    for (way, interrupted) in ways().flat_map(|way| [false, true].map(|kind| (way, kind))) {
+        for how in 0..3 {
+            let (token, reads) = (CancelToken::new(), AtomicUsize::new(0));
+            let reader = Endless { token: &token, reads: &reads, interrupted };
+            let ended = match how {
+                0 => way.of(Pipeline::lines(reader).cancel_on(&token)).run(&pool, drop),
+                1 => {
+                    let blocks = Pipeline::line_blocks(reader).cancel_on(&token);
+                    way.of(blocks).run(&pool, drop::<LineBlock>)
+                }
+                _ => {
+                    let blocks = Pipeline::line_blocks(reader).cancel_on(&token);
+                    way.of(blocks).weigh(|_| 1, 5).run(&pool, drop::<LineBlock>)
+                }
+            };
+            assert_cancelled(ended);
+            assert_eq!(reads.into_inner(), 3, "{way:?} {how}");
+        }
+    }
 }
 
 struct Bomb;

@@ -160,16 +160,15 @@ fn failure_inside<S: Kind>() {
     for workers in [1, 2] {
         let pool = S::pool(workers);
         for way in ways().filter(|way| way.ordered) {
-            let fault = Fault { stage: Stage::Map(1), how: How::Error, item: 17 };
+            let fault = Fault { stage: Stage::Step(1), how: How::Error, item: 17 };
             let outer = Pipeline::new(0..8).batch(1).try_map(|n| {
-                let inner = Pipeline::new(0..20)
-                    .batch(3)
-                    .try_map(|item| if n == 5 { fault.check(Stage::Map(1), item) } else { Ok(()) });
+                let inner = Pipeline::new(0..20).batch(3).try_map(|item| {
+                    if n == 5 { fault.check(Stage::Step(1), item) } else { Ok(()) }
+                });
                 way.of(inner).run(&pool, |()| ())
             });
             let error = way.of(outer).run(&pool, drop).expect_err("a fault");
-            let text =
-                "map 1 failed at item 5 (batch 5): map 1 failed at item 17 (batch 5): planned: 17";
+            let text = "stage 1 failed at item 5 (batch 5): stage 1 failed at item 17 (batch 5): planned: 17";
             assert_eq!(error.to_string(), text, "{way:?}");
             assert_works(&pool);
         }

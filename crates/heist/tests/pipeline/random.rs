@@ -30,8 +30,8 @@ struct Shape {
 fn faults() -> impl Strategy<Value = Fault> {
     let stage = prop_oneof![
         Just(Stage::Source),
-        Just(Stage::Map(1)),
-        Just(Stage::Map(2)),
+        Just(Stage::Step(1)),
+        Just(Stage::Step(2)),
         Just(Stage::Sink)
     ];
     let how = prop_oneof![Just(How::Error), Just(How::Panic)];
@@ -76,8 +76,8 @@ impl Shape {
                 self.finish(
                     pool,
                     $pipeline
-                        .try_map(move |item| test(item, Stage::Map(1)))
-                        .try_map(move |item| test(item, Stage::Map(2)))
+                        .try_map(move |item| test(item, Stage::Step(1)))
+                        .try_map(move |item| test(item, Stage::Step(2)))
                         .map(move |item| into_result(item).number - shape.items),
                     traffic,
                 )
@@ -126,7 +126,7 @@ impl Shape {
             None => self.items,
             // With weights, the borders of batches are not known.
             Some(fault) if self.limit.is_some() || cut_off => fault.item.min(delivered.len()),
-            Some(Fault { stage: Stage::Map(_), item, .. }) => item / self.batch * self.batch,
+            Some(Fault { stage: Stage::Step(_), item, .. }) => item / self.batch * self.batch,
             Some(fault) => fault.item,
         };
         match (fault, &error) {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use heist::Pool;
 use heist::pipeline::{Dead, DeadLetter, Pipeline, PipelineError, Report, Retry, Skip, Stage};
@@ -123,7 +122,7 @@ impl Chain {
             if calls[item] <= self.failures(item) { Err("planned") } else { Ok(item) }
         };
         let letter = |dead: Dead<usize, &str>| {
-            assert_eq!((dead.index, dead.stage), (Some(dead.item as u64), Stage::Map(3)));
+            assert_eq!((dead.index, dead.stage), (Some(dead.item as u64), Stage::Step(3)));
             assert!(letters.lock().expect("no panic").insert(dead.item));
         };
         let mut results = Vec::new();
@@ -134,7 +133,7 @@ impl Chain {
             .filter(|item| self.keeps(item.0.number))
             .map(|item| item.0.number)
             .try_map(fail);
-        let retry = |times| Retry { times, backoff: Duration::ZERO };
+        let retry = Retry::times;
         macro_rules! finish {
             ($pipeline:expr) => {{
                 let expand = |item: usize| (0..item % self.results).map(move |n| 10 * item + n);
@@ -168,7 +167,7 @@ impl Chain {
                 let item = error.item().expect("a single item") as usize;
                 assert_eq!(
                     (error.stage(), error.batch()),
-                    (Some(Stage::Map(3)), Some((item / self.batch) as u64))
+                    (Some(Stage::Step(3)), Some((item / self.batch) as u64))
                 );
                 assert!(ends.contains(&item) && (!self.way.ordered || item == ends[0]), "{error}");
                 error.report().expect("a report")

@@ -22,6 +22,8 @@ for_every_strategy! {
     no_steals,
     balance,
     shown,
+    results_of_a_run_that_fails,
+    results_so_far,
     misuse,
 }
 
@@ -193,8 +195,8 @@ fn texts() {
             pipeline.try_run(&pool, |()| check("sink")).expect_err("a fault")
         };
         assert_eq!(failed("source").to_string(), "the source failed at item 2 (batch 2): planned");
-        assert_eq!(failed("first").to_string(), "map 1 failed at item 0 (batch 0): planned");
-        assert_eq!(failed("second").to_string(), "map 2 failed at item 0 (batch 0): planned");
+        assert_eq!(failed("first").to_string(), "stage 1 failed at item 0 (batch 0): planned");
+        assert_eq!(failed("second").to_string(), "stage 2 failed at item 0 (batch 0): planned");
         let error = failed("sink");
         assert_eq!(error.to_string(), "the sink failed at item 0 (batch 0): planned");
         assert_eq!((error.stage(), error.batch()), (Some(Stage::Sink), Some(0)));
@@ -202,10 +204,10 @@ fn texts() {
         assert!(error.source().is_none());
         let wrapped = |n| if n == 2 { Err(io::Error::other(Wrapped)) } else { Ok(n) };
         let error = Pipeline::new(0..3).try_map(wrapped).run(&pool, drop).expect_err("a fault");
-        assert_eq!(error.to_string(), "map 1 failed at item 2 (batch 0): outer");
+        assert_eq!(error.to_string(), "stage 1 failed at item 2 (batch 0): outer");
         assert_eq!(error.source().expect("a cause").to_string(), fmt::Error.to_string());
-        let stages = [Stage::Source, Stage::Map(3), Stage::Sink].map(|stage| stage.to_string());
-        assert_eq!(stages, ["the source", "map 3", "the sink"]);
+        let stages = [Stage::Source, Stage::Step(3), Stage::Sink].map(|stage| stage.to_string());
+        assert_eq!(stages, ["the source", "stage 3", "the sink"]);
         pool.stop();
         let error = Pipeline::new(0..3).run(&pool, drop).expect_err("a stop");
         assert!(error.to_string().contains("run it on another"), "{error}");
@@ -227,4 +229,46 @@ fn types() {
     is_send_and_sync::<Report>();
     is_error::<PipelineError>();
     is_error::<SendError<String>>();
+}
+
+/// The report of a run that fails counts each result that the sink has taken.
+fn results_of_a_run_that_fails<S: Kind>() {
+    let pool = S::pool(2);
+    for (way, how) in ways().flat_map(|way| (0..4).map(move |how| (way, how))) {
+        let (token, mut taken) = (CancelToken::new(), 0);
+        let stage = |n: u64| {
+            if how == 0 && n == 70 { Err("planned") } else { Ok(n) }
+        };
+        let pipeline = Pipeline::new(0..).batch(7).cancel_on(&token).try_map(stage);
+        let sink = |_| {
+            match (how, taken) {
+                (1, 23) => return Err("planned"),
+                (2, 23) => panic!("planned"),
+                (3, 23) => token.cancel(),
+                _ => {}
+            }
+            taken += 1;
+            Ok(())
+        };
+        let error = way.of(pipeline).try_run(&pool, sink).expect_err("an error");
+        assert_eq!(error.report().expect("a report").results, taken, "{way:?} {how}");
+    }
+}
+
+/// So does the report of the iterator, at any time.
+fn results_so_far<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let token = CancelToken::new();
+        let pipeline = Pipeline::new(0..).batch(7).cancel_on(&token).map(|n: u64| n);
+        let mut results = way.of(pipeline).results(&pool).expect("a start");
+        for taken in 0..30 {
+            assert_eq!(results.report().results, taken, "{way:?}");
+            results.next().expect("a result").expect("no error");
+        }
+        token.cancel();
+        let error = results.next().expect("the end").expect_err("a cancellation");
+        assert_eq!(error.report().expect("a report").results, 30, "{way:?}");
+        assert_eq!(results.report().results, 30, "{way:?}");
+    }
 }

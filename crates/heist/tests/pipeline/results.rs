@@ -270,10 +270,10 @@ fn error_comes_last<S: Kind>() {
     for workers in WORKERS {
         let pool = S::pool(workers);
         for (way, how) in ways().flat_map(|way| [How::Error, How::Panic].map(|how| (way, how))) {
-            let fault = Fault { stage: Stage::Map(1), how, item: 33 };
+            let fault = Fault { stage: Stage::Step(1), how, item: 33 };
             let (ledger, items) = tracked_items(60);
             let pipeline = Pipeline::new(items).batch(5).try_map(move |item: TrackedItem| {
-                fault.check(Stage::Map(1), item.0.number).map(|()| into_result(item).number - 60)
+                fault.check(Stage::Step(1), item.0.number).map(|()| into_result(item).number - 60)
             });
             let mut results = way.of(pipeline).results(&pool).expect("a start");
             let (mut delivered, mut error) = (Vec::new(), None);

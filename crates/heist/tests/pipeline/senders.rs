@@ -2,17 +2,20 @@
 //! keeps no other one waiting.
 
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use heist::CancelToken;
-use heist::pipeline::{Feed, Pipeline, SendError, SendTimeoutError, Sender, TrySendError};
+use heist::pipeline::{
+    Feed, Pipeline, PipelineError, SendError, SendTimeoutError, Sender, TrySendError,
+};
 
-use crate::common::pipeline::{assert_cancelled, ways};
+use crate::common::pipeline::{assert_cancelled, ordered_ways, ways};
 use crate::common::{Kind, Ledger, for_every_strategy};
 
 for_every_strategy! {
@@ -31,6 +34,12 @@ for_every_strategy! {
     in_smol,
     cancelled_futures,
     a_weight_function_that_panics,
+    a_waker_that_panics,
+    released_when_cancelled,
+    released_when_the_pool_stops,
+    released_when_the_sink_cancels,
+    futures_are_woken_by_a_failure,
+    released_by_a_later_batch_that_fails,
 }
 
 fn fed<T>(capacity: usize) -> (Sender<T>, Pipeline<Feed<T>>) {
@@ -349,4 +358,123 @@ fn a_weight_function_that_panics<S: Kind>() {
     token.cancel();
     assert_cancelled(pipeline.weigh(|_| 1, 1).cancel_on(&token).run(&pool, drop));
     assert_eq!(sender.try_send(1), Err(TrySendError::Closed(1)));
+}
+
+/// Sends until the run does not take any more. Returns how many items it has taken.
+fn send_until_refused(sender: &Sender<usize>) -> usize {
+    (0..).take_while(|n| sender.send(*n).is_ok()).count()
+}
+
+/// A sender that waits is released by the cancellation, before the iterator over the results is used again or dropped.
+fn released_when_cancelled<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (sender, pipeline) = fed(1);
+        let token = CancelToken::new();
+        let pipeline = way.of(pipeline.batch(1).in_flight(1).cancel_on(&token));
+        let mut results = pipeline.results(&pool).expect("a start");
+        let feeder = thread::spawn(move || send_until_refused(&sender));
+        results.next().expect("a result").expect("no error");
+        token.cancel();
+        assert!(feeder.join().expect("no panic") > 0, "{way:?}");
+        assert_cancelled(results.next().expect("the end"));
+        assert!(results.next().is_none());
+    }
+}
+
+/// A task of the pool sends, and the pool waits for that task while it stops.
+fn released_when_the_pool_stops<S: Kind>() {
+    for way in ways() {
+        let pool = S::pool(2);
+        let (sender, pipeline) = fed(1);
+        let mut results = way.of(pipeline.batch(1).in_flight(1)).results(&pool).expect("a start");
+        let feeder = pool.spawn(move || send_until_refused(&sender));
+        results.next().expect("a result").expect("no error");
+        pool.stop();
+        assert!(feeder.join().expect("a task that ends") > 0, "{way:?}");
+        let end = results.next().expect("the end");
+        assert!(matches!(end, Err(PipelineError::Stopped { .. })), "{way:?}: {end:?}");
+    }
+}
+
+fn released_when_the_sink_cancels<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (sender, pipeline) = fed(1);
+        let token = CancelToken::new();
+        let mut feeder = Some(thread::spawn(move || send_until_refused(&sender)));
+        let sink = |_| {
+            token.cancel();
+            let feeder = feeder.take().expect("the sink is called once");
+            assert!(feeder.join().expect("no panic") > 0, "{way:?}");
+        };
+        let pipeline = pipeline.batch(1).in_flight(1).cancel_on(&token);
+        assert_cancelled(way.of(pipeline).run(&pool, sink));
+    }
+}
+
+fn futures_are_woken_by_a_failure<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ways() {
+        let (sender, pipeline) = fed(1);
+        let token = CancelToken::new();
+        let pipeline = way.of(pipeline.batch(1).in_flight(1).cancel_on(&token));
+        let results = pipeline.results(&pool).expect("a start");
+        let count = Arc::new(Count::default());
+        let waker = Waker::from(Arc::clone(&count));
+        // One item may be in flight, and one in the feed, as long as no result is taken.
+        let mut futures: Vec<_> = (0..3).map(|n| Box::pin(send_by(sender.clone(), n))).collect();
+        let mut context = Context::from_waker(Waker::noop());
+        futures[..2].iter_mut().for_each(|future| _ = future.as_mut().poll(&mut context));
+        let mut context = Context::from_waker(&waker);
+        assert!(futures[2].as_mut().poll(&mut context).is_pending(), "{way:?}");
+        token.cancel();
+        assert_eq!(count.0.load(Ordering::Acquire), 1, "{way:?}");
+        let polled = futures[2].as_mut().poll(&mut context);
+        assert!(matches!(polled, Poll::Ready(Err(SendError(2)))), "{way:?}");
+        drop(results);
+    }
+}
+
+/// In order, a batch before the failed one is still delivered. Its stage sends, and must not wait for room that never comes.
+fn released_by_a_later_batch_that_fails<S: Kind>() {
+    let pool = S::pool(2);
+    for way in ordered_ways() {
+        let (sender, pipeline) = fed(2);
+        (0..2).for_each(|n| sender.send(n).expect("room"));
+        let pipeline = pipeline.batch(1).try_map(|n| {
+            while n == 0 && sender.send(2).is_ok() {}
+            if n == 1 { Err("planned") } else { Ok(()) }
+        });
+        let mut results = 0;
+        let error = way.of(pipeline).run(&pool, |()| results += 1).expect_err("a fault");
+        assert_eq!((error.batch(), results), (Some(1), 1), "{way:?}");
+    }
+}
+
+/// The clone of the waker panics. The future is in the line all the same, and its drop takes it out of there.
+fn a_waker_that_panics<S: Kind>() {
+    fn clone(_: *const ()) -> RawWaker {
+        panic!("planned")
+    }
+    fn nothing(_: *const ()) {}
+    static TABLE: RawWakerVTable = RawWakerVTable::new(clone, nothing, nothing, nothing);
+    // SAFETY: no function of the table uses the pointer.
+    let waker = unsafe { Waker::new(std::ptr::null(), &TABLE) };
+    let ledger = Ledger::new(3);
+    let (sender, pipeline) = fed(1);
+    sender.send(ledger.item(0)).expect("room");
+    let mut future = Box::pin(send_by(sender.clone(), ledger.item(1)));
+    let poll = || future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
+    let mut future = Box::pin(sender.send_async(ledger.item(2)));
+    let poll = || future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending();
+    assert!(catch_unwind(AssertUnwindSafe(poll)).is_err());
+    drop(future);
+    assert!(ledger.dropped() >= 1);
+    drop(sender);
+    let mut results = Vec::new();
+    pipeline.run(&S::pool(1), |item| results.push(item.number)).expect("an end");
+    assert_eq!(results, [0]);
+    ledger.assert_each_once();
 }

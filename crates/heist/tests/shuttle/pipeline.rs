@@ -58,6 +58,7 @@ scenarios! {
     fed_by_two_blocking_senders_and_the_sink_fails
     fed_by_a_blocking_sender_and_results_dropped
     fed_by_a_blocking_sender_and_results_dropped_in_a_task
+    fed_by_a_blocking_sender_and_cancelled
     items_left_out
     retried_and_skipped
     retried_and_cancelled
@@ -318,6 +319,21 @@ fn fed_by_a_blocking_sender_and_results_dropped(distribution: Distribution) {
     end_after_drop(&pool);
 }
 
+/// The sender that waits is released although the thread that cancels the run does not go on with the results before that.
+fn fed_by_a_blocking_sender_and_cancelled(distribution: Distribution) {
+    let pool = pool(2);
+    let token = CancelToken::new();
+    let (sender, pipeline) = Pipeline::fed(ONE);
+    let feeder = thread::spawn(move || _ = (0_u64..).try_for_each(|n| sender.send(n)).unwrap_err());
+    let fed = pipeline.batch(1).in_flight(1).distribute(distribution).cancel_on(&token);
+    let mut results = fed.results(&pool).unwrap();
+    token.cancel();
+    feeder.join().unwrap();
+    assert!(matches!(results.next(), Some(Err(PipelineError::Cancelled { .. }))));
+    drop(results);
+    end_after_drop(&pool);
+}
+
 /// The only worker waits for the sender, so nothing else can run.
 fn fed_by_a_blocking_sender_and_results_dropped_in_a_task(distribution: Distribution) {
     let pool = pool(1);
@@ -345,7 +361,7 @@ fn items_left_out(distribution: Distribution) {
 }
 
 fn retry() -> Retry {
-    Retry { times: 2, backoff: Duration::from_millis(1) }
+    Retry::times(2).backoff(Duration::from_millis(1))
 }
 
 fn retried_and_skipped(distribution: Distribution) {
@@ -382,7 +398,7 @@ fn a_stage_that_fails(distribution: Distribution) {
     let mut results = Vec::new();
     let checked = numbers(5, distribution).try_map(|n| if n == 2 { Err("two") } else { Ok(n) });
     let error = checked.ordered().run(&pool, |n| results.push(n)).unwrap_err();
-    assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(1)), Some(2)));
+    assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(1)), Some(2)));
     assert_eq!(results, [0, 1]);
     end(&pool);
 }

@@ -71,8 +71,8 @@ fn check_error(case: &Case, error: &PipelineError) -> Result<(), Violation> {
     let (panics, stage) = match case.fault {
         Fault::SourceFails => (false, Stage::Source),
         Fault::SourcePanics => (true, Stage::Source),
-        Fault::FirstMapPanics => (true, Stage::Map(1)),
-        Fault::SecondMapFails => (false, Stage::Map(2)),
+        Fault::FirstMapPanics => (true, Stage::Step(1)),
+        Fault::SecondMapFails => (false, Stage::Step(2)),
         Fault::SinkFails => (false, Stage::Sink),
         Fault::SinkPanics => (true, Stage::Sink),
         Fault::StageCancels | Fault::SinkCancels | Fault::OtherThreadCancels => {

@@ -226,8 +226,14 @@ impl Control {
             (Some(old), None) => old.batch.is_some(),
             (Some(old), Some(batch)) => old.batch.is_some_and(|old| batch < old),
         };
-        if !takes_precedence || state.factory.is_none() {
+        // The run is not closed, and it has not left the participants.
+        let Some(factory) = state.factory.as_ref().filter(|_| takes_precedence) else {
             return Some(error);
+        };
+        if state.failure.is_none() {
+            // No item that is sent from now on would be delivered: all batches before the failed one are cut.
+            notifications.failed = Some(Arc::clone(factory));
+            self.enter();
         }
         self.hints.0.cutoff.store(batch.unwrap_or(0), Ordering::Relaxed);
         if !matches!(state.source, SourceState::Pulling { .. }) {
@@ -240,7 +246,7 @@ impl Control {
         old.map(|old| old.error)
     }
 
-    /// Wakes the threads, and starts the task, that were decided on under the lock. The caller has released
+    /// Wakes the threads, starts the tasks and has the senders fail, as was decided under the lock. The caller has released
     /// the lock.
     fn send(&self, notifications: Notifications) {
         let paused = notifications.paused.into_iter().map(|(_, promise)| promise);
@@ -249,6 +255,13 @@ impl Control {
         }
         for task in notifications.start.into_iter().flat_map(Start::into_tasks) {
             self.pool.push_remote_if_open(task);
+        }
+        if let Some(factory) = notifications.failed {
+            factory.run_failed();
+            // The factory is dropped before this thread leaves, as in a worker task. That may drop the user's values.
+            contain(|| drop(factory));
+            // SAFETY: this thread was counted by `enter` when `failed` was set, and leaves once.
+            unsafe { self.leave() };
         }
     }
 

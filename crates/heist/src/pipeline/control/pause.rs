@@ -25,21 +25,18 @@ impl Errors {
 }
 
 impl Control {
-    /// Counts an item that has failed and is left out.
-    pub(crate) fn count_skipped(&self) {
-        self.errors.skipped.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Counts a call that is repeated because it has failed.
-    pub(crate) fn count_retried(&self) {
-        self.errors.retried.fetch_add(1, Ordering::Relaxed);
+    /// Counts the items of a batch that have failed and are left out, and the calls that were repeated.
+    pub(crate) fn count_errors(&self, skipped: u64, retried: u64) {
+        if skipped > 0 {
+            self.errors.skipped.fetch_add(skipped, Ordering::Relaxed);
+        }
+        if retried > 0 {
+            self.errors.retried.fetch_add(retried, Ordering::Relaxed);
+        }
     }
 
     /// Has the worker that processes this batch wait. The wait ends early if the batch becomes one to discard.
     pub(crate) fn pause(&self, batch: u64, length: Duration) {
-        if length.is_zero() {
-            return;
-        }
         let end = Instant::now() + length.min(LONGEST);
         loop {
             let mut state = lock(&self.state.0);

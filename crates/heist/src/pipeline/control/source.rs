@@ -287,6 +287,11 @@ impl Control {
         self.send(notifications);
     }
 
+    /// Counts results that were delivered and make no room.
+    pub(crate) fn count_results(&self, results: u64) {
+        lock(&self.state.0).report.results += results;
+    }
+
     pub(super) fn note_delivered(
         &self,
         state: &mut RunState,

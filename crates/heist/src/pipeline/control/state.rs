@@ -107,6 +107,9 @@ pub(crate) trait TaskFactory: Send + Sync {
     /// to do. Returns whether there was something to do.
     fn help(self: ReceiverArc<Self>, enough: &dyn Fn() -> bool) -> bool;
 
+    /// Has the source's senders fail, because the run has failed.
+    fn run_failed(&self) {}
+
     /// Tells the source's senders that the run has ended.
     fn run_ended(&self);
 }
@@ -184,8 +187,8 @@ pub(crate) struct Delivered {
     pub(crate) results: u64,
 }
 
-/// What a thread has decided under the lock and does after it has released it: wake threads, and start
-/// worker tasks.
+/// What a thread has decided under the lock and does after it has released it: wake threads, start worker tasks, and
+/// have senders fail.
 #[derive(Default)]
 #[must_use]
 pub(crate) struct Notifications {
@@ -193,6 +196,8 @@ pub(crate) struct Notifications {
     /// As in [`RunState`].
     pub(crate) paused: Vec<(u64, Promise<()>)>,
     pub(crate) start: Option<Start>,
+    /// Set if the run has failed: its senders are to fail. The thread is counted as a participant for this.
+    pub(crate) failed: Option<Arc<dyn TaskFactory>>,
 }
 
 /// The largest number of workers whose tasks are started at once. To start them one by one takes all workers of a large pool to

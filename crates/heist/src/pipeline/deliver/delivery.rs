@@ -124,6 +124,15 @@ impl<R> Delivery<R> {
         }
     }
 
+    /// Counts the results that were delivered since the last report, with those of a batch that is not finished, because the
+    /// run ends. It makes no room.
+    pub(crate) fn count_results(&mut self, of_batch: u64) {
+        let results = std::mem::take(&mut self.delivered.results) + of_batch;
+        if results > 0 {
+            self.control.count_results(results);
+        }
+    }
+
     /// Waits until there are results in the outboxes, and takes them. Returns `false` if there will be none.
     #[cold]
     fn wait_for_results(&mut self) -> bool {

@@ -121,7 +121,7 @@ impl<R> Results<R> {
     /// ```
     pub fn report(&self) -> Report {
         match &self.0 {
-            Inner::Running(running) => running.run.report(),
+            Inner::Running(running) => running.report(),
             Inner::Failed(_) => Report::default(),
         }
     }
@@ -141,18 +141,26 @@ impl<R> Iterator for Results<R> {
 impl<R> FusedIterator for Results<R> {}
 
 impl<R> Running<R> {
+    fn report(&self) -> Report {
+        let mut report = self.run.report();
+        // What was returned of a batch that is not finished.
+        let of_batch = self.batch.map_or(0, |(batch, left)| batch.results - left);
+        report.results += of_batch as u64;
+        report
+    }
+
     fn next(&mut self) -> Option<Result<R, PipelineError>> {
         if self.over {
             return None;
         }
         loop {
             // A run that failed as a whole delivers nothing more, not even the rest of a batch.
-            let current = self.batch.take().filter(|_| !self.control.discards_all());
+            let current = self.batch.filter(|_| !self.control.discards_all());
             let Some((batch, left)) = current else {
                 let Some(batch) = self.delivery.next_batch() else {
                     self.over = true;
                     let error = self.control.close()?;
-                    return Some(Err(error.with_report(self.run.report())));
+                    return Some(Err(error.with_report(self.report())));
                 };
                 self.batch = Some((batch, batch.results));
                 continue;
@@ -163,6 +171,7 @@ impl<R> Running<R> {
             } else {
                 // The delivery is reported before the last result is returned: the caller may then wait for
                 // something that depends on the room that this makes.
+                self.batch = None;
                 self.delivery.finish_batch(batch);
                 self.delivery.report_delivered();
             }

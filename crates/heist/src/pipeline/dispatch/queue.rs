@@ -194,9 +194,11 @@ impl<T> WorkerQueue<T> {
         self.busy_since.store(now.max(1), Ordering::Relaxed);
     }
 
-    /// Notes that the worker has processed this many batches since [`begin_work`](Self::begin_work).
-    pub(crate) fn end_work(&self, now: u64, batches: u64) {
-        let took = now.saturating_sub(self.busy_since.load(Ordering::Relaxed));
+    /// Notes that the worker has processed this many batches since [`begin_work`](Self::begin_work), and has `paused` for so
+    /// many nanoseconds, which are no work.
+    pub(crate) fn end_work(&self, now: u64, batches: u64, paused: u64) {
+        let since = self.busy_since.load(Ordering::Relaxed);
+        let took = now.saturating_sub(since).saturating_sub(paused);
         self.busy_since.store(0, Ordering::Relaxed);
         add(&self.totals.busy, took);
         if let Some(new) = took.checked_div(batches) {

@@ -133,21 +133,24 @@ where
     E: Into<BoxError>,
 {
     let mut delivery = Delivery::new(&run.control, &run.outboxes, run.config.ordered);
+    // The current batch, and how many of its results the sink has taken.
     let (at, offset) = (Cell::new((0, 0)), Cell::new(0));
     let delivered = catch_unwind(AssertUnwindSafe(|| {
         while let Some(batch) = delivery.next_batch() {
             at.set((batch.number, batch.first));
-            for result in 0..batch.results {
-                offset.set(result as u64);
+            for result in 1..=batch.results {
                 sink(delivery.next_result()).map_err(Into::into)?;
+                offset.set(result as u64);
                 if run.control.discards_all() {
                     return Ok(());
                 }
             }
             delivery.finish_batch(batch);
+            offset.set(0);
         }
         Ok(())
     }));
+    delivery.count_results(offset.get());
     contain(|| drop(delivery));
     let (batch, first) = at.get();
     let at = At { batch, item: G::ONE_TO_ONE.then(|| first + offset.get()) };

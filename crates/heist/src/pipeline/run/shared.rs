@@ -360,6 +360,10 @@ where
         helped
     }
 
+    fn run_failed(&self) {
+        S::refuse(&self.source_handle);
+    }
+
     fn run_ended(&self) {
         S::close(&self.source_handle);
     }

@@ -11,7 +11,7 @@ use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
 use crate::pipeline::error::{At, PipelineError};
 use crate::pipeline::source::Source;
-use crate::pipeline::steps::{Context, Discarded, Steps};
+use crate::pipeline::steps::{Context, Counts, Discarded, Steps};
 use crate::sync::{Arc, pause};
 use crate::task::{DetachedTask, End, Refusal, Task};
 
@@ -114,7 +114,7 @@ where
                 self.put_worker_state(worker, working);
                 return true;
             }
-            let found_work = self.find_work(worker, &mut working)
+            let found_work = self.find_work(worker, &mut working, &|| false)
                 || (!self.workers_pull() && self.spin_for_batches(worker));
             if !found_work {
                 match self.wait_for_end(worker) {
@@ -155,15 +155,19 @@ where
         false
     }
 
-    /// Processes batches, or takes some from the source. Returns whether there was something to do.
-    fn find_work(&self, worker: usize, working: &mut Working<S, G>) -> bool {
+    /// Processes batches until there is `enough` room for a sender, or takes some from the source. Returns whether there was
+    /// something to do.
+    fn find_work<E>(&self, worker: usize, working: &mut Working<S, G>, enough: &E) -> bool
+    where
+        E: Fn() -> bool + ?Sized,
+    {
         // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
         if self.workers_pull() {
-            self.process_own(worker, working)
+            self.process_own(worker, working, enough)
                 || self.pull(worker, &mut working.state)
-                || self.process_some(worker, working, true)
+                || self.process_some(worker, working, true, enough)
         } else {
-            self.process_some(worker, working, true)
+            self.process_some(worker, working, true, enough)
         }
     }
 
@@ -173,7 +177,10 @@ where
         let Some((worker, mut working)) = run.borrow_worker_state() else { return false };
         working.state.now = run.now();
         let mut helped = false;
-        while !run.control.discards_all() && !enough() && run.find_work(worker, &mut working) {
+        while !run.control.discards_all()
+            && !enough()
+            && run.find_work(worker, &mut working, enough)
+        {
             helped = true;
         }
         // H3. Others may have relied on this thread while it waited.
@@ -195,8 +202,11 @@ where
     }
 
     /// Processes batches of its own, and takes more from the source before it has run out of them.
-    fn process_own(&self, worker: usize, working: &mut Working<S, G>) -> bool {
-        let any = self.process_some(worker, working, false);
+    fn process_own<E>(&self, worker: usize, working: &mut Working<S, G>, enough: &E) -> bool
+    where
+        E: Fn() -> bool + ?Sized,
+    {
+        let any = self.process_some(worker, working, false, enough);
         let state = &mut working.state;
         if any && state.left > 0 && state.left <= state.refill_at && self.control.may_pull() {
             self.refill(worker, state);
@@ -204,15 +214,24 @@ where
         any
     }
 
-    /// Processes batches until there are none, or until it is time to read the clock. Returns whether there
-    /// were any.
-    fn process_some(&self, worker: usize, working: &mut Working<S, G>, steal: bool) -> bool {
+    /// Processes batches until there are none, or until it is time to read the clock, or until there is `enough` room for a
+    /// sender. Returns whether there were any.
+    fn process_some<E>(
+        &self,
+        worker: usize,
+        working: &mut Working<S, G>,
+        steal: bool,
+        enough: &E,
+    ) -> bool
+    where
+        E: Fn() -> bool + ?Sized,
+    {
         let queue = &self.queues[worker].0;
         let most = CLOCK_INTERVAL
             .checked_div(queue.batch_time())
             .unwrap_or(1)
             .clamp(1, MAX_BETWEEN_CLOCKS);
-        let mut done = 0;
+        let (mut done, mut paused) = (0, 0);
         while done < most {
             let Some(batch) = self.find_batch(worker, &mut working.state, steal) else { break };
             if done == 0 {
@@ -220,11 +239,14 @@ where
             }
             done += 1;
             working.state.left = working.state.left.saturating_sub(1);
-            self.process(worker, batch, working);
+            paused += self.process(worker, batch, working);
+            if enough() {
+                break;
+            }
         }
         if done > 0 {
             working.state.now = self.now();
-            queue.end_work(working.state.now, done);
+            queue.end_work(working.state.now, done, paused);
             self.control.note_batch_time(queue.batch_time());
         }
         done > 0
@@ -262,12 +284,19 @@ where
         })
     }
 
-    /// Applies the stages to a batch, and stores the results in the worker's outbox.
-    fn process(&self, worker: usize, mut batch: BoxedBatch<S::Item>, working: &mut Working<S, G>) {
+    /// Applies the stages to a batch, and stores the results in the worker's outbox. Returns for how many nanoseconds the
+    /// stages have paused.
+    fn process(
+        &self,
+        worker: usize,
+        mut batch: BoxedBatch<S::Item>,
+        working: &mut Working<S, G>,
+    ) -> u64 {
         let Batch { number, weight, first, items } = &mut *batch;
         let (number, weight, first) = (*number, *weight, *first);
         if number >= self.control.cutoff() {
-            return contain_each(batch.items);
+            contain_each(batch.items);
+            return 0;
         }
         let Working { state, steps } = working;
         let results = &mut state.results;
@@ -283,6 +312,11 @@ where
                 self.steps.apply::<false>(steps, items, &context, &mut out)
             }
         }));
+        if outcome.is_err() {
+            // The panic may have left what the stages keep in any state. It is dropped without a panic.
+            *steps = G::State::default();
+        }
+        let Counts { skipped, retried, paused } = context.counts();
         let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
         // What the stages have left in the batch.
         let dropped = drop_each(items.drain(..));
@@ -290,16 +324,19 @@ where
             (Ok(Ok(())), Ok(())) => {
                 let entry = BatchEntry { number, weight, first, results: results.len() };
                 self.queues[worker].0.count_processed();
+                self.control.count_errors(skipped, retried);
                 // R1.
                 self.outboxes.store(worker, entry, results);
                 self.control.results_stored(number, &mut state.unannounced);
-                return self.recycle(batch, &mut state.spares);
+                self.recycle(batch, &mut state.spares);
+                return paused;
             }
             (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
             (Ok(Err(error)), dropped) => {
                 dropped.unwrap_or_else(abandon);
                 if error.is::<Discarded>() {
-                    return contain_each(results.drain(..));
+                    contain_each(results.drain(..));
+                    return paused;
                 }
                 PipelineError::failed(stage, at, error)
             }
@@ -310,5 +347,6 @@ where
         };
         contain_each(results.drain(..));
         self.control.fail(Some(number), error);
+        paused
     }
 }

@@ -119,7 +119,7 @@ impl<S: Source> Batcher<S> {
         while batch.len() < self.size && !stop() {
             let (item, weight) = match self.held.take() {
                 Some(held) => held,
-                None => match self.weigh_next() {
+                None => match self.weigh_next(stop) {
                     Ok(weighed) => weighed,
                     Err(outcome) => return outcome,
                 },
@@ -136,9 +136,10 @@ impl<S: Source> Batcher<S> {
         Outcome::More
     }
 
-    fn weigh_next(&mut self) -> Result<(S::Item, u64), Outcome> {
-        let filled = self.source.next(&mut self.weighing);
+    fn weigh_next(&mut self, stop: &impl Fn() -> bool) -> Result<(S::Item, u64), Outcome> {
+        let filled = self.source.next(&mut self.weighing, stop);
         if let Filled::Failed(error) = filled {
+            debug_assert!(self.weighing.is_empty(), "a failure comes without an item");
             return Err(Outcome::Failed(error));
         }
         // The item stays in `weighing` meanwhile: the user's code may panic, and then `cut` drops it.
@@ -146,7 +147,8 @@ impl<S: Source> Batcher<S> {
         match (self.weighing.pop().zip(weight), filled) {
             (Some(weighed), _) => Ok(weighed),
             (None, Filled::Pending) => Err(Outcome::Pending),
-            (None, _) => Err(Outcome::End),
+            (None, Filled::More) => Err(Outcome::More),
+            (None, Filled::End | Filled::Failed(_)) => Err(Outcome::End),
         }
     }
 }

@@ -76,7 +76,7 @@ impl<T: Send> Source for Feed<T> {
         found.into()
     }
 
-    fn next(&mut self, into: &mut Vec<T>) -> Filled {
+    fn next(&mut self, into: &mut Vec<T>, _: &impl Fn() -> bool) -> Filled {
         if self.staged.is_empty() {
             let mut queue = lock(&self.queue);
             let found = queue.stage(self.passed_on, &mut self.staged, &mut self.admitted);
@@ -107,6 +107,10 @@ impl<T: Send> Source for Feed<T> {
 
     fn close(queue: &Self::Handle) {
         Queue::close(queue);
+    }
+
+    fn refuse(queue: &Self::Handle) {
+        Queue::refuse(queue);
     }
 }
 

@@ -93,8 +93,9 @@ where
     I: Iterator<Item = Result<T, E>>,
     E: Into<BoxError>,
 {
-    /// Makes a pipeline from an iterator over results. The first error ends the run, after the items that
-    /// came before it.
+    /// Makes a pipeline from an iterator over results. The first error ends the run. If the pipeline is
+    /// [ordered](Self::ordered), the items before it are processed and delivered first. If not, some of them may be
+    /// dropped.
     ///
     /// ```
     /// use heist::pipeline::{Pipeline, Stage};

@@ -49,10 +49,10 @@ pub trait Source: Sealed {
         stop: &impl Fn() -> bool,
     ) -> Filled;
 
-    /// Adds the next item, if there is one, for a batch that is cut by weight.
+    /// Adds the next item, if there is one, for a batch that is cut by weight, unless it is to `stop`.
     #[doc(hidden)]
-    fn next(&mut self, into: &mut Vec<Self::Item>) -> Filled {
-        self.fill(into, 1, &|| false)
+    fn next(&mut self, into: &mut Vec<Self::Item>, stop: &impl Fn() -> bool) -> Filled {
+        self.fill(into, 1, stop)
     }
 
     /// Tells the source that no further item is taken for now. Called after some calls of `next`.
@@ -77,6 +77,10 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     fn close(_: &Self::Handle) {}
 
+    /// Has the senders of the source fail, because the run has failed. It drops no item.
+    #[doc(hidden)]
+    fn refuse(_: &Self::Handle) {}
+
     /// Drops the parts of the source one by one, because the drop of each may panic. The panics end here.
     #[doc(hidden)]
     fn drop_each(self)
@@ -90,13 +94,14 @@ pub trait Source: Sealed {
 /// What a source says after it has added items to a batch.
 #[derive(Debug)]
 pub enum Filled {
-    /// There may be more items.
+    /// There may be more items. If none was added, the source was to stop.
     More,
     /// There are no items at the moment. The source will notify the run when there are some, or when it has
     /// ended.
     Pending,
     /// There are no more items.
     End,
-    /// The source failed, and there are no more items.
+    /// The source failed, and there are no more items. If only one item was asked for, none was added: a failure that is
+    /// found behind an item comes with the next call.
     Failed(BoxError),
 }

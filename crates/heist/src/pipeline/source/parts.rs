@@ -12,8 +12,8 @@ use crate::panic::{abandon, contain_each, drop_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::{AfterPull, Control, Grant, Rules};
 use crate::pipeline::error::{At, PipelineError};
-use crate::pipeline::steps::{Context, Discarded, Steps};
-use crate::sync::{Arc, Instant, unsize_arc};
+use crate::pipeline::steps::{Context, Counts, Discarded, Steps};
+use crate::sync::{Arc, unsize_arc};
 
 /// What a pipeline consists of.
 #[doc(hidden)]
@@ -139,7 +139,7 @@ impl<G> fmt::Debug for Stages<G> {
 
 impl<G> Stages<G> {
     /// Applies the stages to a batch on the calling thread, a worker of the pool, until the token is cancelled. `state` is what
-    /// the stages keep from batch to batch. After an error it may be in any state.
+    /// the stages keep from batch to batch. It is made anew after a panic.
     ///
     /// # Errors
     ///
@@ -171,13 +171,15 @@ impl<G> Stages<G> {
                 self.0.apply::<false>(state, &mut items, &context, &mut out)
             }
         }));
+        if outcome.is_err() {
+            *state = G::State::default();
+        }
         let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
         // What the stages have left in the batch.
         let dropped = drop_each(items);
         let error = match (outcome, dropped) {
             (Ok(Ok(())), Ok(())) => {
-                let report = control.report(Instant::now());
-                let (skipped, retried) = (report.skipped, report.retried);
+                let Counts { skipped, retried, .. } = context.counts();
                 return Ok(Applied { results, skipped, retried });
             }
             (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
@@ -235,7 +237,8 @@ impl Follower for DiscardAll {
 }
 
 impl<S: Source, G> Pipeline<S, G> {
-    /// Takes the pipeline apart, for heist-cluster. Weights and the distribution are not used.
+    /// Takes the pipeline apart, for heist-cluster. The distribution and the limit of the weight are not used. (A function that
+    /// weighs items is called, and its panic is one of the source.)
     ///
     /// # Errors
     ///
@@ -295,7 +298,7 @@ mod tests {
         let applied = apply(numbered(0, 0, vec![0, 1])).expect("no error");
         assert_eq!(applied.results, [1, 2]);
         let error = apply(numbered(1, 2, vec![2, 3])).expect_err("four fails");
-        assert_eq!((error.stage(), error.batch()), (Some(Stage::Map(2)), Some(1)));
+        assert_eq!((error.stage(), error.batch()), (Some(Stage::Step(2)), Some(1)));
         assert_eq!(error.item(), Some(3));
         token.cancel();
         let unwanted = apply(numbered(2, 4, vec![5, 6]));
@@ -325,7 +328,7 @@ mod tests {
             .flat_map(|n| [n, n + 10])
             .filter(|n| n % 2 == 0)
             .try_map(|n| if n == 12 { Err("twelve") } else { Ok(n) })
-            .on_error(Retry { times: 2, backoff: Duration::ZERO })
+            .on_error(Retry::times(2))
             .on_error(Skip)
             .map_init(|| 0, seen);
         let Parts { stages, .. } = pipeline.into_parts().expect("valid settings");
@@ -344,7 +347,7 @@ mod tests {
     fn a_cancelled_token_ends_a_pause() {
         let token = CancelToken::new();
         let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
-        let retry = Retry { times: 1, backoff: Duration::from_secs(1 << 20) };
+        let retry = Retry::times(1).backoff(Duration::from_secs(1 << 20));
         let fail = |_: u32| -> Result<u32, &str> {
             let _ = begun.send(());
             Err("no")

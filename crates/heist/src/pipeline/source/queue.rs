@@ -20,7 +20,7 @@ pub struct Queue<T> {
     capacity: usize,
     /// The number of senders that have not been dropped.
     senders: usize,
-    /// Whether the pipeline is gone, or its run has ended: no item will be taken any more.
+    /// Whether the pipeline is gone, or its run has ended or failed: no item will be processed any more.
     closed: bool,
     /// The senders that wait for room, the first one in front. Their tickets ascend.
     line: VecDeque<Waiting<T>>,
@@ -152,17 +152,24 @@ impl<T> Queue<T> {
         self.admit(admitted);
     }
 
-    /// Drops the items, returns theirs to the senders that wait, and has all senders fail from now on (F6).
+    /// Drops the items, and has all senders fail (F6).
     pub(super) fn close(queue: &Mutex<Self>) {
+        Self::refuse(queue);
+        let items = mem::take(&mut lock(queue).items);
+        contain_each(items);
+    }
+
+    /// Returns theirs to the senders that wait, and has all senders fail from now on (F6). It drops no item: the calling
+    /// thread may be any one.
+    pub(super) fn refuse(queue: &Mutex<Self>) {
         let mut queue = lock(queue);
         queue.closed = true;
-        queue.control = None;
-        let (items, line) = (mem::take(&mut queue.items), mem::take(&mut queue.line));
+        let (line, control) = (mem::take(&mut queue.line), queue.control.take());
         drop(queue);
+        drop(control);
         for Waiting { item, answer, .. } in line {
             answer.fulfil(Ok(vec![item]), None);
         }
-        contain_each(items);
     }
 
     /// Takes a sender out of the line (F5). Returns its item, and the answer that nobody waits for any more; or `None` if it has

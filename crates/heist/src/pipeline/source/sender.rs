@@ -68,6 +68,9 @@ impl<T: Send> Sender<T> {
     /// as far as there is something to process. So the caller must not hold a lock that a stage takes. If a
     /// worker of a pool has to wait, that worker's other tasks run on another thread meanwhile.
     ///
+    /// A stage may send to its own pipeline. A function that [weighs](crate::pipeline::Pipeline::weigh) items must not, because nothing is taken
+    /// from the feed meanwhile: it would wait for itself.
+    ///
     /// ```
     /// use std::num::NonZero;
     /// use heist::pipeline::Pipeline;
@@ -87,7 +90,8 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if the run has ended or the pipeline was dropped.
+    /// Returns the item if the run has ended, has failed or was cancelled, or if the pipeline was dropped. A sender that waits is
+    /// released at once, and does not depend on what the thread does that gets the results.
     pub fn send(&self, item: T) -> Result<(), SendError<T>> {
         match self.attempt_patiently(item) {
             Attempt::Sent => Ok(()),
@@ -115,7 +119,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if there is no room, or if the run has ended or the pipeline was dropped.
+    /// Returns the item if there is no room, or if the run has ended or failed or the pipeline was dropped.
     pub fn try_send(&self, item: T) -> Result<(), TrySendError<T>> {
         let offer = lock(&self.0).offer(item);
         match offer {
@@ -130,8 +134,9 @@ impl<T: Send> Sender<T> {
 
     /// Like [`send`](Self::send), but gives up after `timeout`.
     ///
-    /// A worker of the pipeline's own pool, which processes items of the pipeline meanwhile, looks at the time between
-    /// two of them.
+    /// A worker of the pipeline's own pool, which processes batches of the pipeline meanwhile, looks at the time between
+    /// two of them. A worker of a pool that cannot start a further thread may run another task while it waits, and returns
+    /// when that has ended.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -147,7 +152,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// Returns the item if there was no room in time, or if the run has ended or the pipeline was dropped.
+    /// Returns the item if there was no room in time, or if the run has ended or failed or the pipeline was dropped.
     pub fn send_timeout(&self, item: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         let (place, control) = match self.attempt_patiently(item) {
             Attempt::Sent => return Ok(()),
@@ -197,7 +202,7 @@ impl<T: Send> Sender<T> {
     ///
     /// # Errors
     ///
-    /// The future returns the item if the run has ended or the pipeline was dropped.
+    /// The future returns the item if the run has ended or failed or the pipeline was dropped.
     pub fn send_async(&self, item: T) -> SendFuture<'_, T> {
         SendFuture { sender: self, state: State::New(item) }
     }
@@ -322,24 +327,23 @@ impl<T: Send> Future for SendFuture<'_, T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
-        let (ticket, mut handle) = match mem::replace(&mut this.state, State::Done) {
+        this.state = match mem::replace(&mut this.state, State::Done) {
             State::New(item) => match this.sender.attempt(item) {
                 Attempt::Sent => return Poll::Ready(Ok(())),
                 Attempt::Closed(item) => return Poll::Ready(Err(SendError(item))),
                 Attempt::InLine(Place { ticket, handle }, _) => {
-                    (ticket, JoinHandle::new(handle, wait::NO_POOL))
+                    State::InLine { ticket, handle: JoinHandle::new(handle, wait::NO_POOL) }
                 }
             },
-            State::InLine { ticket, handle } => (ticket, handle),
-            State::Done => panic!("polled after the item was sent or returned"),
+            in_line_or_done => in_line_or_done,
         };
-        match Pin::new(&mut handle).poll(context) {
-            Poll::Ready(answer) => Poll::Ready(outcome(answer)),
-            Poll::Pending => {
-                this.state = State::InLine { ticket, handle };
-                Poll::Pending
-            }
-        }
+        let State::InLine { handle, .. } = &mut this.state else {
+            panic!("polled after the item was sent or returned")
+        };
+        // The ticket stays in the state meanwhile: the clone of the waker is the user's code, and may panic.
+        let answer = std::task::ready!(Pin::new(handle).poll(context));
+        this.state = State::Done;
+        Poll::Ready(outcome(answer))
     }
 }
 

@@ -30,8 +30,8 @@ where
         self.source.fill(batch, most, stop)
     }
 
-    fn next(&mut self, into: &mut Vec<S::Item>) -> Filled {
-        self.source.next(into)
+    fn next(&mut self, into: &mut Vec<S::Item>, stop: &impl Fn() -> bool) -> Filled {
+        self.source.next(into, stop)
     }
 
     fn settle(&mut self) {
@@ -50,6 +50,10 @@ where
         S::close(handle);
     }
 
+    fn refuse(handle: &S::Handle) {
+        S::refuse(handle);
+    }
+
     fn drop_each(self) {
         contain(|| drop(self.weigh));
         self.source.drop_each();
@@ -66,6 +70,9 @@ impl<S: Source, G> Pipeline<S, G> {
     /// Unless results are [ordered](Self::ordered), heavy batches are processed before light ones, so that no
     /// heavy batch is left for the end. A light batch does not wait for ever: fewer later batches are processed
     /// before it than may be [in flight](Self::in_flight). (With several workers, each may take one more.)
+    ///
+    /// The function is called where items are taken from the source, one at a time. It must not wait for the run. If it
+    /// [sends](crate::pipeline::Sender::send) to the feed of its own pipeline, and that is full, it waits for itself.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -1,7 +1,7 @@
 //! Stages that process each batch as a whole.
 
-use super::{BoxError, Context, Passed, Place, Steps, drop_left};
-use crate::panic::contain;
+use super::{BoxError, Contained, Context, Passed, Place, Steps, drop_left};
+use crate::panic::{contain, contain_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
@@ -36,7 +36,8 @@ where
         out: &mut impl FnMut(U) -> Passed,
     ) -> Passed {
         let place = Place { context, stage: Self::STAGES };
-        out(apply_to_all::<T, G, TRACK, U>(&self.before, state, batch, place, &self.f)?)
+        let f = |items: &mut Vec<G::Out>| Ok((self.f)(items));
+        out(apply_to_all::<T, G, TRACK, U>(&self.before, state, batch, place, &f)?)
     }
 
     fn drop_each(self) {
@@ -77,13 +78,7 @@ where
     ) -> Passed {
         let place = Place { context, stage: Self::STAGES };
         let f = |items: &mut Vec<G::Out>| (self.f)(items).map_err(Into::into);
-        match apply_to_all::<T, G, TRACK, _>(&self.before, state, batch, place, &f)? {
-            Ok(result) => out(result),
-            Err(error) => {
-                place.note_failed();
-                Err(error)
-            }
-        }
+        out(apply_to_all::<T, G, TRACK, U>(&self.before, state, batch, place, &f)?)
     }
 
     fn drop_each(self) {
@@ -92,22 +87,30 @@ where
     }
 }
 
-/// Applies a function to all results of the stages before it, and drops those that it leaves.
+/// Applies a function to all results of the stages before it, and drops those that it leaves. If that panics, the result is
+/// dropped without a second panic. An error of the function comes before a panic of what it leaves.
 fn apply_to_all<T, G: Steps<T>, const TRACK: bool, R>(
     before: &G,
     state: &mut G::State,
     batch: &mut Vec<T>,
     place: Place<'_>,
-    f: &impl Fn(&mut Vec<G::Out>) -> R,
+    f: &impl Fn(&mut Vec<G::Out>) -> Result<R, BoxError>,
 ) -> Result<R, BoxError> {
-    before.with_all::<TRACK, R>(state, batch, place.context, |items| {
+    before.with_all::<TRACK, _>(state, batch, place.context, |items| {
         place.context.set_all_items();
-        place.guard(|| {
-            let result = f(items);
-            drop_left(items);
-            result
+        place.guard(|| match f(items) {
+            Ok(result) => {
+                let result = Contained::hold(result);
+                drop_left(items);
+                Ok(result.take())
+            }
+            Err(error) => {
+                contain_each(items.drain(..));
+                place.note_failed();
+                Err(error)
+            }
         })
-    })
+    })?
 }
 
 impl<S: Source, G> Pipeline<S, G> {
@@ -152,7 +155,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let total = |prices: &mut Vec<u32>| prices.drain(..).try_fold(0_u32, u32::checked_add).ok_or("overflow");
     /// let totals = Pipeline::new([1, 2, u32::MAX, 3]).batch(2).try_map_batch(total);
     /// let error = totals.ordered().run(&pool, |_| ()).unwrap_err();
-    /// assert_eq!(error.to_string(), "map 1 failed in batch 1: overflow");
+    /// assert_eq!(error.to_string(), "stage 1 failed in batch 1: overflow");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn try_map_batch<F, U, E>(self, f: F) -> Pipeline<S, TryMapBatch<G, F>>

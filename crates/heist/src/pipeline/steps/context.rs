@@ -8,6 +8,7 @@ use std::{fmt, mem};
 use super::Passed;
 use crate::pipeline::control::Control;
 use crate::pipeline::error::Stage;
+use crate::sync::{Instant, elapsed};
 
 /// Ends the processing of a batch whose results would be discarded.
 #[derive(Debug)]
@@ -38,17 +39,28 @@ pub struct Context<'r> {
     /// The place in the batch of the item that is or was processed last, or [`ALL_ITEMS`]. It is up to date if
     /// the chain [tracks](super::Steps::TRACKS) it, and else after the batch.
     place: Cell<usize>,
+    /// Items whose errors were passed over, calls that were repeated, and how long the worker has paused before these.
+    counts: Cell<Counts>,
+}
+
+/// What the stages have done about errors in a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) skipped: u64,
+    pub(crate) retried: u64,
+    /// Nanoseconds.
+    pub(crate) paused: u64,
 }
 
 impl<'r> Context<'r> {
     pub(crate) fn new(control: &'r Control, batch: u64, first: u64, before: usize) -> Self {
         let (failed, place) = (Cell::new(0), Cell::new(ALL_ITEMS));
-        Self { control, batch, first, before, failed, place }
+        Self { control, batch, first, before, failed, place, counts: Cell::default() }
     }
 
     /// Returns the stage that has failed. If none has noted that, it is the first one.
     pub(crate) fn failed_stage(&self) -> Stage {
-        Stage::Map(self.before + self.failed.get().max(1))
+        Stage::Step(self.before + self.failed.get().max(1))
     }
 
     /// Returns the index in the source of the item that was processed last, unless it was a whole batch.
@@ -57,6 +69,16 @@ impl<'r> Context<'r> {
             ALL_ITEMS => None,
             place => Some(self.first + place as u64),
         }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        self.counts.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Counts)) {
+        let mut counts = self.counts.get();
+        change(&mut counts);
+        self.counts.set(counts);
     }
 
     /// Returns an error if the batch has become one to discard: then no other item of it is processed.
@@ -116,7 +138,7 @@ impl Place<'_> {
     }
 
     pub(super) fn stage(self) -> Stage {
-        Stage::Map(self.context.before + self.stage)
+        Stage::Step(self.context.before + self.stage)
     }
 
     pub(super) fn batch(self) -> u64 {
@@ -129,17 +151,21 @@ impl Place<'_> {
 
     /// Waits, unless the results of the batch become unwanted before.
     pub(super) fn pause(self, length: Duration) {
-        self.context.control.pause(self.context.batch, length);
+        if !length.is_zero() {
+            let begun = Instant::now();
+            self.context.control.pause(self.context.batch, length);
+            self.context.count(|counts| counts.paused += elapsed(begun));
+        }
     }
 
     /// Counts an item whose error was passed over.
     pub(super) fn count_skipped(self) {
-        self.context.control.count_skipped();
+        self.context.count(|counts| counts.skipped += 1);
     }
 
     /// Counts a repeated call.
     pub(super) fn count_retried(self) {
-        self.context.control.count_retried();
+        self.context.count(|counts| counts.retried += 1);
     }
 }
 

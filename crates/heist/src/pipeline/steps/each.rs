@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use super::{Passed, Place, Step, Steps, Then, emit_all, emit_some};
+use super::{Contained, Passed, Place, Step, Steps, Then, emit_all, emit_some};
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
@@ -59,7 +59,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<Option<I>, Infallible> {
-        Ok(Some(item).filter(&self.0))
+        let item = Contained::hold(item);
+        let keeps = (self.0)(item.value());
+        Ok(keeps.then_some(item.take()))
     }
 
     #[inline(always)]
@@ -156,8 +158,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<I, Infallible> {
-        (self.0)(&item);
-        Ok(item)
+        let item = Contained::hold(item);
+        (self.0)(item.value());
+        Ok(item.take())
     }
 
     #[inline(always)]
@@ -246,7 +249,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// Applies a function to each item, on the pool. Each element of what it returns is a result, in this order.
     ///
     /// All results of a [batch](Self::batch) are in memory together. If an item can have very many, make the
-    /// batches small.
+    /// batches small. If the run ends early, the iterator is dropped as one value.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -1,5 +1,14 @@
 //! The stages of a pipeline: what a worker does with the items of a batch.
 //!
+//! * One result for each item: [`map`](Pipeline::map), [`inspect`](Pipeline::inspect), and [`map_init`](Pipeline::map_init) with
+//!   a value for each worker.
+//! * None or one, or any number: [`filter`](Pipeline::filter), [`filter_map`](Pipeline::filter_map) and
+//!   [`flat_map`](Pipeline::flat_map).
+//! * One for each batch: [`map_batch`](Pipeline::map_batch).
+//!
+//! Each of them is also there for functions that may fail: [`try_map`](Pipeline::try_map) and so on. What becomes of their errors is
+//! decided by [`on_error`](Pipeline::on_error), except for [`try_map_batch`](Pipeline::try_map_batch).
+//!
 //! A chain of stages is a type: [`Then`] is a chain with one more [`Step`] at its end, and [`Same`] is the chain
 //! without any. The compiler sees the whole chain, so that a stage costs no more than a call of its function, and a
 //! pipeline pays for nothing that it does not use:
@@ -26,9 +35,9 @@ use super::sealed::Sealed;
 use super::source::Source;
 use crate::panic::{contain, contain_each, drop_each};
 pub use batch::{MapBatch, TryMapBatch};
-pub(super) use context::Discarded;
 #[doc(hidden)]
 pub use context::{Context, Place};
+pub(super) use context::{Counts, Discarded};
 pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
 pub use on_error::{Dead, DeadLetter, Fallible, OnError, Policy, Retry, Skip, Stop};
 pub use state::{MapInit, TryMapInit};
@@ -169,14 +178,37 @@ impl<T> Drop for Leftovers<T> {
     }
 }
 
-/// A value of the user that is dropped without a panic, because the thread may be unwinding.
+/// A value of the user that is dropped without a panic, because the thread may be unwinding. While other code of the user runs,
+/// an item is in one: if it were a variable, and that code and its destructor panicked, the process would abort.
 #[derive(Debug)]
 struct Contained<T>(Option<T>);
 
+impl<T> Contained<T> {
+    #[inline(always)]
+    fn hold(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    #[inline(always)]
+    fn value(&self) -> &T {
+        self.0.as_ref().expect("it is there until it is taken")
+    }
+
+    /// Returns the value. From now on, its drop may panic.
+    #[inline(always)]
+    fn take(mut self) -> T {
+        self.0.take().expect("it is there until it is taken")
+    }
+}
+
 impl<T> Drop for Contained<T> {
+    #[inline(always)]
     fn drop(&mut self) {
-        if let Some(value) = self.0.take() {
-            contain(|| drop(value));
+        // A value without a destructor costs nothing.
+        if std::mem::needs_drop::<T>() {
+            if let Some(value) = self.0.take() {
+                contain(|| drop(value));
+            }
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Passed, Place, Step, Steps, Then, TryFilter, TryFilterMap, TryFlatMap, TryInspect, TryMap,
-    TryMapInit,
+    Contained, Passed, Place, Step, Steps, Then, TryFilter, TryFilterMap, TryFlatMap, TryInspect,
+    TryMap, TryMapInit,
 };
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
@@ -12,7 +12,13 @@ use crate::pipeline::error::Stage;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
 
-/// A stage whose function returns a `Result`, for [`Pipeline::on_error`].
+/// A stage whose function returns a `Result`, or one whose only policy is a [`Retry`], for [`Pipeline::on_error`].
+#[diagnostic::on_unimplemented(
+    message = "no error of this stage is left for a policy",
+    label = "not a `try_` stage for single items, nor one whose last policy is `Retry`",
+    note = "`on_error` follows a `try_` stage, or an `on_error` with `Retry`, directly",
+    note = "`try_map_batch` has no policies: return the error as a part of the result, and filter the results"
+)]
 pub trait Fallible: Sealed {}
 
 impl<F> Fallible for TryMap<F> {}
@@ -21,11 +27,22 @@ impl<F> Fallible for TryFilterMap<F> {}
 impl<F> Fallible for TryFlatMap<F> {}
 impl<F> Fallible for TryInspect<F> {}
 impl<N, F> Fallible for TryMapInit<N, F> {}
-impl<K, P> Fallible for OnError<K, P> {}
+impl<K> Fallible for OnError<K, Retry> {}
+impl<K> Fallible for OnError<K, Option<Retry>> {}
 
 /// What to do with an item of type `I` whose stage has failed with an `E`: [`Skip`], [`Retry`], [`Stop`] or
-/// [`DeadLetter`]. It cannot be implemented outside of this crate.
+/// [`DeadLetter`], or an `Option` of one of these, where `None` is [`Stop`]. It cannot be implemented outside of this crate.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no policy for the errors of this stage",
+    label = "not a policy for items of type `{I}` and errors of type `{E}`",
+    note = "the policies are `Stop`, `Skip`, `Retry`, `DeadLetter` and an `Option` of one of them",
+    note = "`Retry` and `DeadLetter` need items that are `Clone`, and `DeadLetter` a function of a `Dead<{I}, {E}>`"
+)]
 pub trait Policy<I, E>: Send + Sync + Sealed {
+    /// Whether the run may go on without a result of an item.
+    #[doc(hidden)]
+    const LEAVES_OUT: bool;
+
     /// Makes the result of an item by calls of `attempt`. Returns `None` if there is none and the run goes on.
     #[doc(hidden)]
     fn decide<M>(
@@ -56,6 +73,8 @@ pub struct Stop;
 impl Sealed for Stop {}
 
 impl<I, E> Policy<I, E> for Stop {
+    const LEAVES_OUT: bool = false;
+
     #[inline]
     fn decide<M>(
         &self,
@@ -89,6 +108,8 @@ pub struct Skip;
 impl Sealed for Skip {}
 
 impl<I, E> Policy<I, E> for Skip {
+    const LEAVES_OUT: bool = true;
+
     #[inline]
     fn decide<M>(
         &self,
@@ -112,9 +133,12 @@ impl<I, E> Policy<I, E> for Skip {
 /// The function is called again for an item that has failed, up to this many `times`. If the last call fails as
 /// well, its error ends the run, or goes to the [`on_error`](Pipeline::on_error) that follows.
 ///
-/// There is a pause before each further call: `backoff` before the first, and twice as long as the last one before
-/// each other one. The batch waits meanwhile, and so do the batches behind it in order, while another thread goes on with
-/// the worker's other tasks. So a pause should be short, or few items should need one. If the run fails or is cancelled, a pause ends at once.
+/// There may be a [pause](Self::backoff) before each further call. It takes one of the run's workers: the batch waits, and so do
+/// the batches behind it in order, while another thread goes on with the worker's other tasks. So a pause should be short, or
+/// few items should need one. If the run fails or is cancelled, a pause ends at once, and the function is not called again.
+///
+/// The items must be `Clone`, because the stage takes them: each item is cloned before every call but the last one, also
+/// before the first. If a clone is expensive, use an `Arc`.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -129,7 +153,7 @@ impl<I, E> Policy<I, E> for Skip {
 ///     _ => Err("not found"),
 /// };
 /// let pool = heist::Pool::builder().workers(1).build()?;
-/// let retry = Retry { times: 2, backoff: Duration::from_millis(1) };
+/// let retry = Retry::times(2).backoff(Duration::from_millis(1));
 /// let crawl = Pipeline::new(["/", "/gone"]).try_map(fetch).on_error(retry).on_error(Skip).ordered();
 /// let mut pages = Vec::new();
 /// let report = crawl.run(&pool, |page| pages.push(page))?;
@@ -138,35 +162,93 @@ impl<I, E> Policy<I, E> for Skip {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[must_use = "a policy does nothing until it is passed to `on_error`"]
 pub struct Retry {
-    /// How often the function is called again at most.
-    pub times: u32,
-    /// The pause before the first further call. Each pause after that is twice as long as the one before.
-    pub backoff: Duration,
+    times: u32,
+    backoff: Duration,
+    max_backoff: Duration,
+}
+
+impl Retry {
+    /// Has the function called again up to this many times, without pauses.
+    ///
+    /// ```
+    /// use heist::pipeline::{Pipeline, Retry};
+    ///
+    /// let pool = heist::Pool::builder().workers(1).build()?;
+    /// let calls = std::sync::atomic::AtomicU32::new(0);
+    /// let third = |_| match calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+    ///     2 => Ok(()),
+    ///     _ => Err("not yet"),
+    /// };
+    /// let report = Pipeline::new(0..1).try_map(third).on_error(Retry::times(5)).run(&pool, |()| ())?;
+    /// assert_eq!(report.retried, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn times(times: u32) -> Self {
+        Self { times, backoff: Duration::ZERO, max_backoff: Duration::MAX }
+    }
+
+    /// Sets the pause before the first further call. Each pause after that is twice as long as the one before. The default is
+    /// no pause.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use heist::pipeline::Retry;
+    ///
+    /// // After 10, 20 and 40 milliseconds.
+    /// let retry = Retry::times(3).backoff(Duration::from_millis(10));
+    /// # let _ = retry;
+    /// ```
+    pub const fn backoff(mut self, first: Duration) -> Self {
+        self.backoff = first;
+        self
+    }
+
+    /// Sets the longest pause. The default is no limit.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use heist::pipeline::Retry;
+    ///
+    /// // After 10, 20, 25 and 25 milliseconds.
+    /// let retry = Retry::times(4).backoff(Duration::from_millis(10)).max_backoff(Duration::from_millis(25));
+    /// # let _ = retry;
+    /// ```
+    pub const fn max_backoff(mut self, longest: Duration) -> Self {
+        self.max_backoff = longest;
+        self
+    }
 }
 
 impl Sealed for Retry {}
 
 impl<I: Clone, E> Policy<I, E> for Retry {
+    // If nobody wants the results any more, there may be none, but those of the batch are discarded then.
+    const LEAVES_OUT: bool = false;
+
     fn decide<M>(
         &self,
         item: I,
         place: Place<'_>,
         mut attempt: impl FnMut(I) -> Result<M, E>,
     ) -> Result<Option<M>, E> {
+        let item = Contained::hold(item);
         let mut pause = self.backoff;
         for _ in 0..self.times {
-            match attempt(item.clone()) {
-                Ok(made) => return Ok(Some(made)),
-                // If the results are not wanted any more, it does not matter what becomes of the item.
-                Err(error) if !place.is_wanted() => return Err(error),
+            match attempt(item.value().clone()) {
+                Ok(made) => return Ok(Some(without(item, made))),
                 Err(error) => drop(error),
             }
+            place.pause(pause.min(self.max_backoff));
+            if !place.is_wanted() {
+                // The batch ends here: `OnError::emit` looks whether it is wanted.
+                return Ok(None);
+            }
             place.count_retried();
-            place.pause(pause);
             pause = pause.saturating_mul(2);
         }
-        attempt(item).map(Some)
+        attempt(item.take()).map(Some)
     }
 
     fn drop_parts(self) {}
@@ -232,17 +314,21 @@ impl<I: Clone, E, D> Policy<I, E> for DeadLetter<D>
 where
     D: Fn(Dead<I, E>) + Send + Sync,
 {
+    const LEAVES_OUT: bool = true;
+
     fn decide<M>(
         &self,
         item: I,
         place: Place<'_>,
         mut attempt: impl FnMut(I) -> Result<M, E>,
     ) -> Result<Option<M>, E> {
-        match attempt(item.clone()) {
-            Ok(made) => Ok(Some(made)),
+        let item = Contained::hold(item);
+        match attempt(item.value().clone()) {
+            Ok(made) => Ok(Some(without(item, made))),
             Err(error) => {
                 place.count_skipped();
-                let (index, batch, stage) = (place.item(), place.batch(), place.stage());
+                let (item, stage) = (item.take(), place.stage());
+                let (index, batch) = (place.item(), place.batch());
                 (self.0)(Dead { item, error, index, batch, stage });
                 Ok(None)
             }
@@ -252,6 +338,39 @@ where
     fn drop_parts(self) {
         contain(|| drop(self.0));
     }
+}
+
+impl<P> Sealed for Option<P> {}
+
+impl<I, E, P: Policy<I, E>> Policy<I, E> for Option<P> {
+    const LEAVES_OUT: bool = P::LEAVES_OUT;
+
+    #[inline]
+    fn decide<M>(
+        &self,
+        item: I,
+        place: Place<'_>,
+        attempt: impl FnMut(I) -> Result<M, E>,
+    ) -> Result<Option<M>, E> {
+        match self {
+            Some(policy) => policy.decide(item, place, attempt),
+            None => Stop.decide(item, place, attempt),
+        }
+    }
+
+    fn drop_parts(self) {
+        if let Some(policy) = self {
+            policy.drop_parts();
+        }
+    }
+}
+
+/// Drops an item that was kept for a further call, and returns the result. If that panics, the result is dropped without a
+/// second panic.
+fn without<I, M>(item: Contained<I>, made: M) -> M {
+    let made = Contained::hold(made);
+    drop(item.take());
+    made.take()
 }
 
 /// A stage with a policy for its errors. See [`Pipeline::on_error`].
@@ -273,7 +392,7 @@ where
     type Error = K::Error;
     type State = K::State;
 
-    const ONE_TO_ONE: bool = false;
+    const ONE_TO_ONE: bool = K::ONE_TO_ONE && !P::LEAVES_OUT;
     const TRACKS: bool = true;
 
     #[inline]
@@ -308,8 +427,10 @@ impl<S: Source, G, K> Pipeline<S, Then<G, K>> {
     /// Sets what happens when the last stage, one of the `try_` stages, returns an error: [`Stop`] the run, [`Skip`]
     /// the item, [`Retry`], or pass the item to a [`DeadLetter`] function. Without it, an error ends the run.
     ///
-    /// Several policies may follow each other: what fails in spite of the first one is for the second. A panic
-    /// always ends the run.
+    /// Another policy may follow [`Retry`]: what fails in spite of it is for that one. A panic always ends the run. An `Option`
+    /// of a policy can be chosen while the program runs: `None` is [`Stop`].
+    ///
+    /// [`try_map_batch`](Self::try_map_batch) has no policies, because its function may have used some of its items.
     ///
     /// ```
     /// use std::time::Duration;
@@ -318,12 +439,20 @@ impl<S: Source, G, K> Pipeline<S, Then<G, K>> {
     /// let pool = heist::Pool::builder().workers(2).build()?;
     /// let report = Pipeline::new(["1", "2", "x"])
     ///     .try_map(str::parse::<u32>)
-    ///     .on_error(Retry { times: 1, backoff: Duration::ZERO })
+    ///     .on_error(Retry::times(1).backoff(Duration::from_micros(50)))
     ///     .on_error(DeadLetter(|dead: Dead<&str, _>| eprintln!("no number: {}", dead.item)))
     ///     .map(|n| n + 1)
     ///     .run(&pool, |_| ())?;
     /// assert_eq!((report.results, report.skipped, report.retried), (2, 1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// No error is left for a policy after another one than `Retry`:
+    ///
+    /// ```compile_fail,E0277
+    /// use heist::pipeline::{Pipeline, Skip, Stop};
+    ///
+    /// let _ = Pipeline::new(["1", "x"]).try_map(str::parse::<u32>).on_error(Stop).on_error(Skip);
     /// ```
     pub fn on_error<P>(self, policy: P) -> Pipeline<S, Then<G, OnError<K, P>>>
     where

@@ -32,7 +32,9 @@ where
 
     #[inline(always)]
     fn call(&self, state: &mut Kept<W>, item: I, _: Place<'_>) -> Result<U, Infallible> {
-        Ok((self.f)(state.0.0.get_or_insert_with(&self.init), item))
+        let item = Contained::hold(item);
+        let value = state.0.0.get_or_insert_with(&self.init);
+        Ok((self.f)(value, item.take()))
     }
 
     #[inline(always)]
@@ -71,7 +73,9 @@ where
 
     #[inline(always)]
     fn call(&self, state: &mut Kept<W>, item: I, _: Place<'_>) -> Result<U, E> {
-        (self.f)(state.0.0.get_or_insert_with(&self.init), item)
+        let item = Contained::hold(item);
+        let value = state.0.0.get_or_insert_with(&self.init);
+        (self.f)(value, item.take())
     }
 
     #[inline(always)]
@@ -99,7 +103,13 @@ impl<S: Source, G> Pipeline<S, G> {
     /// Like [`map`](Self::map), with a value that the function may change: a buffer, a connection, a cache.
     ///
     /// Each worker of the run makes its own value with `init`, when it processes its first item. The worker is not
-    /// always on the same thread of the pool, but on one at a time. The values are dropped at the end of the run.
+    /// always on the same thread of the pool, but on one at a time. A call that panics may leave its value in any state, so
+    /// that the worker makes a new one for its next item, if there is one: in an [ordered](Self::ordered) pipeline, the batches
+    /// before the failed one are still processed.
+    ///
+    /// The values are dropped with the run, one by one: before [`run`](Self::run) returns, on the thread that has called it.
+    /// With [`results`](Self::results), it is the last thread that has to do with the run, after the iterator was dropped. A
+    /// panic in such a drop ends there.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -1,6 +1,6 @@
 //! Stages whose functions may fail. What becomes of an error is decided in `on_error`.
 
-use super::{BoxError, Passed, Place, Step, Steps, Then, emit_all, emit_some};
+use super::{BoxError, Contained, Passed, Place, Step, Steps, Then, emit_all, emit_some};
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
@@ -59,7 +59,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<Option<I>, E> {
-        Ok((self.0)(&item)?.then_some(item))
+        let item = Contained::hold(item);
+        let keeps = (self.0)(item.value())?;
+        Ok(keeps.then_some(item.take()))
     }
 
     #[inline(always)]
@@ -159,8 +161,9 @@ where
 
     #[inline(always)]
     fn call(&self, (): &mut (), item: I, _: Place<'_>) -> Result<I, E> {
-        (self.0)(&item)?;
-        Ok(item)
+        let item = Contained::hold(item);
+        (self.0)(item.value())?;
+        Ok(item.take())
     }
 
     #[inline(always)]
@@ -185,7 +188,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let pool = heist::Pool::builder().workers(2).build()?;
     /// let parsed = Pipeline::new(["1", "two", "3"]).try_map(|text| text.parse::<u32>());
     /// let error = parsed.ordered().run(&pool, |_| ()).unwrap_err();
-    /// assert_eq!(error.to_string(), "map 1 failed at item 1 (batch 0): invalid digit found in string");
+    /// assert_eq!(error.to_string(), "stage 1 failed at item 1 (batch 0): invalid digit found in string");
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn try_map<F, U, E>(self, f: F) -> Pipeline<S, Then<G, TryMap<F>>>
@@ -280,7 +283,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// let check = |page: &Vec<u8>| if page.is_empty() { Err("an empty page") } else { Ok(()) };
     /// let pages = Pipeline::new([vec![1], vec![], vec![2]]).try_inspect(check);
     /// let error = pages.run(&pool, |_| ()).unwrap_err();
-    /// assert_eq!(error.to_string(), "map 1 failed at item 1 (batch 0): an empty page");
+    /// assert_eq!(error.to_string(), "stage 1 failed at item 1 (batch 0): an empty page");
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn try_inspect<F, E>(self, f: F) -> Pipeline<S, Then<G, TryInspect<F>>>

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Read};
 
 use super::error::LineError;
 use crate::pipeline::run::BoxError;
+use crate::pipeline::source::Filled;
 use crate::sync::{Arc, Mutex, lock};
 
 /// The default size of a block. Small enough for the processor's own cache, and large enough that the cost of a batch does not
@@ -13,6 +14,8 @@ const BLOCK: usize = 256 << 10;
 const LARGEST_BLOCK: usize = 256 << 20;
 /// Buffers that are kept for later blocks, at most. A guess: more than are in use between two pulls.
 const MAX_SPARES: usize = 32;
+/// They have no more bytes than this, unless it is a single one: as many as that number of buffers of the default size.
+const MAX_SPARE_BYTES: usize = MAX_SPARES * BLOCK;
 /// A block that fills less than one in this many parts of its buffer is copied, so that the buffer is not kept for so little.
 const SPARSE: usize = 4;
 /// The least room for a single read.
@@ -27,7 +30,7 @@ impl Spares {
     pub(super) fn give(&self, buffer: Vec<u8>, size: usize) {
         if buffer.len() == size {
             let mut spares = lock(&self.0);
-            if spares.len() < MAX_SPARES {
+            if spares.len() < (MAX_SPARE_BYTES / size.max(1)).clamp(1, MAX_SPARES) {
                 spares.push(buffer);
             }
         }
@@ -56,8 +59,10 @@ pub(super) struct Cutter<R> {
     /// All of it is initialised. The first `filled` bytes have been read and not yet returned.
     buffer: Vec<u8>,
     filled: usize,
+    /// The size of a block, as it was set.
     size: usize,
-    largest: usize,
+    /// The limit up to which a block grows, if it was set.
+    largest: Option<usize>,
     next_line: u64,
     /// The reader has no more bytes.
     ended: bool,
@@ -71,7 +76,7 @@ impl<R> Cutter<R> {
             buffer: Vec::new(),
             filled: 0,
             size: BLOCK,
-            largest: LARGEST_BLOCK,
+            largest: None,
             next_line: 1,
             ended: false,
             spares: Arc::default(),
@@ -81,71 +86,82 @@ impl<R> Cutter<R> {
     /// Sets the size of a block. Nothing has been read.
     pub(super) fn set_size(&mut self, size: usize) {
         self.size = size.max(1);
-        self.largest = self.largest.max(self.size);
     }
 
     /// Sets the limit up to which a block grows. Nothing has been read.
     pub(super) fn set_largest(&mut self, largest: usize) {
-        self.largest = largest.max(1);
-        self.size = self.size.min(self.largest);
+        self.largest = Some(largest.max(1));
     }
 
     pub(super) fn spares(&self) -> &Arc<Spares> {
         &self.spares
     }
 
+    /// Returns the size of a block, which is within the limit whichever of the two was set first.
     pub(super) fn size(&self) -> usize {
-        self.size
+        self.size.min(self.largest())
+    }
+
+    fn largest(&self) -> usize {
+        self.largest.unwrap_or(LARGEST_BLOCK.max(self.size))
     }
 }
 
 impl<R: Read> Cutter<R> {
-    /// Returns the next block, which is not empty, or `None` at the end.
+    /// Returns the next block, which is not empty, or why there is none: [`Filled::More`] if it is to `stop`.
     ///
     /// A block ends with the last line end that is there after a read. So the lines of a slow reader are not held back until a
-    /// block is full.
-    pub(super) fn cut(&mut self) -> Result<Option<RawBlock>, BoxError> {
+    /// block is full. Before each read it looks whether it is to stop, because a reader may go on for ever without a line end.
+    pub(super) fn cut(&mut self, stop: &impl Fn() -> bool) -> Result<RawBlock, Filled> {
         loop {
-            if self.ended {
-                return Ok((self.filled > 0).then(|| self.split(self.filled)));
+            if self.ended && self.filled == 0 {
+                return Err(Filled::End);
             }
-            self.make_room()?;
-            let read = match self.reader.read(&mut self.buffer[self.filled..]) {
+            if self.ended {
+                return Ok(self.split(self.filled));
+            }
+            if stop() {
+                return Err(Filled::More);
+            }
+            let read = match self.read() {
                 Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(self.end(error)),
+                Err(error) => return Err(self.fail(error)),
             };
             let fresh = self.filled..self.filled + read;
+            if fresh.end > self.buffer.len() {
+                let (line, limit) = (self.next_line, self.largest());
+                return Err(self.fail(LineError::TooLong { line, limit }));
+            }
             self.filled = fresh.end;
             self.ended = read == 0;
             // What was there before has no line end.
             if let Some(last) = self.buffer[fresh.clone()].iter().rposition(|byte| *byte == b'\n') {
-                return Ok(Some(self.split(fresh.start + last + 1)));
+                return Ok(self.split(fresh.start + last + 1));
             }
         }
     }
 
-    /// Makes room for a read behind what has been read of an incomplete line.
-    fn make_room(&mut self) -> Result<(), BoxError> {
+    /// Reads behind what has been read of an incomplete line. If the largest block is full, it reads one byte more, which has
+    /// no place: only the end of the source makes that block a line.
+    fn read(&mut self) -> io::Result<usize> {
         if self.buffer.is_empty() {
             self.buffer = self.fresh_buffer(0);
         }
-        if self.filled < self.buffer.len() {
-            return Ok(());
+        let length = self.buffer.len();
+        if self.filled == length && length >= self.largest() {
+            return self.reader.read(&mut [0]);
         }
-        if self.filled >= self.largest {
-            let error = LineError::TooLong { line: self.next_line, limit: self.largest };
-            return Err(self.end(error));
+        if self.filled == length {
+            self.buffer.resize(length.saturating_mul(2).min(self.largest()), 0);
         }
-        let larger = self.buffer.len().saturating_mul(2).min(self.largest);
-        self.buffer.resize(larger, 0);
-        Ok(())
+        self.reader.read(&mut self.buffer[self.filled..])
     }
 
     /// Drops an incomplete line: nothing comes after an error.
-    fn end(&mut self, error: impl Into<BoxError>) -> BoxError {
+    fn fail(&mut self, error: impl Into<BoxError>) -> Filled {
         (self.ended, self.filled) = (true, 0);
-        error.into()
+        Filled::Failed(error.into())
     }
 
     /// Splits off the first bytes, which are whole lines.
@@ -170,10 +186,11 @@ impl<R: Read> Cutter<R> {
 
     /// Returns a buffer with room for so many bytes and a read.
     fn fresh_buffer(&self, bytes: usize) -> Vec<u8> {
-        if bytes < self.size {
-            return self.spares.take().unwrap_or_else(|| vec![0; self.size]);
+        let size = self.size();
+        if bytes < size {
+            return self.spares.take().unwrap_or_else(|| vec![0; size]);
         }
-        vec![0; bytes.saturating_add(LEAST_READ).min(self.largest)]
+        vec![0; bytes.saturating_add(LEAST_READ).min(self.largest())]
     }
 }
 
@@ -197,5 +214,25 @@ pub(super) fn without_end(line: &[u8]) -> &[u8] {
     match line {
         [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] => line,
         line => line,
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle, sim))))]
+mod tests {
+    use super::*;
+
+    /// Returns how many buffers of this size are kept.
+    fn kept(size: usize) -> usize {
+        let spares = Spares::default();
+        (0..2 * MAX_SPARES).for_each(|_| spares.give(vec![0; size], size));
+        std::iter::from_fn(|| spares.take()).count()
+    }
+
+    #[test]
+    fn spare_buffers_are_bounded_by_number_and_bytes() {
+        assert_eq!(kept(1), MAX_SPARES);
+        assert_eq!(kept(BLOCK), MAX_SPARES);
+        assert_eq!(kept(4 * BLOCK), MAX_SPARES / 4);
+        assert_eq!(kept(MAX_SPARE_BYTES + 1), 1);
     }
 }

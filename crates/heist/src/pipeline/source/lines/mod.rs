@@ -23,6 +23,8 @@ pub use error::LineError;
 #[derive(Debug)]
 pub struct LineBlocks<R, L: ?Sized = str> {
     cutter: Cutter<R>,
+    /// What comes after the last block.
+    after: Filled,
     text: PhantomData<fn() -> Box<L>>,
 }
 
@@ -33,25 +35,34 @@ pub struct Lines<R> {
     /// Its bytes before `at` have been returned.
     current: Option<LineBlock>,
     at: usize,
-    /// What comes after the current block.
-    after: Filled,
 }
 
 impl<R: Read, L: LineText + ?Sized> LineBlocks<R, L> {
-    /// Returns the next block, if the lines at its beginning are valid, and the error that comes after it.
-    fn next_block(&mut self) -> (Option<LineBlock<L>>, Filled) {
-        let (raw, filled) = match self.cutter.cut() {
-            Ok(Some(raw)) if L::IS_UTF8 => {
-                let (raw, failed) = checked(raw);
-                (raw, failed.map_or(Filled::More, |error| Filled::Failed(error.into())))
+    fn new(reader: R) -> Self {
+        Self { cutter: Cutter::new(reader), after: Filled::More, text: PhantomData }
+    }
+
+    /// Returns the next block, or why there is none. If a line of a block is not valid, the lines before it are a block of their
+    /// own, and the error comes after that one.
+    fn next_block(&mut self, stop: &impl Fn() -> bool) -> Result<LineBlock<L>, Filled> {
+        match mem::replace(&mut self.after, Filled::End) {
+            Filled::More => {}
+            ended => return Err(ended),
+        }
+        let cut = match self.cutter.cut(stop) {
+            Err(Filled::More) => {
+                self.after = Filled::More;
+                return Err(Filled::More);
             }
-            Ok(Some(raw)) => (Some(raw), Filled::More),
-            Ok(None) => (None, Filled::End),
-            Err(error) => (None, Filled::Failed(error)),
+            cut => cut?,
         };
+        let (raw, failed) = if L::IS_UTF8 { checked(cut) } else { (Some(cut), None) };
+        let after = failed.map_or(Filled::More, |error| Filled::Failed(error.into()));
+        let Some(raw) = raw else { return Err(after) };
+        self.after = after;
         let (spares, size) = (self.cutter.spares(), self.cutter.size());
         // SAFETY: the bytes have been checked, if that is required.
-        (raw.map(|raw| unsafe { LineBlock::new(raw, spares, size) }), filled)
+        Ok(unsafe { LineBlock::new(raw, spares, size) })
     }
 }
 
@@ -85,10 +96,9 @@ impl<R: Read, L: LineText + ?Sized> Source for LineBlocks<R, L> {
             if stop() {
                 break;
             }
-            let (block, filled) = self.next_block();
-            batch.extend(block);
-            if !matches!(filled, Filled::More) {
-                return filled;
+            match self.next_block(stop) {
+                Ok(block) => batch.push(block),
+                Err(ended) => return ended,
             }
         }
         Filled::More
@@ -97,7 +107,7 @@ impl<R: Read, L: LineText + ?Sized> Source for LineBlocks<R, L> {
 
 impl<R: Read> Lines<R> {
     /// Returns the next line, or why there is none.
-    fn next_line(&mut self) -> Result<String, Filled> {
+    fn next_line(&mut self, stop: &impl Fn() -> bool) -> Result<String, Filled> {
         loop {
             if let Some(block) = &self.current {
                 let rest = &block.text()[self.at..];
@@ -107,20 +117,16 @@ impl<R: Read> Lines<R> {
                     return Ok(line[..without_end(line.as_bytes()).len()].to_owned());
                 }
             }
-            self.read_more()?;
+            self.read_more(stop)?;
         }
     }
 
     /// Reads the next block, because all lines of the current one have been returned.
     #[cold]
-    fn read_more(&mut self) -> Result<(), Filled> {
+    fn read_more(&mut self, stop: &impl Fn() -> bool) -> Result<(), Filled> {
         // The next block may use the buffer of the current one.
         (self.current, self.at) = (None, 0);
-        match mem::replace(&mut self.after, Filled::End) {
-            Filled::More => {}
-            ended => return Err(ended),
-        }
-        (self.current, self.after) = self.blocks.next_block();
+        self.current = Some(self.blocks.next_block(stop)?);
         Ok(())
     }
 }
@@ -138,7 +144,7 @@ impl<R: Read> Source for Lines<R> {
             if stop() {
                 break;
             }
-            match self.next_line() {
+            match self.next_line(stop) {
                 Ok(line) => batch.push(line),
                 Err(ended) => return ended,
             }
@@ -149,7 +155,8 @@ impl<R: Read> Source for Lines<R> {
 
 impl<R: Read> Pipeline<Lines<R>> {
     /// Makes a pipeline from the lines of a reader, without their line endings (`\n` or `\r\n`). An error of the reader
-    /// ends the run, and so does a line that is not valid UTF-8 or longer than 256 MiB: see [`LineError`].
+    /// ends the run, and so does a line that is not valid UTF-8 or longer than 256 MiB: see [`LineError`]. If the pipeline is
+    /// [ordered](Self::ordered), the lines before it are delivered first. If not, some of them may be dropped.
     ///
     /// The pipeline reads large blocks, so the reader need not be buffered. Each line is a `String`. If little is done
     /// with it, [`line_blocks`](Pipeline::line_blocks) is several times as fast, because it allocates nothing for a
@@ -166,8 +173,7 @@ impl<R: Read> Pipeline<Lines<R>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn lines(reader: R) -> Self {
-        let blocks = LineBlocks { cutter: Cutter::new(reader), text: PhantomData };
-        let source = Lines { blocks, current: None, at: 0, after: Filled::More };
+        let source = Lines { blocks: LineBlocks::new(reader), current: None, at: 0 };
         Self { source, steps: Same, config: Config::new() }
     }
 }
@@ -176,8 +182,9 @@ impl<R: Read> Pipeline<LineBlocks<R>> {
     /// Makes a pipeline from the lines of a reader in blocks of some hundred kilobytes. The lines of a block are borrowed
     /// from it: see [`LineBlock`].
     ///
-    /// An error of the reader ends the run, after the lines that came before it. So does a line that is not valid
-    /// UTF-8, or does not fit into the [largest block](Pipeline::largest_block): see [`LineError`].
+    /// An error of the reader ends the run, and so does a line that is not valid UTF-8, or does not fit into the
+    /// [largest block](Pipeline::largest_block): see [`LineError`]. If the pipeline is [ordered](Pipeline::ordered), the lines
+    /// before it are delivered first. If not, some of them may be dropped.
     ///
     /// Each block is a [batch](Pipeline::batch) of its own. It ends with the last line end that one read of the reader has
     /// brought, so that the lines of a slow reader are not held back. The reader need not be buffered.
@@ -220,7 +227,10 @@ impl<R: Read> Pipeline<LineBlocks<R, [u8]>> {
 
 impl<R: Read, L: LineText + ?Sized, G> Pipeline<LineBlocks<R, L>, G> {
     /// Sets the size of a block in bytes. The default is 256 KiB. A block is larger if a line is, and smaller if a read of the
-    /// reader returns less.
+    /// reader returns less. No block is larger than the [largest block](Self::largest_block).
+    ///
+    /// The number of blocks in flight is the number of [batches](Self::in_flight): by default, some hundred of them may be in
+    /// memory together. Use [`in_flight`](Self::in_flight) or [`weigh`](Self::weigh) to bound that.
     ///
     /// ```
     /// use heist::pipeline::{LineBlock, Pipeline};
@@ -237,7 +247,8 @@ impl<R: Read, L: LineText + ?Sized, G> Pipeline<LineBlocks<R, L>, G> {
     }
 
     /// Sets up to how many bytes a block grows for a line that is longer than a [block](Self::block_size). The default is
-    /// 256 MiB. A longer line ends the run with [`LineError::TooLong`].
+    /// 256 MiB, or the size of a block if that is more. A line that is longer, with its line end, ends the run with
+    /// [`LineError::TooLong`].
     ///
     /// ```
     /// use heist::pipeline::{LineBlock, Pipeline};
@@ -256,6 +267,5 @@ impl<R: Read, L: LineText + ?Sized, G> Pipeline<LineBlocks<R, L>, G> {
 }
 
 fn blocks_of<R: Read, L: LineText + ?Sized>(reader: R) -> Pipeline<LineBlocks<R, L>> {
-    let source = LineBlocks { cutter: Cutter::new(reader), text: PhantomData };
-    Pipeline { source, steps: Same, config: Config::new() }.batch(1)
+    Pipeline { source: LineBlocks::new(reader), steps: Same, config: Config::new() }.batch(1)
 }
