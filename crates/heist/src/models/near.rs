@@ -173,7 +173,7 @@ models! {
     near_in_another_cluster: || behind_a_long_task(1, Way::Right), Some(3), 280;
     near_against_a_thief: || against_a_thief(2, Way::Right), Some(2), 120_000;
     near_against_a_far_thief: || against_a_thief(1, Way::Right), Some(1), 85_000;
-    near_against_the_end: against_the_end, Some(3), 120_000;
+    near_against_the_end: against_the_end, Some(3), 90_000;
 }
 
 /// Each of these strands a task behind a worker that is busy for ever: these must fail.
