@@ -168,12 +168,12 @@ fn against_the_end() {
 }
 
 models! {
-    near_against_sleep: || against_sleep(Way::Right), None, 15_000;
+    near_against_sleep: || against_sleep(Way::Right), None, 7_000;
     near_behind_a_long_task: || behind_a_long_task(2, Way::Right), Some(3), 400;
     near_in_another_cluster: || behind_a_long_task(1, Way::Right), Some(3), 280;
-    near_against_a_thief: || against_a_thief(2, Way::Right), Some(2), 120_000;
-    near_against_a_far_thief: || against_a_thief(1, Way::Right), Some(1), 85_000;
-    near_against_the_end: against_the_end, Some(3), 90_000;
+    near_against_a_thief: || against_a_thief(2, Way::Right), Some(2), 70_000;
+    near_against_a_far_thief: || against_a_thief(1, Way::Right), Some(1), 40_000;
+    near_against_the_end: against_the_end, Some(3), 55_000;
 }
 
 /// Each of these strands a task behind a worker that is busy for ever: these must fail.

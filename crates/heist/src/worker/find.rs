@@ -94,7 +94,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             first.or_else(|| self.steal(core)).or_else(then)
         });
         let found = found.or_else(|| self.next_of_any_rank(core));
-        self.after_look(core, found.is_some());
+        Q::Waiting::after_search(self, core, found.is_some());
         found
     }
 
