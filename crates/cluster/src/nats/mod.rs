@@ -48,12 +48,13 @@ impl Names {
         Ok(Self { job: job.to_owned(), fingerprint: fingerprint.to_owned() })
     }
 
+    // The kind of a stream is the prefix: no job has a name with which its streams are those of another one, or the locks.
     fn stream(&self) -> String {
-        format!("HEIST_{}", self.job)
+        format!("HEIST-Q_{}", self.job)
     }
 
     fn results_stream(&self) -> String {
-        format!("HEIST_{}_R", self.job)
+        format!("HEIST-R_{}", self.job)
     }
 
     /// The name of the consumer from which workers pull.
@@ -259,4 +260,22 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, ClusterError> {
 fn without_password(servers: &[ServerAddr]) -> String {
     let one = |server: &ServerAddr| format!("{}:{}", server.host(), server.port());
     servers.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn jobs_share_no_stream() {
+        let mut streams = BTreeSet::from([queue::LOCKS.to_owned()]);
+        for job in ["a", "a_R", "R_a", "Q_a", "LOCKS", "-LOCKS"] {
+            let names = Names::new(job, "0").expect("a name");
+            for stream in [names.stream(), names.results_stream()] {
+                assert!(streams.insert(stream.clone()), "{stream} of job {job}");
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::settings::{Settings, Storage};
 /// second result dropped. Longer than most restarts of a server.
 const DUPLICATES: Duration = Duration::from_secs(120);
 /// The stream with the locks of all jobs.
-const LOCKS: &str = "HEIST_LOCKS";
+pub(super) const LOCKS: &str = "HEIST-LOCKS";
 /// How often the lock of a coordinator that has died is taken over before the attempt fails. Others may do so at the same time.
 const LOCK_ATTEMPTS: usize = 5;
 /// Requests of workers that the server keeps waiting, at most.
