@@ -132,6 +132,16 @@ pub(crate) struct Welcome {
     pub(crate) lease_millis: u64,
 }
 
+/// The content of a job's lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) run: u64,
+    /// Where its coordinator runs.
+    pub(crate) node: String,
+    /// The run has ended: the job has no coordinator, and workers that have missed [`Down::End`] learn it here.
+    pub(crate) ended: bool,
+}
+
 /// Encodes a message.
 pub(crate) fn encode<T: Serialize>(message: &T) -> Bytes {
     encode_with(message, &[])

@@ -38,13 +38,18 @@ fn serve_as_coordinator() {
     if std::env::var_os("HEIST_TEST_COORDINATOR").is_none() {
         return;
     }
-    let folder = std::env::var_os("HEIST_TEST_FOLDER").expect("a folder");
-    let file = std::path::PathBuf::from(folder).join("delivered");
+    let folder = std::path::PathBuf::from(std::env::var_os("HEIST_TEST_FOLDER").expect("a folder"));
+    // A reader sees a whole note.
+    let note = |name: &str, text: String| {
+        let part = folder.join(format!("{name}.part"));
+        fs::write(&part, text).expect("a file");
+        fs::rename(part, folder.join(name)).expect("a file");
+    };
     let url = std::env::var("HEIST_CLUSTER_URL").expect("an address");
     let settings = cluster(&url).resume(true).build().expect("settings");
-    let _ = squares(&settings, BATCHES, |number, _| {
-        fs::write(&file, (number + 1).to_string()).expect("a file");
-    });
+    let ended =
+        squares(&settings, BATCHES, |number, _| note("delivered", (number + 1).to_string()));
+    note("ended", ended.map_or_else(|error| error.to_string(), |_| "well".to_owned()));
 }
 
 /// Runs the job, and checks that every result comes once and in order.
@@ -190,6 +195,31 @@ fn a_second_coordinator_is_refused() {
 }
 
 #[test]
+fn a_coordinator_that_has_lost_the_job_ends() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = vec![server.worker("a", "")];
+    let earlier = server.coordinator();
+    server.wait_for_start("a", Some(GATE));
+    earlier.stop();
+    workers.clear();
+    // The server counts from 1 again, and no connection says that the first coordinator is there.
+    server.kill();
+    fs::remove_dir_all(server.note("data")).expect("the files of the server");
+    server.run();
+    workers.push(server.worker("b", ""));
+    run_with(cluster(&server.url()), || {
+        server.wait_for_start("b", Some(GATE));
+        earlier.signal(libc::SIGCONT);
+        let ended = until("the end of the first coordinator", || server.read("ended"));
+        assert!(ended.contains("has a coordinator already"), "{ended}");
+        // The queue is still there for another worker.
+        workers.clear();
+        server.open_gate();
+        workers.push(server.worker("c", ""));
+    });
+}
+
+#[test]
 fn a_server_that_stays_away_ends_the_run() {
     let Some(mut server) = Server::start(JETSTREAM, "") else { return };
     let _worker = server.worker("a", "");
@@ -231,9 +261,8 @@ fn few_permissions_are_enough() {
                 publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"], subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
     let Some(server) = Server::start(&[], users) else { return };
     server.open_gate();
-    let by = |user: &str| format!("nats://{user}@{}:4222", server.host);
-    let _worker = server.worker_at(&by("right:r"), "a", &[]);
-    let report = run_with(cluster(&by("left:l")).resume(true), || ());
+    let _worker = server.worker_at(&server.url_of("right:r"), "a", &[]);
+    let report = run_with(cluster(&server.url_of("left:l")).resume(true), || ());
     assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
 }
 
@@ -292,7 +321,7 @@ fn the_run_of_a_killed_coordinator_is_resumed() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
     let _worker = server.worker("a", "");
     let coordinator = server.coordinator();
-    let delivered = || fs::read_to_string(server.note("delivered")).ok()?.parse::<u64>().ok();
+    let delivered = || server.read("delivered")?.parse::<u64>().ok();
     until("the results before the gate", || delivered().filter(|count| *count == GATE));
     // The only worker is in the middle of a batch.
     server.wait_for_start("a", Some(GATE));
@@ -366,10 +395,7 @@ fn bad_input_has_an_error_that_says_what_to_do() {
         {user: all, password: right}, \
         {user: few, password: right, permissions: {publish: [\"heist.>\"]}} ] }";
     let Some(server) = Server::start(&[], users) else { return };
-    let by = |user: &str| {
-        let url = format!("nats://{user}@{}:4222", server.host);
-        cluster(&url).build().expect("settings")
-    };
+    let by = |user: &str| cluster(&server.url_of(user)).build().expect("settings");
     let error = squares(&by("all:wrong"), 1, |_, _| ());
     assert!(matches!(error, Err(ClusterError::Credentials { .. })), "{error:?}");
     let error = squares(&by("few:right"), 1, |_, _| ());

@@ -1,9 +1,11 @@
-//! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, and `pull`
-//! a worker's.
+//! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, with its
+//! `lock`, and `pull` a worker's.
 
+mod lock;
 mod pull;
 mod queue;
 
+use std::collections::VecDeque;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -85,6 +87,8 @@ pub(crate) enum Change {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     changes: UnboundedReceiver<Change>,
+    /// What has happened during an operation, and was not handed out yet.
+    missed: VecDeque<Change>,
     /// The address without the password.
     pub(crate) url: String,
 }
@@ -102,11 +106,14 @@ impl Connection {
             Ok(Err(error)) => return Err(refused(&error, &url)),
             Ok(Ok(client)) => client,
         };
-        Ok(Self { client, changes, url })
+        Ok(Self { client, changes, missed: VecDeque::new(), url })
     }
 
     /// Returns what happens next to the connection.
     pub(crate) async fn change(&mut self) -> Change {
+        if let Some(change) = self.missed.pop_front() {
+            return change;
+        }
         match self.changes.recv().await {
             Some(change) => change,
             // The client keeps the sender for as long as it exists.
@@ -123,8 +130,9 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                change = self.changes.recv() => if let Some(Change::Fatal(error)) = change {
-                    return Err(error);
+                Some(change) = self.changes.recv() => match change {
+                    Change::Fatal(error) => return Err(error),
+                    change => self.missed.push_back(change),
                 },
                 result = &mut operation => return result,
             }
@@ -270,7 +278,7 @@ mod tests {
 
     #[test]
     fn jobs_share_no_stream() {
-        let mut streams = BTreeSet::from([queue::LOCKS.to_owned()]);
+        let mut streams = BTreeSet::from([lock::LOCKS.to_owned()]);
         for job in ["a", "a_R", "R_a", "Q_a", "LOCKS", "-LOCKS"] {
             let names = Names::new(job, "0").expect("a name");
             for stream in [names.stream(), names.results_stream()] {
