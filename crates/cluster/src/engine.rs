@@ -13,8 +13,8 @@ pub(crate) type Address = String;
 pub(crate) enum QueueEvent {
     /// A message of a worker, and where it expects an answer.
     Up(Bytes, Option<Address>),
-    /// A node introduces itself, and expects an answer.
-    Hello(Bytes, Option<Address>),
+    /// A node asks for the coordinator, and expects the answer here.
+    Hello(Address),
     Connected,
     Disconnected,
     Fatal(ClusterError),
@@ -95,13 +95,28 @@ pub(crate) enum PullEvent {
     Fatal(ClusterError),
 }
 
+/// What a worker learns of the coordinator.
+#[derive(Debug)]
+pub(crate) enum Greeting {
+    Welcome(Welcome),
+    /// It follows another protocol, or one that cannot be told.
+    Foreign(Option<u32>),
+    /// There is none at the moment.
+    Nobody,
+    /// There is none, and the run that is served has ended.
+    Over,
+    /// The server or the coordinator is busy.
+    NoAnswer,
+}
+
 /// A worker's end.
 pub(crate) trait Pull {
-    /// Asks whether the job has a coordinator. Returns `None` if there is none.
+    /// Asks for the coordinator of the job, and if there is none, whether the run that is served has ended.
     fn hello(
         &self,
         hello: &Hello,
-    ) -> impl Future<Output = Result<Option<Welcome>, ClusterError>> + use<Self> + 'static;
+        served: Option<u64>,
+    ) -> impl Future<Output = Greeting> + use<Self> + 'static;
 
     /// Names the queue of the following requests.
     fn attach(&mut self, queue: &str);

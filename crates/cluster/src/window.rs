@@ -92,13 +92,13 @@ impl Window {
         }
     }
 
-    /// Decides whether a node may start a batch that was delivered before. It is lost for good if it was started `most` times.
-    pub(crate) fn ask(&mut self, number: u64, node: &str, most: usize) -> Verdict {
-        let Some(batch) = self.outstanding.get_mut(&number) else { return Verdict::NotWanted };
-        if batch.nodes.len() >= most + batch.excused {
+    /// Decides whether a batch that was delivered before may be started. It is lost for good if it was started `most` times. The
+    /// answer is no start: whoever has asked may not wait for it any more, if this process was stopped for example.
+    pub(crate) fn ask(&self, number: u64, most: usize) -> Verdict {
+        let Some(batch) = self.outstanding.get(&number) else { return Verdict::NotWanted };
+        if batch.nodes.len() >= most.saturating_add(batch.excused) {
             return Verdict::Poison(batch.nodes.clone());
         }
-        batch.nodes.push(node.to_owned());
         Verdict::Start
     }
 
@@ -239,14 +239,23 @@ mod tests {
     #[test]
     fn a_batch_that_every_node_loses_is_poison() {
         let mut window = filled(true, 1, Instant::now());
-        window.started(0, "a");
-        assert!(matches!(window.ask(0, "b", 3), Verdict::Start));
-        assert!(matches!(window.ask(0, "c", 3), Verdict::Start));
-        match window.ask(0, "d", 3) {
+        for node in ["a", "b", "c"] {
+            assert!(matches!(window.ask(0, 3), Verdict::Start));
+            window.started(0, node);
+        }
+        match window.ask(0, 3) {
             Verdict::Poison(nodes) => assert_eq!(nodes, ["a", "b", "c"]),
             other => panic!("{other:?}"),
         }
-        assert!(matches!(window.ask(1, "a", 3), Verdict::NotWanted));
+        assert!(matches!(window.ask(1, 3), Verdict::NotWanted));
+    }
+
+    #[test]
+    fn a_question_is_no_start() {
+        let window = filled(true, 1, Instant::now());
+        for _ in 0..10 {
+            assert!(matches!(window.ask(0, 1), Verdict::Start));
+        }
     }
 
     #[test]
@@ -255,8 +264,9 @@ mod tests {
         let mut window = filled(true, 1, now);
         window.started(0, "a");
         assert_eq!(window.resend_all(now).len(), 1);
-        assert!(matches!(window.ask(0, "b", 1), Verdict::Start));
-        assert!(matches!(window.ask(0, "c", 1), Verdict::Poison(_)));
+        assert!(matches!(window.ask(0, 1), Verdict::Start));
+        window.started(0, "b");
+        assert!(matches!(window.ask(0, 1), Verdict::Poison(_)));
     }
 
     #[test]

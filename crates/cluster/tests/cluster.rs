@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use common::{BATCHES, GATE, IN_FLIGHT, Server, cluster, squares, until};
@@ -250,6 +251,76 @@ fn a_worker_that_stays_serves_the_next_run() {
     assert!(worker.ends_well());
 }
 
+#[test]
+fn a_worker_that_has_missed_the_end_ends() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let mut missed = server.worker("a", "");
+    let mut other = None;
+    run_with(cluster(&server.url()).storage(Storage::File), || {
+        server.wait_for_start("a", Some(GATE));
+        missed.stop();
+        // What the coordinator says from now on is not kept for a connection that is gone.
+        server.kill();
+        server.run();
+        server.open_gate();
+        other = Some(server.worker("b", ""));
+    });
+    missed.signal(libc::SIGCONT);
+    assert!(missed.ends_well());
+}
+
+#[test]
+fn a_worker_without_a_server_can_be_drained() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let mut worker = server.worker("a", "");
+    let patience = Duration::from_secs(1);
+    let settings = cluster(&server.url()).patience(patience).build().expect("settings");
+    let error = squares(&settings, BATCHES, |number, _| {
+        if number + 1 == GATE {
+            server.wait_for_start("a", Some(GATE));
+            server.kill();
+        }
+    });
+    assert!(matches!(error, Err(ClusterError::Lost { .. })), "{error:?}");
+    worker.signal(libc::SIGTERM);
+    server.open_gate();
+    assert!(worker.ends_well());
+}
+
+#[test]
+fn a_worker_without_a_server_ends_after_a_while() {
+    let Some(mut server) = Server::start(JETSTREAM, "") else { return };
+    let settings = cluster(&server.url()).role(Role::Worker).wait(Duration::from_secs(3));
+    let settings = settings.build().expect("settings");
+    let error = thread::scope(|scope| {
+        let worker = scope.spawn(|| squares(&settings, 0, |_, _| ()));
+        server.kill();
+        worker.join().expect("no panic")
+    });
+    let reachable = !matches!(error, Err(ClusterError::Unreachable { .. }));
+    assert!(!reachable || matches!(error, Err(ClusterError::NoCoordinator { .. })), "{error:?}");
+}
+
+#[test]
+fn another_version_is_refused() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let coordinator = cluster(&server.url()).version("1").build().expect("settings");
+    let worker = cluster(&server.url()).version("2").role(Role::Worker).build().expect("settings");
+    let token = CancelToken::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let run = Pipeline::new(0..1_u64).cancel_on(&token).map(|number| number);
+            run.run_on(&coordinator, "versions", |_| ()).expect_err("no worker")
+        });
+        let run = Pipeline::new(0..0_u64).map(|number| number);
+        let error = run.run_on(&worker, "versions", |_| ());
+        token.cancel();
+        let error = error.expect_err("another version");
+        assert!(matches!(error, ClusterError::Mismatch { .. }), "{error}");
+        assert!(error.to_string().contains(r#"version "1" of the program"#), "{error}");
+    });
+}
+
 /// Those that docs/CLUSTER.md lists.
 #[test]
 fn few_permissions_are_enough() {
@@ -258,7 +329,8 @@ fn few_permissions_are_enough() {
             {user: left, password: l, permissions: {
                 publish: ["heist.>", "$JS.API.>", "$JS.ACK.>", "_INBOX.>"], subscribe: ["heist.>", "_INBOX.>"]}},
             {user: right, password: r, permissions: {
-                publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.ACK.>"], subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
+                publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.API.DIRECT.GET.HEIST-LOCKS.>", "$JS.ACK.>"],
+                subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
     let Some(server) = Server::start(&[], users) else { return };
     server.open_gate();
     let _worker = server.worker_at(&server.url_of("right:r"), "a", &[]);

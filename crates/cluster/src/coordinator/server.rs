@@ -63,7 +63,7 @@ impl<Q: Queue> Coordinator<Q> {
             Done::Waiting(waiting) => {
                 self.checking = false;
                 let lost = waiting.is_some_and(|waiting| {
-                    waiting < (self.window.outstanding() - self.commits.len()) as u64
+                    waiting < self.window.outstanding().saturating_sub(self.commits.len()) as u64
                 });
                 // The queue may be gone, although the connection was not lost.
                 self.reopen |= waiting.is_none();

@@ -288,9 +288,9 @@ impl Queue for NatsQueue {
                     }
                     Change::Fatal(error) => QueueEvent::Fatal(error),
                 },
-                Some(message) = self.hellos.next() => {
-                    return QueueEvent::Hello(message.payload, message.reply.map(|to| to.to_string()));
-                }
+                Some(message) = self.hellos.next() => if let Some(reply) = message.reply {
+                    return QueueEvent::Hello(reply.to_string());
+                },
                 Some(message) = self.alive.next() => if let Some(reply) = message.reply {
                     let _ = self.connection.client.publish(reply, Bytes::new()).await;
                 },
