@@ -212,7 +212,7 @@ where
         let sunk = match &source {
             Ok(_) => deliver(&deliveries, left_sender, &input_sender, token.as_ref(), sink),
             Err(_) => {
-                let _ = input_sender.send(Input::SinkGone);
+                let _ = input_sender.send(Input::SinkEnded { whole: false });
                 Ok(0)
             }
         };
@@ -226,12 +226,15 @@ where
     })
 }
 
-/// Tells the coordinator that the sink is gone, however that comes.
-struct SinkGuard<'i>(&'i UnboundedSender<Input>);
+/// Tells the coordinator that the sink has ended, however that comes.
+struct SinkGuard<'i> {
+    input: &'i UnboundedSender<Input>,
+    whole: bool,
+}
 
 impl Drop for SinkGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.0.send(Input::SinkGone);
+        let _ = self.input.send(Input::SinkEnded { whole: self.whole });
     }
 }
 
@@ -247,7 +250,7 @@ where
     U: DeserializeOwned,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    let _guard = SinkGuard(input);
+    let mut guard = SinkGuard { input, whole: false };
     let mut count = 0;
     while let Ok(Delivery { number, size, results }) = deliveries.recv() {
         let results: Vec<U> = postcard::from_bytes(&results).map_err(|error| {
@@ -265,6 +268,7 @@ where
         // The source has ended otherwise.
         let _ = left.send(size);
     }
+    guard.whole = true;
     Ok(count)
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use common::{BATCHES, GATE, IN_FLIGHT, Server, cluster, squares, until};
+use common::{BATCHES, GATE, IN_FLIGHT, Server, cluster, squares, squares_into, until};
 use heist::CancelToken;
 use heist::pipeline::{Pipeline, PipelineError, Retry, Skip};
 use heist_cluster::{Cluster, ClusterBuilder, ClusterError, ClusterReport, Role, RunOn, Storage};
@@ -386,6 +386,29 @@ fn a_failed_run_is_resumed() {
     assert!(report.resumed >= 50);
     let computed: u64 = report.nodes.values().map(|node| node.batches).sum();
     assert_eq!(report.resumed + computed, BATCHES);
+}
+
+#[test]
+fn results_that_the_sink_has_not_consumed_stay_committed() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let settings = cluster(&server.url()).resume(true).build().expect("settings");
+    let run = |mut sink: Box<dyn FnMut(u64) -> Result<(), String>>| {
+        let mut count = 0;
+        squares_into(&settings, BATCHES, move |_| {
+            count += 1;
+            sink(count)
+        })
+    };
+    {
+        let _worker = server.worker("a", "");
+        let last = |count| if count == BATCHES { Err("no room".to_owned()) } else { Ok(()) };
+        let error = run(Box::new(last)).expect_err("the sink fails");
+        assert!(matches!(error, ClusterError::Sink { batch, .. } if batch == BATCHES - 1));
+    }
+    // There is no worker: nothing is computed again.
+    let report = run(Box::new(|_| Ok(()))).expect("a run");
+    assert_eq!((report.resumed, report.results), (BATCHES, BATCHES));
 }
 
 #[test]

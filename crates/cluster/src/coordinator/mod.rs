@@ -53,8 +53,10 @@ pub(crate) enum Input {
     },
     /// The thread of the source has ended.
     SourceGone,
-    /// The sink has failed or panicked.
-    SinkGone,
+    /// The sink has consumed the `whole` of what there was, or it has failed or panicked.
+    SinkEnded {
+        whole: bool,
+    },
 }
 
 /// The results of a batch, on their way to the sink.
@@ -97,7 +99,8 @@ pub(crate) struct Coordinator<Q> {
     settings: Settings,
     window: Window,
     input: UnboundedReceiver<Input>,
-    deliveries: Sender<Delivery>,
+    /// `None` when everything was delivered.
+    deliveries: Option<Sender<Delivery>>,
     /// Has the source stop.
     stop: Arc<AtomicBool>,
     operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done>>>>,
@@ -154,7 +157,7 @@ impl<Q: Queue> Coordinator<Q> {
             job,
             settings,
             input,
-            deliveries,
+            deliveries: Some(deliveries),
             stop,
             operations: FuturesUnordered::new(),
             sending: 0,
@@ -208,7 +211,23 @@ impl<Q: Queue> Coordinator<Q> {
             self.send_some();
             self.deliver()?;
         }
-        Ok(())
+        self.wait_for_sink().await
+    }
+
+    /// Waits until the sink has consumed what was delivered. Until then, committed results are not removed: the sink may fail.
+    async fn wait_for_sink(&mut self) -> Result<(), Stop> {
+        self.deliveries = None;
+        loop {
+            tokio::select! {
+                // All results are here: it does not matter any more what happens to the server.
+                event = self.queue.event() => drop(self.hear(event).await),
+                input = self.input.recv() => match input {
+                    Some(Input::SinkEnded { whole: true }) => return Ok(()),
+                    Some(Input::SinkEnded { whole: false }) | None => return Err(Stop::Gone),
+                    Some(_) => {}
+                },
+            }
+        }
     }
 
     fn has_ended(&self) -> bool {
@@ -228,7 +247,7 @@ impl<Q: Queue> Coordinator<Q> {
                 self.window.finish_known(number, 0, Err(error));
             }
             Input::SourceGone if self.source_ended || self.failing => self.source_ended = true,
-            Input::SourceGone | Input::SinkGone => return Err(Stop::Gone),
+            Input::SourceGone | Input::SinkEnded { .. } => return Err(Stop::Gone),
         }
         Ok(())
     }
@@ -278,7 +297,7 @@ impl<Q: Queue> Coordinator<Q> {
         while let Some((number, size, outcome)) = self.window.deliverable() {
             let delivery = Delivery { number, size, results: outcome? };
             self.report.batches += 1;
-            if self.deliveries.send(delivery).is_err() {
+            if self.deliveries.as_ref().is_none_or(|sink| sink.send(delivery).is_err()) {
                 return Err(Stop::Gone);
             }
         }

@@ -280,11 +280,21 @@ pub(crate) fn squares(
     mut sink: impl FnMut(u64, u64),
 ) -> Result<ClusterReport, ClusterError> {
     let mut next = 0;
-    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
-    pipeline.run_on(cluster, "squares", |square| {
+    squares_into(cluster, batches, |square| {
         sink(next, square);
         next += 1;
+        Ok(())
     })
+}
+
+/// The same, with a sink that may fail.
+pub(crate) fn squares_into(
+    cluster: &Cluster,
+    batches: u64,
+    sink: impl FnMut(u64) -> Result<(), String>,
+) -> Result<ClusterReport, ClusterError> {
+    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
+    pipeline.try_run_on(cluster, "squares", sink)
 }
 
 /// What a worker does with a number. `HEIST_TEST_TROUBLE` names a number and what happens to it.
