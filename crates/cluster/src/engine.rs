@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::error::ClusterError;
 use crate::message::{Down, Hello, Welcome};
+use crate::window::Dispatch;
 
 /// Where an answer is expected.
 pub(crate) type Address = String;
@@ -38,10 +39,8 @@ pub(crate) trait Queue {
     /// Puts a batch into the queue. A batch with a known number and attempt is discarded.
     fn send(
         &self,
-        number: u64,
-        attempt: u32,
-        payload: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<Self> + 'static;
+        batch: Dispatch,
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
 
     /// Returns the next event.
     async fn event(&mut self) -> QueueEvent;
@@ -61,13 +60,13 @@ pub(crate) trait Queue {
         &self,
         number: u64,
         results: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
 
     /// Returns the committed results of a batch.
     fn fetch(
         &self,
         number: u64,
-    ) -> impl Future<Output = (u64, Result<Bytes, ClusterError>)> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<Self> + 'static;
 
     /// Removes the queue and the lock, and the committed results unless they are to be kept.
     async fn close(&mut self, keep_results: bool);

@@ -5,9 +5,11 @@
 
 mod server;
 mod source;
+#[cfg(test)]
+mod tests;
 mod workers;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use crate::error::ClusterError;
 use crate::message::{Down, Ended};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
-use crate::window::{Finished, Outcome, Window};
+use crate::window::{Dispatch, Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
@@ -36,6 +38,8 @@ const TICK: Duration = Duration::from_millis(20);
 const BACK_OFF: Duration = Duration::from_millis(200);
 /// Batches on their way to the server, at most.
 const SENDING: usize = 128;
+/// Their bytes, at most: a batch that waits for those before it must not be taken for lost. A guess.
+const SENDING_BYTES: usize = 4 << 20;
 /// A batch that takes less than this gets no copy. A guess: a copy costs a transfer.
 const LEAST_STRAGGLER: Duration = Duration::from_millis(50);
 
@@ -78,9 +82,17 @@ pub(crate) struct Job {
     pub(crate) token: Option<CancelToken>,
 }
 
+/// What the server is asked to do for a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Operation {
+    Send,
+    Commit,
+    Fetch,
+}
+
 /// An operation on the server that has ended.
 enum Done {
-    Sent(u64, Result<(), ClusterError>),
+    Sent { number: u64, bytes: usize, sent: Result<(), ClusterError> },
     Committed(u64, Result<(), ClusterError>),
     Fetched(u64, Result<Bytes, ClusterError>),
     Waiting(Option<u64>),
@@ -106,8 +118,10 @@ pub(crate) struct Coordinator<Q> {
     operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done>>>>,
     /// How many of them are batches.
     sending: usize,
-    /// Batches that wait for their turn to be sent, with their attempts.
-    unsent: Vec<(u64, u32, Bytes)>,
+    /// The bytes of these batches.
+    sending_bytes: usize,
+    /// Batches that wait for their turn to be sent.
+    unsent: VecDeque<Dispatch>,
     /// Committed results of an earlier run.
     committed: HashSet<u64>,
     /// Batches whose committed results are being fetched.
@@ -121,11 +135,20 @@ pub(crate) struct Coordinator<Q> {
     connected: bool,
     /// The connection was lost, or the server does not know the queue.
     reopen: bool,
-    troubled: Option<Instant>,
+    /// Operations that have failed and were not repeated with success yet, and their batches.
+    failed: BTreeSet<(Operation, u64)>,
+    troubled: Option<Trouble>,
     retry_at: Instant,
     checked: Instant,
     checking: bool,
     report: ClusterReport,
+}
+
+/// The server cannot be used.
+struct Trouble {
+    since: Instant,
+    /// What has failed last.
+    reason: String,
 }
 
 /// How a run ends before its end.
@@ -161,7 +184,8 @@ impl<Q: Queue> Coordinator<Q> {
             stop,
             operations: FuturesUnordered::new(),
             sending: 0,
-            unsent: Vec::new(),
+            sending_bytes: 0,
+            unsent: VecDeque::new(),
             committed: HashSet::new(),
             fetching: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -170,6 +194,7 @@ impl<Q: Queue> Coordinator<Q> {
             failing: false,
             connected: true,
             reopen: false,
+            failed: BTreeSet::new(),
             troubled: None,
             retry_at: now,
             checked: now,
@@ -262,8 +287,7 @@ impl<Q: Queue> Coordinator<Q> {
             self.fetching.insert(number, payload);
             self.fetch(number);
         } else {
-            self.window.insert(number, payload.clone(), Instant::now());
-            self.unsent.push((number, 0, payload));
+            self.unsent.push_back(self.window.insert(number, payload, Instant::now()));
         }
         Ok(())
     }
@@ -273,13 +297,19 @@ impl<Q: Queue> Coordinator<Q> {
         if !self.connected || (self.troubled.is_some() && Instant::now() < self.retry_at) {
             return;
         }
-        let room = SENDING.saturating_sub(self.sending).min(self.unsent.len());
-        for (number, attempt, payload) in self.unsent.drain(..room) {
+        while let Some(next) = self.unsent.front() {
+            let bytes = next.payload.len();
+            let fits = self.sending < SENDING && self.sending_bytes + bytes <= SENDING_BYTES;
+            if self.sending > 0 && !fits {
+                return;
+            }
+            let Some(batch) = self.unsent.pop_front() else { return };
             self.sending += 1;
-            let sent = self.queue.send(number, attempt, payload);
+            self.sending_bytes += bytes;
+            let number = batch.number;
+            let sent = self.queue.send(batch);
             self.operations.push(Box::pin(async move {
-                let (number, sent) = sent.await;
-                Done::Sent(number, sent)
+                Done::Sent { number, bytes, sent: sent.await }
             }));
         }
     }

@@ -33,7 +33,7 @@ impl<Q: Queue> Coordinator<Q> {
             }
             QueueEvent::Disconnected => {
                 self.connected = false;
-                self.trouble();
+                self.trouble("no connection".to_owned());
             }
             QueueEvent::Fatal(error) => return Err(error.into()),
         }

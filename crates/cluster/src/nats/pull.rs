@@ -16,7 +16,7 @@ use crate::message::{Hello, Owner, decode, decode_of_any, encode, encode_for_all
 use crate::settings::Settings;
 
 /// The header of a batch that was sent before.
-pub(crate) const ATTEMPT: &str = "Heist-Attempt";
+pub(super) const AGAIN: &str = "Heist-Again";
 /// How long the server keeps a request for batches.
 const EXPIRES: Duration = Duration::from_secs(5);
 /// How often the server says that it still knows of the request: a new leader does not.
@@ -82,7 +82,7 @@ impl NatsPull {
         let Some(ack) = message.reply.as_ref().map(ToString::to_string) else {
             return PullEvent::Alive;
         };
-        let copied = message.headers.as_ref().is_some_and(|headers| headers.get(ATTEMPT).is_some());
+        let copied = message.headers.as_ref().is_some_and(|headers| headers.get(AGAIN).is_some());
         let payload = message.payload.clone();
         let message = jetstream::Message { message, context: self.context.clone() };
         let delivered = message.info().map_or(1, |info| info.delivered);

@@ -1,10 +1,11 @@
 //! The coordinator's end. The protocol is in ../../README.md.
 
+use std::error::Error;
 use std::time::Duration;
 
-use async_nats::jetstream::context::{CreateStreamErrorKind, PublishErrorKind};
+use async_nats::jetstream::context::{CreateStreamErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
-use async_nats::jetstream::{self, consumer::AckPolicy, consumer::pull};
+use async_nats::jetstream::{self, ErrorCode, consumer::AckPolicy, consumer::pull};
 use async_nats::{HeaderMap, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -15,6 +16,7 @@ use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
 use crate::message::{Down, encode};
 use crate::settings::{Settings, Storage};
+use crate::window::Dispatch;
 
 /// How long the server remembers the identities of batches. A batch that is sent again later would be computed again, and its
 /// second result dropped. Longer than most restarts of a server.
@@ -211,8 +213,8 @@ impl Setup {
                 }
                 CreateStreamErrorKind::JetStream(error)
                     if error.error_code()
-                        == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
-                        || error.error_code() == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED =>
+                        == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
+                        || error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED =>
                 {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
@@ -222,8 +224,30 @@ impl Setup {
     }
 }
 
+/// Returns why the server has not stored a message.
+fn not_stored(operation: &'static str, error: &PublishError) -> ClusterError {
+    let reason = full_text(error);
+    let stated = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    let is_limit = error.kind() == PublishErrorKind::MaxPayloadExceeded
+        || stated.is_some_and(|stated| match stated.error_code() {
+            ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
+            | ErrorCode::INSUFFICIENT_RESOURCES
+            | ErrorCode::MEMORY_RESOURCES_EXCEEDED
+            | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+            | ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM
+            | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM => true,
+            // The limits of a stream that somebody has made. Other failures of the store may pass.
+            ErrorCode::STREAM_STORE_FAILED => reason.contains("exceeded"),
+            _ => false,
+        });
+    if is_limit {
+        return ClusterError::Limit { operation, reason };
+    }
+    ClusterError::Server { operation, reason }
+}
+
 /// Returns a function that makes an error of what the client says.
-pub(super) fn refused<E: std::error::Error>(operation: &'static str) -> impl Fn(E) -> ClusterError {
+pub(super) fn refused<E: Error>(operation: &'static str) -> impl Fn(E) -> ClusterError {
     move |error| ClusterError::Server { operation, reason: full_text(&error) }
 }
 
@@ -256,22 +280,27 @@ impl Queue for NatsQueue {
         self.connection.limit()
     }
 
-    fn send(
-        &self,
-        number: u64,
-        attempt: u32,
-        payload: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+    fn send(&self, batch: Dispatch) -> impl Future<Output = Result<(), ClusterError>> + use<> {
         let (context, subject, run) = (self.context.clone(), self.batch_subject(), self.run);
+        let limit = self.limit();
+        let Dispatch { number, attempt, again, payload } = batch;
+        let bytes = payload.len();
         async move {
             let mut headers = HeaderMap::new();
             headers.insert("Nats-Msg-Id", format!("{run:x}-{number}-{attempt}"));
-            if attempt > 0 {
-                headers.insert(super::pull::ATTEMPT, attempt.to_string());
+            if again {
+                headers.insert(super::pull::AGAIN, "1");
             }
             let sent =
                 async { context.publish_with_headers(subject, headers, payload).await?.await };
-            (number, sent.await.map(drop).map_err(refused("a batch")))
+            match sent.await {
+                Ok(_) => Ok(()),
+                // The server that the client is connected to now may have another limit.
+                Err(error) if error.kind() == PublishErrorKind::MaxPayloadExceeded => {
+                    Err(ClusterError::BatchTooLarge { batch: number, bytes, limit })
+                }
+                Err(error) => Err(not_stored("a batch", &error)),
+            }
         }
     }
 
@@ -336,37 +365,33 @@ impl Queue for NatsQueue {
         &self,
         number: u64,
         results: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<> {
         let (context, subject) = (self.context.clone(), self.result_subject(&number.to_string()));
         async move {
             let mut headers = HeaderMap::new();
             headers.insert("Nats-Expected-Last-Subject-Sequence", "0");
             let sent =
                 async { context.publish_with_headers(subject, headers, results).await?.await };
-            let committed = match sent.await {
+            match sent.await {
                 Ok(_) => Ok(()),
                 // An earlier attempt has arrived, and only its answer was lost.
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
-                Err(error) => Err(refused("a commit of results")(error)),
-            };
-            (number, committed)
+                Err(error) => Err(not_stored("a commit of results", &error)),
+            }
         }
     }
 
     fn fetch(
         &self,
         number: u64,
-    ) -> impl Future<Output = (u64, Result<Bytes, ClusterError>)> + use<> {
+    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<> {
         let (context, name) = (self.context.clone(), self.names.results_stream());
         let subject = self.result_subject(&number.to_string());
         async move {
             let operation = "committed results";
-            let fetched = async {
-                let stream = context.get_stream_no_info(name).await.map_err(refused(operation))?;
-                let message = stream.get_last_raw_message_by_subject(&subject).await;
-                Ok(message.map_err(refused(operation))?.payload)
-            };
-            (number, fetched.await)
+            let stream = context.get_stream_no_info(name).await.map_err(refused(operation))?;
+            let message = stream.get_last_raw_message_by_subject(&subject).await;
+            Ok(message.map_err(refused(operation))?.payload)
         }
     }
 
