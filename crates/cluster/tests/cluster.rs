@@ -290,7 +290,7 @@ fn a_worker_without_a_server_can_be_drained() {
 #[test]
 fn a_worker_without_a_server_ends_after_a_while() {
     let Some(mut server) = Server::start(JETSTREAM, "") else { return };
-    let settings = cluster(&server.url()).role(Role::Worker).wait(Duration::from_secs(3));
+    let settings = cluster(&server.url()).role(Role::Worker).wait(Duration::from_secs(4));
     let settings = settings.build().expect("settings");
     let error = thread::scope(|scope| {
         let worker = scope.spawn(|| squares(&settings, 0, |_, _| ()));

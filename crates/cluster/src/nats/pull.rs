@@ -47,7 +47,7 @@ impl NatsPull {
         let client = connection.client.clone();
         let inbox = client.new_inbox();
         let subjects = [inbox.clone(), names.own("down"), names.own("hungry")];
-        let subscribed = connection.or_violation(async {
+        let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             let refused = |error: &dyn std::error::Error| ClusterError::Server {
                 operation: "a subscription",

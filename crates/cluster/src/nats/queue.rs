@@ -55,7 +55,7 @@ impl NatsQueue {
         let client = connection.client.clone();
         let alive = names.shared(&format!("alive.{run:016x}"));
         let subjects = [names.own("up"), names.shared("hello"), alive];
-        let subscribed = connection.or_violation(async {
+        let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             for subject in subjects {
                 subscribers
@@ -253,12 +253,15 @@ pub(super) fn refused<E: Error>(operation: &'static str) -> impl Fn(E) -> Cluste
 
 impl Queue for NatsQueue {
     async fn open(&mut self, first: bool) -> Result<(), ClusterError> {
-        let mut setup = self.setup();
-        if first {
-            setup.context.set_timeout(super::SETUP);
-        }
         self.owner = false;
-        self.epoch = self.connection.or_violation(setup.make(first)).await?;
+        let mut setup = self.setup();
+        self.epoch = if first {
+            // The limit for the start ends what takes too long.
+            setup.context.set_timeout(self.settings.start);
+            self.connection.before_start(setup.make(first)).await?
+        } else {
+            self.connection.or_violation(setup.make(first)).await?
+        };
         self.owner = true;
         Ok(())
     }
@@ -347,7 +350,7 @@ impl Queue for NatsQueue {
     async fn committed(&mut self) -> Result<Vec<u64>, ClusterError> {
         let operation = "the list of committed results";
         let mut context = self.context.clone();
-        context.set_timeout(super::SETUP);
+        context.set_timeout(super::LIST);
         let stream = context.get_stream(self.names.results_stream()).await;
         let stream = stream.map_err(refused(operation))?;
         let all = stream.info_with_subjects(self.result_subject("*")).await;

@@ -24,7 +24,7 @@ use crate::message::{
 };
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
-use crate::terminate::Terminate;
+use crate::terminate;
 use prefetch::Prefetch;
 use runner::{Computed, Job, Jobs, Key, News};
 
@@ -146,10 +146,9 @@ impl<P: Pull> Worker<P> {
         mut self,
         answers: AnswerReceiver,
         mut news: UnboundedReceiver<News>,
-        mut terminate: Terminate,
     ) -> Result<ClusterReport, ClusterError> {
         let began = Instant::now();
-        let ended = self.serve(answers, &mut news, &mut terminate).await;
+        let ended = self.serve(answers, &mut news).await;
         // After an error, nothing of what is being computed can be sent.
         self.forget();
         self.flush().await;
@@ -161,7 +160,6 @@ impl<P: Pull> Worker<P> {
         &mut self,
         answers: AnswerReceiver,
         news: &mut UnboundedReceiver<News>,
-        terminate: &mut Terminate,
     ) -> Result<(), ClusterError> {
         let AnswerReceiver(mut answers) = answers;
         let mut tick = paused_interval(TICK);
@@ -175,7 +173,6 @@ impl<P: Pull> Worker<P> {
                 Some(answer) = answers.recv() => self.hear_answer(answer).await?,
                 _ = renewal.tick() => self.renew().await,
                 _ = tick.tick() => self.look().await?,
-                () = terminate.requested() => self.service.drained.store(true, Ordering::SeqCst),
             }
             let current = self.attached.as_ref().map(|run| Duration::from_millis(run.lease_millis));
             if let Some(current) = current.filter(|current| *current != lease) {
@@ -462,6 +459,9 @@ impl<P: Pull> Worker<P> {
     /// Looks at what no event announces.
     async fn look(&mut self) -> Result<(), ClusterError> {
         let now = Instant::now();
+        if terminate::requested() {
+            self.service.drained.store(true, Ordering::SeqCst);
+        }
         if self.service.drained.load(Ordering::SeqCst) && !self.ending {
             self.ending = true;
             self.give_back(0, false).await;

@@ -270,7 +270,7 @@ impl Server {
 /// Returns the settings that all tests share. A machine that is busy for longer than the lease has batches started often, and that
 /// is no failure.
 pub(crate) fn cluster(url: &str) -> ClusterBuilder {
-    Cluster::builder().url(url).lease(Duration::from_secs(1)).attempts(1_000)
+    Cluster::builder().url(url).lease(Duration::from_secs(1)).attempts(1_000).start_within(HANG)
 }
 
 /// Runs the job that the workers know: squares, in batches of one item. The sink gets each number and its square.
