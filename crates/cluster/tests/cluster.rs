@@ -6,6 +6,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +31,13 @@ fn serve_as_worker() {
             (Err(error), _) => panic!("{error}"),
         };
         until("a run", served);
+        if std::env::var_os("HEIST_TEST_LINGER").is_some() {
+            let folder = std::env::var_os("HEIST_TEST_FOLDER").expect("a folder");
+            fs::write(std::path::PathBuf::from(folder).join("served"), "").expect("a file");
+            loop {
+                thread::park();
+            }
+        }
     }
 }
 
@@ -368,6 +376,61 @@ fn sigterm_drains_a_worker() {
     });
     // What it had not started is for the other one.
     assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn sigterm_ends_a_process_that_does_not_serve_any_more() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let mut worker = server.worker_at(&server.url(), "a", &[("HEIST_TEST_LINGER", "1")]);
+    run_with(cluster(&server.url()), || ());
+    until("the end of the call", || server.read("served"));
+    worker.signal(libc::SIGTERM);
+    let status = until("the end of the process", || worker.0.try_wait().expect("a child"));
+    assert_eq!(status.signal(), Some(libc::SIGTERM));
+}
+
+#[test]
+fn a_run_may_be_called_in_a_runtime() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    server.open_gate();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let _worker = server.worker("a", "");
+    runtime.block_on(async { run_with(cluster(&server.url()), || ()) });
+    for role in [Role::Coordinator, Role::Worker] {
+        let settings = cluster("nats://127.0.0.1:1").role(role).build().expect("settings");
+        let error = runtime.block_on(async { squares(&settings, 1, |_, _| ()) });
+        assert!(matches!(error, Err(ClusterError::Unreachable { .. })), "{error:?}");
+    }
+}
+
+#[test]
+fn a_server_that_says_nothing_is_unreachable() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let url = format!("nats://{}", listener.local_addr().expect("an address"));
+    for role in [Role::Coordinator, Role::Worker] {
+        let settings = Cluster::builder().url(&url).role(role).build().expect("settings");
+        let error = squares(&settings, 1, |_, _| ()).expect_err("no answer");
+        assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains("HEIST_CLUSTER_URL"), "{error}");
+    }
+}
+
+#[test]
+fn passwords_and_tokens_may_have_any_character() {
+    let user = "jetstream: {}\nauthorization { user: left, password: \"p@s:s/w%rd\" }";
+    let token = "jetstream: {}\nauthorization { token: \"t@k:n/%\" }";
+    for (config, right) in [(user, "left:p%40s%3As%2Fw%25rd"), (token, "t%40k%3An%2F%25")] {
+        let Some(server) = Server::start(&[], config) else { return };
+        let run = |user: &str| {
+            let settings = cluster(&server.url_of(user)).build().expect("settings");
+            Pipeline::new(0..0_u64).run_on(&settings, "nothing", |_| ())
+        };
+        run(right).expect("a run");
+        let error = run("left:wrong").expect_err("a wrong password");
+        assert!(matches!(error, ClusterError::Credentials { .. }), "{error}");
+        assert!(!error.to_string().contains("wrong@"), "{error}");
+    }
 }
 
 #[test]
