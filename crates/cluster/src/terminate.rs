@@ -85,9 +85,8 @@ mod unix {
     fn exchange(action: &libc::sigaction) -> io::Result<libc::sigaction> {
         let mut earlier = MaybeUninit::zeroed();
         // SAFETY: both pointers are valid for the call. The handler is `note`, or what the process had before.
-        let done = unsafe {
-            libc::sigaction(libc::SIGTERM, ptr::from_ref(action), earlier.as_mut_ptr())
-        };
+        let done =
+            unsafe { libc::sigaction(libc::SIGTERM, ptr::from_ref(action), earlier.as_mut_ptr()) };
         if done != 0 {
             return Err(io::Error::last_os_error());
         }

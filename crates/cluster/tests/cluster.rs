@@ -566,7 +566,8 @@ fn bad_input_has_an_error_that_says_what_to_do() {
 #[test]
 fn a_server_without_room_ends_the_run_at_once() {
     let Some(server) = Server::start(&[], "jetstream { max_memory_store: 64KB }") else { return };
-    let settings = cluster(&server.url()).patience(Duration::from_secs(3)).build().expect("settings");
+    let settings =
+        cluster(&server.url()).patience(Duration::from_secs(3)).build().expect("settings");
     // There is no worker, and more is in flight than there is room for.
     let items = (0..100).map(|_| "x".repeat(10_000));
     let error = Pipeline::new(items).batch(1).in_flight(100).run_on(&settings, "large", |_| ());

@@ -308,9 +308,8 @@ impl<Q: Queue> Coordinator<Q> {
             self.sending_bytes += bytes;
             let number = batch.number;
             let sent = self.queue.send(batch);
-            self.operations.push(Box::pin(async move {
-                Done::Sent { number, bytes, sent: sent.await }
-            }));
+            self.operations
+                .push(Box::pin(async move { Done::Sent { number, bytes, sent: sent.await } }));
         }
     }
 

@@ -14,9 +14,7 @@ use crate::message::{BatchHead, Down, decode, encode_with};
 impl<Q: Queue> Coordinator<Q> {
     pub(super) fn fetch(&mut self, number: u64) {
         let fetched = self.queue.fetch(number);
-        self.operations.push(Box::pin(async move {
-            Done::Fetched(number, fetched.await)
-        }));
+        self.operations.push(Box::pin(async move { Done::Fetched(number, fetched.await) }));
     }
 
     pub(super) fn commit(&mut self, number: u64) {
@@ -26,9 +24,7 @@ impl<Q: Queue> Coordinator<Q> {
         };
         let results = encode_with(&digest(&batch.payload), &commit.results);
         let committed = self.queue.commit(number, results);
-        self.operations.push(Box::pin(async move {
-            Done::Committed(number, committed.await)
-        }));
+        self.operations.push(Box::pin(async move { Done::Committed(number, committed.await) }));
     }
 
     pub(super) async fn complete(&mut self, done: Done) -> Result<(), Stop> {

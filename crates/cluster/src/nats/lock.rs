@@ -71,10 +71,7 @@ impl Lock {
     }
 
     /// Returns the place of the lock, or 0, and its owner if it has one.
-    async fn last<I>(
-        &self,
-        locks: &Stream<I>,
-    ) -> Result<(u64, Option<Owner>), ClusterError> {
+    async fn last<I>(&self, locks: &Stream<I>) -> Result<(u64, Option<Owner>), ClusterError> {
         match locks.get_last_raw_message_by_subject(&self.names.shared("lock")).await {
             Ok(message) => {
                 let owner = decode::<Owner>(&message.payload).map(|(owner, _)| owner);

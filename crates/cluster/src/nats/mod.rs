@@ -149,9 +149,8 @@ impl Connection {
     ) -> Result<T, ClusterError> {
         let (url, limit) = (self.url.clone(), self.limit);
         let left = limit.saturating_sub(self.began.elapsed());
-        let limited = async {
-            timeout(left, operation).await.unwrap_or_else(|_| Err(silent(url, limit)))
-        };
+        let limited =
+            async { timeout(left, operation).await.unwrap_or_else(|_| Err(silent(url, limit))) };
         self.or_violation(limited).await
     }
 

@@ -105,11 +105,7 @@ async fn last_ended(client: &Client, lock: &str) -> Option<u64> {
 }
 
 impl Pull for NatsPull {
-    fn hello(
-        &self,
-        hello: &Hello,
-        served: Option<u64>,
-    ) -> impl Future<Output = Greeting> + use<> {
+    fn hello(&self, hello: &Hello, served: Option<u64>) -> impl Future<Output = Greeting> + use<> {
         let (client, subject) = (self.connection.client.clone(), self.names.shared("hello"));
         let lock = self.names.shared("lock");
         let hello = encode_for_all(hello);
@@ -119,12 +115,10 @@ impl Pull for NatsPull {
                     Ok(welcome) => Greeting::Welcome(welcome),
                     Err(protocol) => Greeting::Foreign(protocol),
                 },
-                Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => {
-                    match served {
-                        Some(run) if last_ended(&client, &lock).await == Some(run) => Greeting::Over,
-                        _ => Greeting::Nobody,
-                    }
-                }
+                Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => match served {
+                    Some(run) if last_ended(&client, &lock).await == Some(run) => Greeting::Over,
+                    _ => Greeting::Nobody,
+                },
                 Ok(Err(_)) | Err(_) => Greeting::NoAnswer,
             }
         }

@@ -212,8 +212,7 @@ impl Setup {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
                 CreateStreamErrorKind::JetStream(error)
-                    if error.error_code()
-                        == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
+                    if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
                         || error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED =>
                 {
                     ClusterError::NoJetStream { url: self.url.clone() }
@@ -384,10 +383,7 @@ impl Queue for NatsQueue {
         }
     }
 
-    fn fetch(
-        &self,
-        number: u64,
-    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<> {
+    fn fetch(&self, number: u64) -> impl Future<Output = Result<Bytes, ClusterError>> + use<> {
         let (context, name) = (self.context.clone(), self.names.results_stream());
         let subject = self.result_subject(&number.to_string());
         async move {

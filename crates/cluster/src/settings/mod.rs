@@ -305,7 +305,12 @@ mod tests {
         let url = "nats://user:secret@127.0.0.1:1";
         let cluster = Cluster::builder().url(url).build().expect("a valid address");
         assert!(!format!("{cluster:?}").contains("secret"));
-        let bad = ["ftp://user:secret@[", "nats://user:sec@secret:x", "user:secret@[", "nats://u:secret/x@h"];
+        let bad = [
+            "ftp://user:secret@[",
+            "nats://user:sec@secret:x",
+            "user:secret@[",
+            "nats://u:secret/x@h",
+        ];
         for url in bad {
             let Err(error) = Cluster::builder().url(url).build() else { continue };
             assert!(!error.to_string().contains("secret"), "{error}");
