@@ -4,6 +4,8 @@
 
 mod prefetch;
 pub(crate) mod runner;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
