@@ -7,6 +7,7 @@ mod common;
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -44,9 +45,7 @@ fn serve_as_worker() {
 /// Not a test by itself: the other tests start this program again as a coordinator.
 #[test]
 fn serve_as_coordinator() {
-    if std::env::var_os("HEIST_TEST_COORDINATOR").is_none() {
-        return;
-    }
+    let Ok(mode) = std::env::var("HEIST_TEST_COORDINATOR") else { return };
     let folder = std::path::PathBuf::from(std::env::var_os("HEIST_TEST_FOLDER").expect("a folder"));
     // A reader sees a whole note.
     let note = |name: &str, text: String| {
@@ -55,7 +54,7 @@ fn serve_as_coordinator() {
         fs::rename(part, folder.join(name)).expect("a file");
     };
     let url = std::env::var("HEIST_CLUSTER_URL").expect("an address");
-    let settings = cluster(&url).resume(true).build().expect("settings");
+    let settings = cluster(&url).resume(mode == "resume").build().expect("settings");
     let ended =
         squares(&settings, BATCHES, |number, _| note("delivered", (number + 1).to_string()));
     note("ended", ended.map_or_else(|error| error.to_string(), |_| "well".to_owned()));
@@ -499,6 +498,81 @@ fn the_run_of_a_killed_coordinator_is_resumed() {
     assert!(report.resumed >= GATE);
     let computed: u64 = report.nodes.values().map(|node| node.batches).sum();
     assert_eq!(report.resumed + computed, BATCHES);
+}
+
+#[test]
+fn the_run_after_a_killed_coordinator_is_clean() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    let coordinator = server.coordinator_with("from the beginning");
+    server.wait_for_start("a", Some(GATE));
+    drop(coordinator);
+    server.open_gate();
+    let settings = cluster(&server.url()).build().expect("settings");
+    let mut results = Vec::new();
+    // The server may not have noticed yet that the first coordinator is gone.
+    let report = until("the lock of the job", || {
+        results.clear();
+        match squares(&settings, BATCHES, |_, square| results.push(square)) {
+            Err(ClusterError::AlreadyRunning { .. }) => None,
+            ended => Some(ended.expect("a run")),
+        }
+    });
+    assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
+    assert_eq!((report.batches, report.resumed), (BATCHES, 0));
+}
+
+#[test]
+fn a_worker_without_work_gets_copies() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    let mut other = None;
+    // Nothing is delivered again because of its lease: only a copy lets the other worker start this batch.
+    let settings = cluster(&server.url()).lease(Duration::from_secs(600));
+    let report = run_batches(settings, GATE + 1, || {
+        server.wait_for_start("a", Some(GATE));
+        other = Some(server.worker("b", ""));
+        server.wait_for_start("b", Some(GATE));
+        server.open_gate();
+    });
+    assert_eq!(report.copies, 1);
+}
+
+/// Runs a batch of very many items, each of which takes a moment. Returns how many have been computed in this process.
+fn long_batch(
+    settings: &Cluster,
+    token: &CancelToken,
+    computed: &AtomicU64,
+) -> Result<ClusterReport, ClusterError> {
+    let items = Pipeline::new(0..LONG).batch(LONG as usize).cancel_on(token);
+    let stage = |number: u64| {
+        computed.fetch_add(1, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(1));
+        number
+    };
+    items.map(stage).run_on(settings, "long", |_| panic!("a result"))
+}
+
+/// The items of a batch that would take longer than a test may.
+const LONG: u64 = 300_000;
+
+#[test]
+fn a_token_reaches_a_worker_in_a_batch() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let by = |role| cluster(&server.url()).role(role).build().expect("settings");
+    let (coordinator, worker) = (by(Role::Coordinator), by(Role::Worker));
+    let (token, unused) = (CancelToken::new(), CancelToken::new());
+    let (computed, none) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let serving = scope.spawn(|| long_batch(&worker, &unused, &computed));
+        let running = scope.spawn(|| long_batch(&coordinator, &token, &none));
+        until("an item", || (computed.load(Ordering::SeqCst) > 0).then_some(()));
+        token.cancel();
+        let run = running.join().expect("no panic");
+        assert!(matches!(run, Err(ClusterError::Pipeline(PipelineError::Cancelled { .. }))));
+        serving.join().expect("no panic").expect("the end of the run");
+    });
+    assert!(computed.load(Ordering::SeqCst) < LONG);
 }
 
 /// Runs a job whose stages filter, expand, have state and fail. Returns its results, too.

@@ -243,6 +243,10 @@ impl<P: Pull> Worker<P> {
             return self.pull.give_back(&ack, true).await;
         }
         self.alone = Instant::now();
+        // A copy is for another node. If the lease was lost, this one is computing the batch all the same.
+        if again && self.held.values().any(|held| (held.run, held.number) == (run, number)) {
+            return self.pull.give_back(&ack, false).await;
+        }
         self.hunger = TICK;
         self.next_key += 1;
         let key = self.next_key;

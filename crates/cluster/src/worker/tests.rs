@@ -127,7 +127,7 @@ fn end(run: u64) -> PullEvent {
 
 fn batch(run: u64, ack: &str) -> PullEvent {
     let payload = encode(&BatchHead { run, number: 0, first: 0 });
-    PullEvent::Batch { payload, ack: ack.to_owned(), again: false }
+    PullEvent::Batch { payload, ack: ack.to_owned(), again: ack == "copy" }
 }
 
 /// Runs a worker to its end. Returns what it has asked for.
@@ -182,6 +182,23 @@ fn a_run_that_has_ended_in_silence_is_over() {
     let (ended, calls) = calls([welcome(1), Greeting::Nobody, Greeting::Over], [], []);
     ended.expect("an end");
     assert!(calls.contains(&"attach queue 1".to_owned()), "{calls:?}");
+}
+
+#[test]
+fn a_copy_is_not_for_the_worker_that_has_the_batch() {
+    let (ended, calls) = calls([welcome(1)], [], [batch(1, "first"), batch(1, "copy"), end(1)]);
+    ended.expect("an end");
+    assert!(calls.contains(&"give back copy".to_owned()), "{calls:?}");
+}
+
+#[test]
+fn half_of_what_is_not_started_is_given_back() {
+    let held = (0..4).map(|ack| batch(1, &ack.to_string()));
+    let events = held.chain([PullEvent::Hungry(0), end(1)]);
+    let (ended, calls) = calls([welcome(1)], [], events);
+    assert_eq!(ended.expect("an end").given_back, 2);
+    let given_back: Vec<_> = calls.iter().filter(|call| call.starts_with("give back")).collect();
+    assert_eq!(given_back, ["give back 2", "give back 3"]);
 }
 
 #[test]

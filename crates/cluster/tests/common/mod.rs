@@ -226,7 +226,12 @@ impl Server {
 
     /// Starts this test program as a coordinator, which writes the number of results to a note, and then how the run has ended.
     pub(crate) fn coordinator(&self) -> Guard {
-        Guard::spawn(self.helper("serve_as_coordinator", "c").env("HEIST_TEST_COORDINATOR", "1"))
+        self.coordinator_with("resume")
+    }
+
+    /// The same, with `resume` or without.
+    pub(crate) fn coordinator_with(&self, mode: &str) -> Guard {
+        Guard::spawn(self.helper("serve_as_coordinator", "c").env("HEIST_TEST_COORDINATOR", mode))
     }
 
     /// Returns the content of a note, if it is there.
