@@ -4,6 +4,7 @@ use bytes::Bytes;
 
 use crate::error::ClusterError;
 use crate::message::{Down, Hello, Welcome};
+use crate::window::Dispatch;
 
 /// Where an answer is expected.
 pub(crate) type Address = String;
@@ -13,8 +14,8 @@ pub(crate) type Address = String;
 pub(crate) enum QueueEvent {
     /// A message of a worker, and where it expects an answer.
     Up(Bytes, Option<Address>),
-    /// A node introduces itself, and expects an answer.
-    Hello(Bytes, Option<Address>),
+    /// A node asks for the coordinator, and expects the answer here.
+    Hello(Address),
     Connected,
     Disconnected,
     Fatal(ClusterError),
@@ -38,10 +39,8 @@ pub(crate) trait Queue {
     /// Puts a batch into the queue. A batch with a known number and attempt is discarded.
     fn send(
         &self,
-        number: u64,
-        attempt: u32,
-        payload: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<Self> + 'static;
+        batch: Dispatch,
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
 
     /// Returns the next event.
     async fn event(&mut self) -> QueueEvent;
@@ -61,13 +60,13 @@ pub(crate) trait Queue {
         &self,
         number: u64,
         results: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
 
     /// Returns the committed results of a batch.
     fn fetch(
         &self,
         number: u64,
-    ) -> impl Future<Output = (u64, Result<Bytes, ClusterError>)> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<Self> + 'static;
 
     /// Removes the queue and the lock, and the committed results unless they are to be kept.
     async fn close(&mut self, keep_results: bool);
@@ -95,13 +94,28 @@ pub(crate) enum PullEvent {
     Fatal(ClusterError),
 }
 
+/// What a worker learns of the coordinator.
+#[derive(Debug)]
+pub(crate) enum Greeting {
+    Welcome(Welcome),
+    /// It follows another protocol, or one that cannot be told.
+    Foreign(Option<u32>),
+    /// There is none at the moment.
+    Nobody,
+    /// There is none, and the run that is served has ended.
+    Over,
+    /// The server or the coordinator is busy.
+    NoAnswer,
+}
+
 /// A worker's end.
 pub(crate) trait Pull {
-    /// Asks whether the job has a coordinator. Returns `None` if there is none.
+    /// Asks for the coordinator of the job, and if there is none, whether the run that is served has ended.
     fn hello(
         &self,
         hello: &Hello,
-    ) -> impl Future<Output = Result<Option<Welcome>, ClusterError>> + use<Self> + 'static;
+        served: Option<u64>,
+    ) -> impl Future<Output = Greeting> + use<Self> + 'static;
 
     /// Names the queue of the following requests.
     fn attach(&mut self, queue: &str);

@@ -189,13 +189,28 @@ pub enum ClusterError {
         /// The number of the batch, counted from 0.
         batch: u64,
     },
-    /// There was no connection for too long.
-    #[error("the NATS server at {url} could not be reached for {} s: start it again, or raise `patience`", after.as_secs())]
+    /// There was no connection for too long, or the server did not do for too long what the run needs.
+    #[error(
+        "the NATS server at {url} could not be used for {} s ({reason}): start it again, or raise `patience`",
+        after.as_secs()
+    )]
     Lost {
         /// The address.
         url: String,
         /// How long it was tried.
         after: Duration,
+        /// What has failed last.
+        reason: String,
+    },
+    /// The server has no room for what the run stores there.
+    #[error(
+        "the NATS server has no room for {operation} ({reason}): raise the limits of the server, of the account or of the stream,          or have less in flight with `in_flight` or `bytes`"
+    )]
+    Limit {
+        /// What was to be stored.
+        operation: &'static str,
+        /// What the server says.
+        reason: String,
     },
     /// A worker found no coordinator of the job.
     #[error(
@@ -222,6 +237,20 @@ pub enum ClusterError {
     /// The system refused a thread, a socket or a signal handler.
     #[error("the system refused a resource that the run needs: {0}")]
     System(#[from] std::io::Error),
+}
+
+impl ClusterError {
+    /// Returns whether an operation on the server fails again if it is tried again.
+    pub(crate) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::AlreadyRunning { .. }
+                | Self::BatchTooLarge { .. }
+                | Self::Limit { .. }
+                | Self::NoJetStream { .. }
+                | Self::Permission { .. }
+        )
+    }
 }
 
 /// Returns the error of a cancelled run.

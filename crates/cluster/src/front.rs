@@ -22,7 +22,7 @@ use crate::error::{ClusterError, cancelled};
 use crate::nats::{Names, NatsPull, NatsQueue};
 use crate::report::ClusterReport;
 use crate::settings::{Cluster, Role};
-use crate::terminate::Terminate;
+use crate::terminate::{self, Terminate};
 use crate::worker::runner::{self, Jobs};
 use crate::worker::{Service, Worker};
 
@@ -151,9 +151,41 @@ where
     }
 }
 
-/// Returns a runtime for one thread.
-fn runtime() -> Result<Runtime, ClusterError> {
-    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?)
+/// A runtime for one thread. Its end does not wait for a name that is being looked up.
+struct Network(Option<Runtime>);
+
+impl Network {
+    fn new() -> Result<Self, ClusterError> {
+        Ok(Self(Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?)))
+    }
+
+    fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let runtime = self.0.as_ref().expect("only the drop takes it");
+        // For the tasks of a worker, which need not be sent to other threads.
+        LocalSet::new().block_on(runtime, future)
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Connects on a thread of its own: the caller's may belong to a runtime, in which no other one can wait.
+fn connect<T: Send>(
+    connecting: impl AsyncFnOnce() -> Result<T, ClusterError> + Send,
+) -> Result<(Network, T), ClusterError> {
+    thread::scope(|scope| {
+        let connected = start(scope, "heist-cluster", || {
+            let network = Network::new()?;
+            let connection = network.block_on(connecting())?;
+            Ok((network, connection))
+        })?;
+        join(connected)
+    })
 }
 
 /// Starts a thread of the run.
@@ -186,10 +218,10 @@ where
 {
     let settings = &cluster.settings;
     let bounds = Bounds { batches: parts.in_flight.unwrap_or(IN_FLIGHT), bytes: settings.bytes };
-    let runtime = runtime()?;
-    let queue = NatsQueue::new(settings, names, job.run, bounds.batches);
-    let queue = runtime.block_on(queue)?;
-    let (batches, run, token) = (parts.batches, job.run, job.token.clone());
+    let run = job.run;
+    let (network, queue) =
+        connect(async || NatsQueue::new(settings, names, run, bounds.batches).await)?;
+    let (batches, token) = (parts.batches, job.token.clone());
     let (input_sender, input) = unbounded_channel();
     let (deliveries_sender, deliveries) = channel();
     let (left_sender, left) = channel();
@@ -200,9 +232,7 @@ where
         let network = start(scope, "heist-cluster", move || {
             let coordinator =
                 Coordinator::new(queue, job, settings, input, deliveries_sender, network_stop);
-            let ended = runtime.block_on(coordinator.run());
-            runtime.shutdown_background();
-            ended
+            network.block_on(coordinator.run())
         })?;
         let (source_input, source_stop) = (input_sender.clone(), Arc::clone(&stop));
         let source = start(scope, "heist-source", move || {
@@ -212,7 +242,7 @@ where
         let sunk = match &source {
             Ok(_) => deliver(&deliveries, left_sender, &input_sender, token.as_ref(), sink),
             Err(_) => {
-                let _ = input_sender.send(Input::SinkGone);
+                let _ = input_sender.send(Input::SinkEnded { whole: false });
                 Ok(0)
             }
         };
@@ -226,12 +256,15 @@ where
     })
 }
 
-/// Tells the coordinator that the sink is gone, however that comes.
-struct SinkGuard<'i>(&'i UnboundedSender<Input>);
+/// Tells the coordinator that the sink has ended, however that comes.
+struct SinkGuard<'i> {
+    input: &'i UnboundedSender<Input>,
+    whole: bool,
+}
 
 impl Drop for SinkGuard<'_> {
     fn drop(&mut self) {
-        let _ = self.0.send(Input::SinkGone);
+        let _ = self.input.send(Input::SinkEnded { whole: self.whole });
     }
 }
 
@@ -247,7 +280,7 @@ where
     U: DeserializeOwned,
     E: Into<Box<dyn Error + Send + Sync>>,
 {
-    let _guard = SinkGuard(input);
+    let mut guard = SinkGuard { input, whole: false };
     let mut count = 0;
     while let Ok(Delivery { number, size, results }) = deliveries.recv() {
         let results: Vec<U> = postcard::from_bytes(&results).map_err(|error| {
@@ -265,6 +298,7 @@ where
         // The source has ended otherwise.
         let _ = left.send(size);
     }
+    guard.whole = true;
     Ok(count)
 }
 
@@ -285,7 +319,7 @@ where
     let Parts { batches, stages, .. } = parts;
     drop(batches);
     let settings = &cluster.settings;
-    if cluster.drained.load(Ordering::SeqCst) {
+    if cluster.drained.load(Ordering::SeqCst) || terminate::requested() {
         return Ok(ClusterReport::new(Role::Worker));
     }
     let pool =
@@ -297,13 +331,10 @@ where
         hint: error.to_string(),
     })?;
     let threads = pool.workers();
-    let runtime = runtime()?;
     let drained = Arc::clone(&cluster.drained);
     let service = Service { job: names.job.clone(), fingerprint, describes, threads, drained };
-    let (terminate, pull) = runtime.block_on(async {
-        let terminate = Terminate::new()?;
-        NatsPull::new(settings, names).await.map(|pull| (terminate, pull))
-    })?;
+    let _terminate = Terminate::new()?;
+    let (network, pull) = connect(async || NatsPull::new(settings, names).await)?;
     let (jobs, wake) = Jobs::new();
     let jobs = Arc::new(jobs);
     let (news, heard) = unbounded_channel();
@@ -316,12 +347,14 @@ where
                 runner::run::<S::Item, G>(&jobs, pool, stages, &news);
             })?);
         }
-        let (worker, answers) = Worker::new(pull, service, settings.clone(), jobs, wake);
-        let local = LocalSet::new();
-        // The wake end is dropped with the worker, and then the threads end.
-        let ended = local.block_on(&runtime, worker.run(answers, heard, terminate));
-        // A task may be waiting for an answer that one of the threads waits for.
-        drop(local);
+        let settings = settings.clone();
+        let network = start(scope, "heist-cluster", move || {
+            let (worker, answers) = Worker::new(pull, service, settings, jobs, wake);
+            // The wake end is dropped with the worker, and then the threads end. With the tasks, the answers are dropped that
+            // they wait for.
+            network.block_on(worker.run(answers, heard))
+        })?;
+        let ended = join(network);
         runners.into_iter().for_each(join);
         ended
     })

@@ -30,7 +30,7 @@
 //!   longer than [`ClusterBuilder::patience`], or if a batch takes every worker with it that starts it.
 //! * If the coordinator dies, a new one starts from the beginning, or goes on with [`ClusterBuilder::resume`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 // From what is sent to who sends it: `message` and `window` know no network, `engine` is what is asked of one, `nats`
 // implements it, `coordinator` and `worker` are the two roles, and `front` starts their threads.

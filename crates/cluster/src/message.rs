@@ -10,6 +10,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ClusterError;
 
+/// The number of what is described here. It is the first thing in a [`Hello`] and in a [`Welcome`], for nodes of any other version.
+const PROTOCOL: u32 = 2;
+
+/// Encodes a message for nodes of any version.
+pub(crate) fn encode_for_all<T: Serialize>(message: &T) -> Bytes {
+    encode_with(&PROTOCOL, &encode(message))
+}
+
+/// Decodes a message of a node of any version, or returns which protocol it follows, if that can be told.
+pub(crate) fn decode_of_any<T: DeserializeOwned>(message: &Bytes) -> Result<T, Option<u32>> {
+    let (protocol, rest) = decode::<u32>(message).ok_or(None)?;
+    if protocol != PROTOCOL {
+        return Err(Some(protocol));
+    }
+    decode::<T>(&rest).map(|(message, _)| message).ok_or(None)
+}
+
 /// Before the items of a batch.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct BatchHead {
@@ -22,12 +39,12 @@ pub(crate) struct BatchHead {
 /// From a worker to the coordinator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Up {
-    /// These batches are started now. It names the nodes that a batch has killed.
-    Started { run: u64, numbers: Vec<u64>, node: String },
+    /// A batch is started now, perhaps `again`. These are the nodes that a batch can have killed.
+    Started { run: u64, number: u64, node: String, again: bool },
     /// A batch has ended. Its results follow, if there are any.
     Ended(Ended),
     /// May this batch be started? It was delivered before. The answer is a [`Permit`].
-    Ask { run: u64, number: u64, node: String },
+    Ask { run: u64, number: u64 },
     /// The node has nothing to do.
     Hungry { id: u64 },
     /// Batches that were given back to the server before they were started.
@@ -132,6 +149,16 @@ pub(crate) struct Welcome {
     pub(crate) lease_millis: u64,
 }
 
+/// The content of a job's lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) run: u64,
+    /// Where its coordinator runs.
+    pub(crate) node: String,
+    /// The run has ended: the job has no coordinator, and workers that have missed [`Down::End`] learn it here.
+    pub(crate) ended: bool,
+}
+
 /// Encodes a message.
 pub(crate) fn encode<T: Serialize>(message: &T) -> Bytes {
     encode_with(message, &[])
@@ -161,5 +188,16 @@ mod tests {
         let (back, tail) = decode::<BatchHead>(&encode_with(&head, b"items")).expect("a head");
         assert_eq!((back.run, back.number, &tail[..]), (7, u64::MAX, &b"items"[..]));
         assert!(decode::<BatchHead>(&Bytes::from_static(&[0xff])).is_none());
+    }
+
+    #[test]
+    fn another_protocol_is_told_from_no_answer() {
+        let hello = Hello { node: "a".to_owned(), ..Hello::default() };
+        let back = decode_of_any::<Hello>(&encode_for_all(&hello)).expect("a hello");
+        assert_eq!(back.node, "a");
+        let other = encode_with(&(PROTOCOL + 1), b"whatever it is");
+        assert_eq!(decode_of_any::<Hello>(&other).err(), Some(Some(PROTOCOL + 1)));
+        assert_eq!(decode_of_any::<Hello>(&Bytes::new()).err(), Some(None));
+        assert_eq!(decode_of_any::<Hello>(&encode(&PROTOCOL)).err(), Some(None));
     }
 }

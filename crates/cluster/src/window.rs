@@ -16,11 +16,28 @@ pub(crate) struct Outstanding {
     first_sent: Instant,
     last_sent: Instant,
     /// Part of the message's identity: the server discards a message with a known one.
-    pub(crate) attempt: u32,
+    attempt: u32,
     /// The nodes that have started it.
     nodes: Vec<String>,
     /// Starts that do not count against the limit, because the coordinator has caused them.
     excused: usize,
+}
+
+impl Outstanding {
+    /// Returns what is sent if the batch was sent before.
+    pub(crate) fn resent(&self, number: u64) -> Dispatch {
+        Dispatch { number, attempt: self.attempt, again: true, payload: self.payload.clone() }
+    }
+}
+
+/// A batch that is to be sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Dispatch {
+    pub(crate) number: u64,
+    pub(crate) attempt: u32,
+    /// Another worker may have it: whoever gets it asks before the start.
+    pub(crate) again: bool,
+    pub(crate) payload: Bytes,
 }
 
 /// What is delivered: the results of a batch, or the error that takes their place.
@@ -69,7 +86,8 @@ impl Window {
     }
 
     /// Adds a batch that is sent now.
-    pub(crate) fn insert(&mut self, number: u64, payload: Bytes, now: Instant) {
+    pub(crate) fn insert(&mut self, number: u64, payload: Bytes, now: Instant) -> Dispatch {
+        let dispatch = Dispatch { number, attempt: 0, again: false, payload: payload.clone() };
         let batch = Outstanding {
             payload,
             first_sent: now,
@@ -79,6 +97,7 @@ impl Window {
             excused: 0,
         };
         self.outstanding.insert(number, batch);
+        dispatch
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&Outstanding> {
@@ -92,13 +111,13 @@ impl Window {
         }
     }
 
-    /// Decides whether a node may start a batch that was delivered before. It is lost for good if it was started `most` times.
-    pub(crate) fn ask(&mut self, number: u64, node: &str, most: usize) -> Verdict {
-        let Some(batch) = self.outstanding.get_mut(&number) else { return Verdict::NotWanted };
-        if batch.nodes.len() >= most + batch.excused {
+    /// Decides whether a batch that was delivered before may be started. It is lost for good if it was started `most` times. The
+    /// answer is no start: whoever has asked may not wait for it any more, if this process was stopped for example.
+    pub(crate) fn ask(&self, number: u64, most: usize) -> Verdict {
+        let Some(batch) = self.outstanding.get(&number) else { return Verdict::NotWanted };
+        if batch.nodes.len() >= most.saturating_add(batch.excused) {
             return Verdict::Poison(batch.nodes.clone());
         }
-        batch.nodes.push(node.to_owned());
         Verdict::Start
     }
 
@@ -143,12 +162,12 @@ impl Window {
     }
 
     /// Returns all batches without a result, to be sent again with the same identities: the server may have lost them.
-    pub(crate) fn resend_all(&mut self, now: Instant) -> Vec<(u64, u32, Bytes)> {
+    pub(crate) fn resend_all(&mut self, now: Instant) -> Vec<Dispatch> {
         let all = self.outstanding.iter_mut().map(|(number, batch)| {
             batch.last_sent = now;
             // A node that has it may go on with it.
             batch.excused += 1;
-            (*number, batch.attempt, batch.payload.clone())
+            batch.resent(*number)
         });
         all.collect()
     }
@@ -160,7 +179,7 @@ impl Window {
     }
 
     /// Returns the batches that were sent longer ago than `limit`, to be sent again with new identities.
-    pub(crate) fn resend_late(&mut self, limit: Duration, now: Instant) -> Vec<(u64, u32, Bytes)> {
+    pub(crate) fn resend_late(&mut self, limit: Duration, now: Instant) -> Vec<Dispatch> {
         let late = self
             .outstanding
             .iter_mut()
@@ -169,14 +188,14 @@ impl Window {
             batch.last_sent = now;
             batch.attempt += 1;
             batch.excused += 1;
-            (*number, batch.attempt, batch.payload.clone())
+            batch.resent(*number)
         })
         .collect()
     }
 
     /// Returns the oldest batch that takes much longer than others do, to be started a second time. There is at most one copy
     /// of a batch.
-    pub(crate) fn straggler(&mut self, least: Duration, now: Instant) -> Option<(u64, u32, Bytes)> {
+    pub(crate) fn straggler(&mut self, least: Duration, now: Instant) -> Option<Dispatch> {
         let limit = (self.median()? * 3).max(least);
         let (number, batch) = self.outstanding.iter_mut().find(|(_, batch)| {
             batch.attempt == 0 && now.saturating_duration_since(batch.last_sent) > limit
@@ -184,7 +203,7 @@ impl Window {
         batch.attempt += 1;
         batch.excused += 1;
         batch.last_sent = now;
-        Some((*number, batch.attempt, batch.payload.clone()))
+        Some(batch.resent(*number))
     }
 
     /// Returns the median of recent times from sending a batch to its result, or `None` if there are too few.
@@ -205,7 +224,8 @@ mod tests {
     fn filled(ordered: bool, batches: u64, now: Instant) -> Window {
         let mut window = Window::new(ordered);
         for number in 0..batches {
-            window.insert(number, Bytes::from(vec![0; number as usize]), now);
+            let sent = window.insert(number, Bytes::from(vec![0; number as usize]), now);
+            assert!(!sent.again);
         }
         window
     }
@@ -239,14 +259,23 @@ mod tests {
     #[test]
     fn a_batch_that_every_node_loses_is_poison() {
         let mut window = filled(true, 1, Instant::now());
-        window.started(0, "a");
-        assert!(matches!(window.ask(0, "b", 3), Verdict::Start));
-        assert!(matches!(window.ask(0, "c", 3), Verdict::Start));
-        match window.ask(0, "d", 3) {
+        for node in ["a", "b", "c"] {
+            assert!(matches!(window.ask(0, 3), Verdict::Start));
+            window.started(0, node);
+        }
+        match window.ask(0, 3) {
             Verdict::Poison(nodes) => assert_eq!(nodes, ["a", "b", "c"]),
             other => panic!("{other:?}"),
         }
-        assert!(matches!(window.ask(1, "a", 3), Verdict::NotWanted));
+        assert!(matches!(window.ask(1, 3), Verdict::NotWanted));
+    }
+
+    #[test]
+    fn a_question_is_no_start() {
+        let window = filled(true, 1, Instant::now());
+        for _ in 0..10 {
+            assert!(matches!(window.ask(0, 1), Verdict::Start));
+        }
     }
 
     #[test]
@@ -254,9 +283,13 @@ mod tests {
         let now = Instant::now();
         let mut window = filled(true, 1, now);
         window.started(0, "a");
-        assert_eq!(window.resend_all(now).len(), 1);
-        assert!(matches!(window.ask(0, "b", 1), Verdict::Start));
-        assert!(matches!(window.ask(0, "c", 1), Verdict::Poison(_)));
+        let sent = window.resend_all(now);
+        assert_eq!(sent.len(), 1);
+        // Node a may still have it.
+        assert!(sent.iter().all(|batch| batch.again));
+        assert!(matches!(window.ask(0, 1), Verdict::Start));
+        window.started(0, "b");
+        assert!(matches!(window.ask(0, 1), Verdict::Poison(_)));
     }
 
     #[test]
@@ -268,9 +301,9 @@ mod tests {
         for number in 0..49 {
             assert_eq!(window.finish(number, Ok(Bytes::new()), now), Finished::First);
         }
-        let copy =
-            window.straggler(Duration::ZERO, later).map(|(number, attempt, _)| (number, attempt));
-        assert_eq!(copy, Some((49, 1)));
+        let copy = window.straggler(Duration::ZERO, later);
+        let copy = copy.map(|copy| (copy.number, copy.attempt, copy.again));
+        assert_eq!(copy, Some((49, 1, true)));
         assert!(window.straggler(Duration::ZERO, later + Duration::from_secs(1)).is_none());
     }
 }

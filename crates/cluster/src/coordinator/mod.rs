@@ -5,9 +5,11 @@
 
 mod server;
 mod source;
+#[cfg(test)]
+mod tests;
 mod workers;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use crate::error::ClusterError;
 use crate::message::{Down, Ended};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
-use crate::window::{Finished, Outcome, Window};
+use crate::window::{Dispatch, Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
@@ -36,6 +38,8 @@ const TICK: Duration = Duration::from_millis(20);
 const BACK_OFF: Duration = Duration::from_millis(200);
 /// Batches on their way to the server, at most.
 const SENDING: usize = 128;
+/// Their bytes, at most: a batch that waits for those before it must not be taken for lost. A guess.
+const SENDING_BYTES: usize = 4 << 20;
 /// A batch that takes less than this gets no copy. A guess: a copy costs a transfer.
 const LEAST_STRAGGLER: Duration = Duration::from_millis(50);
 
@@ -53,8 +57,10 @@ pub(crate) enum Input {
     },
     /// The thread of the source has ended.
     SourceGone,
-    /// The sink has failed or panicked.
-    SinkGone,
+    /// The sink has consumed the `whole` of what there was, or it has failed or panicked.
+    SinkEnded {
+        whole: bool,
+    },
 }
 
 /// The results of a batch, on their way to the sink.
@@ -76,9 +82,17 @@ pub(crate) struct Job {
     pub(crate) token: Option<CancelToken>,
 }
 
+/// What the server is asked to do for a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Operation {
+    Send,
+    Commit,
+    Fetch,
+}
+
 /// An operation on the server that has ended.
 enum Done {
-    Sent(u64, Result<(), ClusterError>),
+    Sent { number: u64, bytes: usize, sent: Result<(), ClusterError> },
     Committed(u64, Result<(), ClusterError>),
     Fetched(u64, Result<Bytes, ClusterError>),
     Waiting(Option<u64>),
@@ -97,14 +111,17 @@ pub(crate) struct Coordinator<Q> {
     settings: Settings,
     window: Window,
     input: UnboundedReceiver<Input>,
-    deliveries: Sender<Delivery>,
+    /// `None` when everything was delivered.
+    deliveries: Option<Sender<Delivery>>,
     /// Has the source stop.
     stop: Arc<AtomicBool>,
     operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done>>>>,
     /// How many of them are batches.
     sending: usize,
-    /// Batches that wait for their turn to be sent, with their attempts.
-    unsent: Vec<(u64, u32, Bytes)>,
+    /// The bytes of these batches.
+    sending_bytes: usize,
+    /// Batches that wait for their turn to be sent.
+    unsent: VecDeque<Dispatch>,
     /// Committed results of an earlier run.
     committed: HashSet<u64>,
     /// Batches whose committed results are being fetched.
@@ -118,11 +135,20 @@ pub(crate) struct Coordinator<Q> {
     connected: bool,
     /// The connection was lost, or the server does not know the queue.
     reopen: bool,
-    troubled: Option<Instant>,
+    /// Operations that have failed and were not repeated with success yet, and their batches.
+    failed: BTreeSet<(Operation, u64)>,
+    troubled: Option<Trouble>,
     retry_at: Instant,
     checked: Instant,
     checking: bool,
     report: ClusterReport,
+}
+
+/// The server cannot be used.
+struct Trouble {
+    since: Instant,
+    /// What has failed last.
+    reason: String,
 }
 
 /// How a run ends before its end.
@@ -154,11 +180,12 @@ impl<Q: Queue> Coordinator<Q> {
             job,
             settings,
             input,
-            deliveries,
+            deliveries: Some(deliveries),
             stop,
             operations: FuturesUnordered::new(),
             sending: 0,
-            unsent: Vec::new(),
+            sending_bytes: 0,
+            unsent: VecDeque::new(),
             committed: HashSet::new(),
             fetching: BTreeMap::new(),
             commits: BTreeMap::new(),
@@ -167,6 +194,7 @@ impl<Q: Queue> Coordinator<Q> {
             failing: false,
             connected: true,
             reopen: false,
+            failed: BTreeSet::new(),
             troubled: None,
             retry_at: now,
             checked: now,
@@ -208,7 +236,23 @@ impl<Q: Queue> Coordinator<Q> {
             self.send_some();
             self.deliver()?;
         }
-        Ok(())
+        self.wait_for_sink().await
+    }
+
+    /// Waits until the sink has consumed what was delivered. Until then, committed results are not removed: the sink may fail.
+    async fn wait_for_sink(&mut self) -> Result<(), Stop> {
+        self.deliveries = None;
+        loop {
+            tokio::select! {
+                // All results are here: it does not matter any more what happens to the server.
+                event = self.queue.event() => drop(self.hear(event).await),
+                input = self.input.recv() => match input {
+                    Some(Input::SinkEnded { whole: true }) => return Ok(()),
+                    Some(Input::SinkEnded { whole: false }) | None => return Err(Stop::Gone),
+                    Some(_) => {}
+                },
+            }
+        }
     }
 
     fn has_ended(&self) -> bool {
@@ -228,7 +272,7 @@ impl<Q: Queue> Coordinator<Q> {
                 self.window.finish_known(number, 0, Err(error));
             }
             Input::SourceGone if self.source_ended || self.failing => self.source_ended = true,
-            Input::SourceGone | Input::SinkGone => return Err(Stop::Gone),
+            Input::SourceGone | Input::SinkEnded { .. } => return Err(Stop::Gone),
         }
         Ok(())
     }
@@ -243,8 +287,7 @@ impl<Q: Queue> Coordinator<Q> {
             self.fetching.insert(number, payload);
             self.fetch(number);
         } else {
-            self.window.insert(number, payload.clone(), Instant::now());
-            self.unsent.push((number, 0, payload));
+            self.unsent.push_back(self.window.insert(number, payload, Instant::now()));
         }
         Ok(())
     }
@@ -254,14 +297,19 @@ impl<Q: Queue> Coordinator<Q> {
         if !self.connected || (self.troubled.is_some() && Instant::now() < self.retry_at) {
             return;
         }
-        let room = SENDING.saturating_sub(self.sending).min(self.unsent.len());
-        for (number, attempt, payload) in self.unsent.drain(..room) {
+        while let Some(next) = self.unsent.front() {
+            let bytes = next.payload.len();
+            let fits = self.sending < SENDING && self.sending_bytes + bytes <= SENDING_BYTES;
+            if self.sending > 0 && !fits {
+                return;
+            }
+            let Some(batch) = self.unsent.pop_front() else { return };
             self.sending += 1;
-            let sent = self.queue.send(number, attempt, payload);
-            self.operations.push(Box::pin(async move {
-                let (number, sent) = sent.await;
-                Done::Sent(number, sent)
-            }));
+            self.sending_bytes += bytes;
+            let number = batch.number;
+            let sent = self.queue.send(batch);
+            self.operations
+                .push(Box::pin(async move { Done::Sent { number, bytes, sent: sent.await } }));
         }
     }
 
@@ -278,7 +326,7 @@ impl<Q: Queue> Coordinator<Q> {
         while let Some((number, size, outcome)) = self.window.deliverable() {
             let delivery = Delivery { number, size, results: outcome? };
             self.report.batches += 1;
-            if self.deliveries.send(delivery).is_err() {
+            if self.deliveries.as_ref().is_none_or(|sink| sink.send(delivery).is_err()) {
                 return Err(Stop::Gone);
             }
         }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use heist::CancelToken;
 
-use super::{BACK_OFF, Commit, Coordinator, Done, Stop, fnv};
+use super::{BACK_OFF, Commit, Coordinator, Done, Operation, Stop, Trouble, fnv};
 use crate::engine::Queue;
 use crate::error::{ClusterError, cancelled};
 use crate::message::{BatchHead, Down, decode, encode_with};
@@ -14,10 +14,7 @@ use crate::message::{BatchHead, Down, decode, encode_with};
 impl<Q: Queue> Coordinator<Q> {
     pub(super) fn fetch(&mut self, number: u64) {
         let fetched = self.queue.fetch(number);
-        self.operations.push(Box::pin(async move {
-            let (number, results) = fetched.await;
-            Done::Fetched(number, results)
-        }));
+        self.operations.push(Box::pin(async move { Done::Fetched(number, fetched.await) }));
     }
 
     pub(super) fn commit(&mut self, number: u64) {
@@ -27,43 +24,46 @@ impl<Q: Queue> Coordinator<Q> {
         };
         let results = encode_with(&digest(&batch.payload), &commit.results);
         let committed = self.queue.commit(number, results);
-        self.operations.push(Box::pin(async move {
-            let (number, committed) = committed.await;
-            Done::Committed(number, committed)
-        }));
+        self.operations.push(Box::pin(async move { Done::Committed(number, committed.await) }));
     }
 
     pub(super) async fn complete(&mut self, done: Done) -> Result<(), Stop> {
         match done {
-            Done::Sent(number, sent) => {
+            Done::Sent { number, bytes, sent } => {
                 self.sending -= 1;
-                if sent.is_err() {
-                    self.trouble();
-                    let batch = self.window.get(number);
-                    self.unsent.extend(batch.map(|b| (number, b.attempt, b.payload.clone())));
-                    self.report.resent += u64::from(self.window.get(number).is_some());
-                    // The server may not know the queue any more.
-                    self.reopen = true;
+                self.sending_bytes -= bytes;
+                if let Err(error) = sent {
+                    self.has_failed(Operation::Send, number, error)?;
+                    if let Some(batch) = self.window.get(number) {
+                        self.unsent.push_back(batch.resent(number));
+                        self.report.resent += 1;
+                    }
+                } else {
+                    self.failed.remove(&(Operation::Send, number));
                 }
             }
             Done::Committed(number, Ok(())) => {
+                self.failed.remove(&(Operation::Commit, number));
                 if let Some(Commit { results, ended }) = self.commits.remove(&number) {
                     self.accept(ended, results).await;
                 }
             }
-            Done::Committed(number, Err(_)) => {
-                self.trouble();
+            Done::Fetched(number, Ok(committed)) => {
+                self.failed.remove(&(Operation::Fetch, number));
+                self.resume(number, &committed)?;
+            }
+            Done::Committed(number, Err(error)) => {
+                self.has_failed(Operation::Commit, number, error)?;
                 self.uncommitted.push(number);
             }
-            Done::Fetched(number, Ok(committed)) => self.resume(number, &committed)?,
-            Done::Fetched(number, Err(_)) => {
-                self.trouble();
+            Done::Fetched(number, Err(error)) => {
+                self.has_failed(Operation::Fetch, number, error)?;
                 self.uncommitted.push(number);
             }
             Done::Waiting(waiting) => {
                 self.checking = false;
                 let lost = waiting.is_some_and(|waiting| {
-                    waiting < (self.window.outstanding() - self.commits.len()) as u64
+                    waiting < self.window.outstanding().saturating_sub(self.commits.len()) as u64
                 });
                 // The queue may be gone, although the connection was not lost.
                 self.reopen |= waiting.is_none();
@@ -90,11 +90,38 @@ impl<Q: Queue> Coordinator<Q> {
         }
     }
 
+    /// Notes that an operation for a batch has failed.
+    fn has_failed(
+        &mut self,
+        operation: Operation,
+        number: u64,
+        error: ClusterError,
+    ) -> Result<(), Stop> {
+        if error.is_final() {
+            return Err(error.into());
+        }
+        self.failed.insert((operation, number));
+        self.trouble(error.to_string());
+        // The server may not know the queue any more.
+        self.reopen = true;
+        Ok(())
+    }
+
     /// Notes that the server cannot be used at the moment.
-    pub(super) fn trouble(&mut self) {
+    pub(super) fn trouble(&mut self, reason: String) {
         let now = Instant::now();
-        self.troubled.get_or_insert(now);
+        let since = self.troubled.as_ref().map_or(now, |trouble| trouble.since);
+        self.troubled = Some(Trouble { since, reason });
         self.retry_at = now + BACK_OFF;
+    }
+
+    /// Returns whether there is nothing that the server has not done yet after it has failed.
+    fn has_recovered(&mut self) -> bool {
+        let (window, fetching) = (&self.window, &self.fetching);
+        // The result of a batch may come although it could not be sent again.
+        let known = |number| window.get(number).is_some() || fetching.contains_key(&number);
+        self.failed.retain(|(_, number)| known(*number));
+        self.connected && !self.reopen && self.failed.is_empty()
     }
 
     /// Looks at what no event announces.
@@ -103,17 +130,18 @@ impl<Q: Queue> Coordinator<Q> {
             return Err(ClusterError::from(cancelled()).into());
         }
         let now = Instant::now();
-        if let Some(since) = self.troubled {
-            let after = now.saturating_duration_since(since);
+        if let Some(Trouble { since, reason }) = &self.troubled {
+            let after = now.saturating_duration_since(*since);
             if after > self.settings.patience {
-                let url = self.settings.shown_url();
-                return Err(ClusterError::Lost { url, after }.into());
+                let (url, reason) = (self.settings.shown_url(), reason.clone());
+                return Err(ClusterError::Lost { url, after, reason }.into());
             }
         }
         if self.connected && now >= self.retry_at {
             if self.reopen {
                 self.open_again().await?;
-            } else if self.sending == 0 && self.uncommitted.is_empty() {
+            }
+            if self.has_recovered() {
                 self.troubled = None;
             }
             for number in mem::take(&mut self.uncommitted) {
@@ -141,19 +169,14 @@ impl<Q: Queue> Coordinator<Q> {
     async fn open_again(&mut self) -> Result<(), Stop> {
         match self.queue.open(false).await {
             Ok(()) => {}
-            Err(
-                error @ (ClusterError::AlreadyRunning { .. }
-                | ClusterError::Permission { .. }
-                | ClusterError::NoJetStream { .. }),
-            ) => return Err(error.into()),
-            Err(_) => {
-                self.trouble();
+            Err(error) if error.is_final() => return Err(error.into()),
+            Err(error) => {
+                self.trouble(error.to_string());
                 return Ok(());
             }
         }
         self.reopen = false;
-        self.troubled = None;
-        self.unsent = self.window.resend_all(Instant::now());
+        self.unsent = self.window.resend_all(Instant::now()).into();
         self.report.resent += self.unsent.len() as u64;
         self.queue.tell(Down::Open).await;
         Ok(())

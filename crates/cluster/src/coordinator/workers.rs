@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::{Commit, Coordinator, LEAST_STRAGGLER, Stop};
 use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
-use crate::message::{Ended, Hello, Permit, Up, Welcome, decode, encode};
+use crate::message::{Ended, Permit, Up, Welcome, decode, encode, encode_for_all};
 use crate::window::{Finished, Verdict};
 
 impl<Q: Queue> Coordinator<Q> {
@@ -18,13 +18,11 @@ impl<Q: Queue> Coordinator<Q> {
                     self.hear_worker(up, tail, from).await;
                 }
             }
-            QueueEvent::Hello(message, Some(from)) => {
-                if decode::<Hello>(&message).is_some() {
-                    let welcome = self.welcome();
-                    self.queue.answer(from, encode(&welcome)).await;
-                }
+            // A node of another version learns from the answer that it is one.
+            QueueEvent::Hello(from) => {
+                let welcome = encode_for_all(&self.welcome());
+                self.queue.answer(from, welcome).await;
             }
-            QueueEvent::Hello(_, None) => {}
             QueueEvent::Connected => {
                 if !self.connected {
                     self.connected = true;
@@ -35,7 +33,7 @@ impl<Q: Queue> Coordinator<Q> {
             }
             QueueEvent::Disconnected => {
                 self.connected = false;
-                self.trouble();
+                self.trouble("no connection".to_owned());
             }
             QueueEvent::Fatal(error) => return Err(error.into()),
         }
@@ -56,12 +54,13 @@ impl<Q: Queue> Coordinator<Q> {
     async fn hear_worker(&mut self, up: Up, tail: Bytes, from: Option<Address>) {
         let ours = self.job.run;
         match up {
-            Up::Started { run, numbers, node } if run == ours => {
-                numbers.iter().for_each(|number| self.window.started(*number, &node));
+            Up::Started { run, number, node, again } if run == ours => {
+                self.report.redelivered += u64::from(again && self.window.get(number).is_some());
+                self.window.started(number, &node);
             }
             Up::Ended(ended) => self.hear_end(ended, tail).await,
-            Up::Ask { run, number, node } => {
-                let permit = if run == ours { self.permit(number, &node) } else { Permit::Drop };
+            Up::Ask { run, number } => {
+                let permit = if run == ours { self.permit(number) } else { Permit::Drop };
                 if let Some(from) = from {
                     self.queue.answer(from, encode(&permit)).await;
                 }
@@ -77,12 +76,13 @@ impl<Q: Queue> Coordinator<Q> {
     }
 
     /// Decides whether a node may start a batch that was delivered before.
-    fn permit(&mut self, number: u64, node: &str) -> Permit {
-        match self.window.ask(number, node, self.settings.attempts) {
-            Verdict::Start => {
-                self.report.redelivered += 1;
-                Permit::Go
-            }
+    fn permit(&mut self, number: u64) -> Permit {
+        // It has a result, which is not delivered before it is committed.
+        if self.commits.contains_key(&number) {
+            return Permit::Drop;
+        }
+        match self.window.ask(number, self.settings.attempts) {
+            Verdict::Start => Permit::Go,
             Verdict::NotWanted => Permit::Drop,
             Verdict::Poison(nodes) => {
                 let job = self.job.name.clone();

@@ -1,16 +1,19 @@
-//! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, and `pull`
-//! a worker's.
+//! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, with its
+//! `lock`, and `pull` a worker's.
 
+mod lock;
 mod pull;
 mod queue;
 
+use std::collections::VecDeque;
 use std::str::FromStr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, jetstream,
 };
+use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::timeout;
 
@@ -19,10 +22,8 @@ use crate::settings::Settings;
 pub(crate) use pull::NatsPull;
 pub(crate) use queue::NatsQueue;
 
-/// How long a connection may take, with all that belongs to it.
-const CONNECT: Duration = Duration::from_secs(10);
-/// How long a request to the server may take that makes what a run needs before it starts. A file system may be slow.
-const SETUP: Duration = Duration::from_secs(10);
+/// How long the list of committed results may take to begin. A file system may be slow.
+const LIST: Duration = Duration::from_secs(10);
 /// How long any other request may take. It is tried again.
 const REQUEST: Duration = Duration::from_millis(2_000);
 /// The longest time between two attempts to connect again. A guess.
@@ -48,12 +49,13 @@ impl Names {
         Ok(Self { job: job.to_owned(), fingerprint: fingerprint.to_owned() })
     }
 
+    // The kind of a stream is the prefix: no job has a name with which its streams are those of another one, or the locks.
     fn stream(&self) -> String {
-        format!("HEIST_{}", self.job)
+        format!("HEIST-Q_{}", self.job)
     }
 
     fn results_stream(&self) -> String {
-        format!("HEIST_{}_R", self.job)
+        format!("HEIST-R_{}", self.job)
     }
 
     /// The name of the consumer from which workers pull.
@@ -84,6 +86,11 @@ pub(crate) enum Change {
 pub(crate) struct Connection {
     pub(crate) client: Client,
     changes: UnboundedReceiver<Change>,
+    /// What has happened during an operation, and was not handed out yet.
+    missed: VecDeque<Change>,
+    /// When the start of the run has begun, and how long it may take.
+    began: Instant,
+    limit: Duration,
     /// The address without the password.
     pub(crate) url: String,
 }
@@ -91,21 +98,25 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects once. A connection that breaks later is made again by itself.
     pub(crate) async fn new(settings: &Settings) -> Result<Self, ClusterError> {
+        let began = Instant::now();
         let servers = addresses(&settings.url)?;
         let url = without_password(&servers);
         let (sender, changes) = mpsc::unbounded_channel();
         let connecting = options(settings, sender).await?.connect(servers);
-        let unreachable = |reason: String| ClusterError::Unreachable { url: url.clone(), reason };
-        let client = match timeout(CONNECT, connecting).await {
-            Err(_) => return Err(unreachable("no answer".to_owned())),
+        let limit = settings.start;
+        let client = match timeout(limit, connecting).await {
+            Err(_) => return Err(silent(url, limit)),
             Ok(Err(error)) => return Err(refused(&error, &url)),
             Ok(Ok(client)) => client,
         };
-        Ok(Self { client, changes, url })
+        Ok(Self { client, changes, missed: VecDeque::new(), began, limit, url })
     }
 
     /// Returns what happens next to the connection.
     pub(crate) async fn change(&mut self) -> Change {
+        if let Some(change) = self.missed.pop_front() {
+            return change;
+        }
         match self.changes.recv().await {
             Some(change) => change,
             // The client keeps the sender for as long as it exists.
@@ -122,12 +133,25 @@ impl Connection {
         loop {
             tokio::select! {
                 biased;
-                change = self.changes.recv() => if let Some(Change::Fatal(error)) = change {
-                    return Err(error);
+                Some(change) = self.changes.recv() => match change {
+                    Change::Fatal(error) => return Err(error),
+                    change => self.missed.push_back(change),
                 },
                 result = &mut operation => return result,
             }
         }
+    }
+
+    /// The same, for what belongs to the start of a run.
+    pub(crate) async fn before_start<T>(
+        &mut self,
+        operation: impl Future<Output = Result<T, ClusterError>>,
+    ) -> Result<T, ClusterError> {
+        let (url, limit) = (self.url.clone(), self.limit);
+        let left = limit.saturating_sub(self.began.elapsed());
+        let limited =
+            async { timeout(left, operation).await.unwrap_or_else(|_| Err(silent(url, limit))) };
+        self.or_violation(limited).await
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -155,9 +179,14 @@ async fn options(
     let mut options = ConnectOptions::new();
     // The client does not use those of an address by itself.
     for server in addresses(&settings.url)? {
-        if let (Some(user), Some(password)) = (server.username(), server.password()) {
-            options = options.user_and_password(user.to_owned(), password.to_owned());
-        }
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        options = match (server.username(), server.password()) {
+            (Some(user), Some(password)) => {
+                options.user_and_password(decoded(user), decoded(password))
+            }
+            (Some(token), None) => options.token(decoded(token)),
+            (None, _) => options,
+        };
     }
     if let Some(file) = &settings.credentials {
         options = options.credentials_file(file).await?;
@@ -172,7 +201,7 @@ async fn options(
     let options = options
         .name(&settings.node)
         .ping_interval(PING)
-        .connection_timeout(CONNECT / 2)
+        .connection_timeout(settings.start / 2)
         .reconnect_delay_callback(|attempts| {
             RECONNECT.min(Duration::from_millis(50).saturating_mul(attempts.min(1_000) as u32))
         })
@@ -199,6 +228,11 @@ fn meaning(event: Event) -> Option<Change> {
         }
         _ => None,
     }
+}
+
+/// Returns the error of a server that does not answer.
+fn silent(url: String, limit: Duration) -> ClusterError {
+    ClusterError::Unreachable { url, reason: format!("no answer within {limit:?}") }
 }
 
 /// Returns why there is no connection.
@@ -248,9 +282,13 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, ClusterError> {
         .map(|address| {
             ServerAddr::from_str(address.trim()).map_err(|_| ClusterError::Setting {
                 name: "url",
-                // What stands before an `@` may be a password.
-                value: address.rsplit('@').next().unwrap_or_default().to_owned(),
-                hint: "use nats://host:port, or several of them with commas between".to_owned(),
+                // Of the rest, anything may belong to a password: the address could not be taken apart.
+                value: address.split_once("://").map_or("...".to_owned(), |(scheme, _)| {
+                    format!("{}://...", scheme.trim())
+                }),
+                hint: "use nats://host:port, with user:password@ or token@ before the host if need be, and with commas \
+                       between several of them; write @, :, / and % in a password as %40, %3A, %2F and %25"
+                    .to_owned(),
             })
         })
         .collect()
@@ -259,4 +297,22 @@ fn addresses(url: &str) -> Result<Vec<ServerAddr>, ClusterError> {
 fn without_password(servers: &[ServerAddr]) -> String {
     let one = |server: &ServerAddr| format!("{}:{}", server.host(), server.port());
     servers.iter().map(one).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn jobs_share_no_stream() {
+        let mut streams = BTreeSet::from([lock::LOCKS.to_owned()]);
+        for job in ["a", "a_R", "R_a", "Q_a", "LOCKS", "-LOCKS"] {
+            let names = Names::new(job, "0").expect("a name");
+            for stream in [names.stream(), names.results_stream()] {
+                assert!(streams.insert(stream.clone()), "{stream} of job {job}");
+            }
+        }
+    }
 }

@@ -3,23 +3,26 @@
 use std::time::Duration;
 
 use async_nats::jetstream;
-use async_nats::{Message, RequestErrorKind, StatusCode, Subject, Subscriber};
+use async_nats::{Client, Message, RequestErrorKind, StatusCode, Subject, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
+use super::lock::LOCKS;
 use super::{Change, Connection, Names, REQUEST, full_text};
-use crate::engine::{Pull, PullEvent};
+use crate::engine::{Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
-use crate::message::{Hello, Welcome, decode, encode};
+use crate::message::{Hello, Owner, decode, decode_of_any, encode, encode_for_all};
 use crate::settings::Settings;
 
 /// The header of a batch that was sent before.
-pub(crate) const ATTEMPT: &str = "Heist-Attempt";
+pub(super) const AGAIN: &str = "Heist-Again";
 /// How long the server keeps a request for batches.
 const EXPIRES: Duration = Duration::from_secs(5);
 /// How often the server says that it still knows of the request: a new leader does not.
 const ALIVE: Duration = Duration::from_millis(500);
+/// How long a message may wait in this process. It does so only if the server takes nothing.
+const SEND: Duration = Duration::from_millis(200);
 /// A batch that is not to be delivered at once is delivered after this.
 const LATER: Duration = Duration::from_millis(300);
 
@@ -44,7 +47,7 @@ impl NatsPull {
         let client = connection.client.clone();
         let inbox = client.new_inbox();
         let subjects = [inbox.clone(), names.own("down"), names.own("hungry")];
-        let subscribed = connection.or_violation(async {
+        let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             let refused = |error: &dyn std::error::Error| ClusterError::Server {
                 operation: "a subscription",
@@ -79,7 +82,7 @@ impl NatsPull {
         let Some(ack) = message.reply.as_ref().map(ToString::to_string) else {
             return PullEvent::Alive;
         };
-        let copied = message.headers.as_ref().is_some_and(|headers| headers.get(ATTEMPT).is_some());
+        let copied = message.headers.as_ref().is_some_and(|headers| headers.get(AGAIN).is_some());
         let payload = message.payload.clone();
         let message = jetstream::Message { message, context: self.context.clone() };
         let delivered = message.info().map_or(1, |info| info.delivered);
@@ -87,32 +90,36 @@ impl NatsPull {
     }
 
     async fn publish(&self, subject: impl Into<String>, message: impl Into<Bytes>) {
-        // Without a connection, leases expire and the coordinator sends batches again.
-        let _ = self.connection.client.publish(subject.into(), message.into()).await;
+        // Without a connection, leases expire and the coordinator sends batches again. The client keeps messages for the next
+        // connection, and makes the caller wait when it has too many.
+        let _ = timeout(SEND, self.connection.client.publish(subject.into(), message.into())).await;
     }
 }
 
+/// Returns the run that has had the lock last, if it has ended (E2).
+async fn last_ended(client: &Client, lock: &str) -> Option<u64> {
+    let subject = format!("$JS.API.DIRECT.GET.{LOCKS}.{lock}");
+    let message = timeout(REQUEST, client.request(subject, Bytes::new())).await.ok()?.ok()?;
+    let (owner, _) = decode::<Owner>(&message.payload)?;
+    owner.ended.then_some(owner.run)
+}
+
 impl Pull for NatsPull {
-    fn hello(
-        &self,
-        hello: &Hello,
-    ) -> impl Future<Output = Result<Option<Welcome>, ClusterError>> + use<> {
+    fn hello(&self, hello: &Hello, served: Option<u64>) -> impl Future<Output = Greeting> + use<> {
         let (client, subject) = (self.connection.client.clone(), self.names.shared("hello"));
-        let hello = encode(hello);
+        let lock = self.names.shared("lock");
+        let hello = encode_for_all(hello);
         async move {
             match timeout(REQUEST, client.request(subject, hello)).await {
-                Ok(Ok(message)) => {
-                    Ok(decode::<Welcome>(&message.payload).map(|(welcome, _)| welcome))
-                }
-                Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => Ok(None),
-                Ok(Err(error)) => Err(ClusterError::Server {
-                    operation: "a question for the coordinator",
-                    reason: full_text(&error),
-                }),
-                Err(_) => Err(ClusterError::Server {
-                    operation: "a question for the coordinator",
-                    reason: "no answer".to_owned(),
-                }),
+                Ok(Ok(message)) => match decode_of_any(&message.payload) {
+                    Ok(welcome) => Greeting::Welcome(welcome),
+                    Err(protocol) => Greeting::Foreign(protocol),
+                },
+                Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => match served {
+                    Some(run) if last_ended(&client, &lock).await == Some(run) => Greeting::Over,
+                    _ => Greeting::Nobody,
+                },
+                Ok(Err(_)) | Err(_) => Greeting::NoAnswer,
             }
         }
     }
@@ -129,7 +136,8 @@ impl Pull for NatsPull {
             ALIVE.as_nanos()
         );
         let inbox = Subject::from(self.inbox.as_str());
-        let _ = self.connection.client.publish_with_reply(subject, inbox, request.into()).await;
+        let client = &self.connection.client;
+        let _ = timeout(SEND, client.publish_with_reply(subject, inbox, request.into())).await;
     }
 
     async fn event(&mut self) -> PullEvent {

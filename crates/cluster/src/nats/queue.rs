@@ -1,29 +1,26 @@
 //! The coordinator's end. The protocol is in ../../README.md.
 
+use std::error::Error;
 use std::time::Duration;
 
-use async_nats::jetstream::context::{CreateStreamErrorKind, PublishErrorKind};
-use async_nats::jetstream::stream::{
-    Config, LastRawMessageErrorKind, RetentionPolicy, StorageType, Stream,
-};
-use async_nats::jetstream::{self, consumer::AckPolicy, consumer::pull};
-use async_nats::{HeaderMap, RequestErrorKind, Subscriber};
+use async_nats::jetstream::context::{CreateStreamErrorKind, PublishError, PublishErrorKind};
+use async_nats::jetstream::stream::{Config, RetentionPolicy, StorageType, Stream};
+use async_nats::jetstream::{self, ErrorCode, consumer::AckPolicy, consumer::pull};
+use async_nats::{HeaderMap, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 
+use super::lock::{LOCKS, Lock};
 use super::{Change, Connection, Names, full_text};
 use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
 use crate::message::{Down, encode};
 use crate::settings::{Settings, Storage};
+use crate::window::Dispatch;
 
 /// How long the server remembers the identities of batches. A batch that is sent again later would be computed again, and its
 /// second result dropped. Longer than most restarts of a server.
 const DUPLICATES: Duration = Duration::from_secs(120);
-/// The stream with the locks of all jobs.
-const LOCKS: &str = "HEIST_LOCKS";
-/// How often the lock of a coordinator that has died is taken over before the attempt fails. Others may do so at the same time.
-const LOCK_ATTEMPTS: usize = 5;
 /// Requests of workers that the server keeps waiting, at most.
 const MAX_WAITING: i64 = 8_192;
 
@@ -35,12 +32,10 @@ pub(crate) struct NatsQueue {
     settings: Settings,
     run: u64,
     in_flight: usize,
-    /// The place of the lock in its stream.
-    lock: u64,
     /// How often the queue was made. Each has a consumer of another name: acknowledgements that belong to a queue that was lost
     /// must not reach its successor.
     epoch: u64,
-    /// Whether the queue is this coordinator's, and not that of another one that runs the job.
+    /// Whether the queue is this coordinator's. Without a connection, another one may take over the job.
     owner: bool,
     ups: Subscriber,
     hellos: Subscriber,
@@ -60,7 +55,7 @@ impl NatsQueue {
         let client = connection.client.clone();
         let alive = names.shared(&format!("alive.{run:016x}"));
         let subjects = [names.own("up"), names.shared("hello"), alive];
-        let subscribed = connection.or_violation(async {
+        let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             for subject in subjects {
                 subscribers
@@ -79,7 +74,6 @@ impl NatsQueue {
             settings: settings.clone(),
             run,
             in_flight,
-            lock: 0,
             epoch: 0,
             owner: false,
             ups,
@@ -101,6 +95,16 @@ impl NatsQueue {
         }
     }
 
+    fn lock(&self) -> Lock {
+        Lock {
+            context: self.context.clone(),
+            client: self.connection.client.clone(),
+            names: self.names.clone(),
+            run: self.run,
+            node: self.settings.node.clone(),
+        }
+    }
+
     fn setup(&self) -> Setup {
         let batches = Config {
             retention: RetentionPolicy::WorkQueue,
@@ -113,6 +117,9 @@ impl NatsQueue {
         };
         let locks = Config {
             max_messages_per_subject: 1,
+            // A worker asks there whether a run has ended, perhaps after a restart of the server, and may do nothing else.
+            storage: StorageType::File,
+            allow_direct: true,
             ..self.config(LOCKS.to_owned(), "heist.*.lock".to_owned())
         };
         let consumer = pull::Config {
@@ -126,11 +133,10 @@ impl NatsQueue {
         };
         Setup {
             context: self.context.clone(),
-            client: self.connection.client.clone(),
+            lock: self.lock(),
             names: self.names.clone(),
             url: self.connection.url.clone(),
             run: self.run,
-            node: self.settings.node.clone(),
             epoch: self.epoch,
             batches,
             results: self.settings.resume.then_some(results),
@@ -152,11 +158,10 @@ impl NatsQueue {
 /// What is made on the server before a run, and again after the server was lost.
 struct Setup {
     context: jetstream::Context,
-    client: async_nats::Client,
+    lock: Lock,
     names: Names,
     url: String,
     run: u64,
-    node: String,
     epoch: u64,
     batches: Config,
     results: Option<Config>,
@@ -165,10 +170,10 @@ struct Setup {
 }
 
 impl Setup {
-    /// Makes everything. Returns the place of the lock, and the number of the queue.
-    async fn make(mut self, lock: u64, first: bool) -> Result<(u64, u64), ClusterError> {
+    /// Makes everything. Returns the number of the queue.
+    async fn make(mut self, first: bool) -> Result<u64, ClusterError> {
         let locks = self.stream(&self.locks).await?;
-        let lock = self.take_lock(&locks, lock).await?;
+        self.lock.take(&locks).await?;
         if first {
             // An earlier run may have left batches.
             let _ = self.context.delete_stream(&self.batches.name).await;
@@ -182,7 +187,7 @@ impl Setup {
         let stream = self.stream(&self.batches).await?;
         let name = |epoch| Names::queue(self.run, epoch);
         if stream.consumer_info(name(self.epoch)).await.is_ok() {
-            return Ok((lock, self.epoch));
+            return Ok(self.epoch);
         }
         // Two consumers of a work queue cannot share a subject.
         for epoch in 0..=self.epoch {
@@ -192,7 +197,7 @@ impl Setup {
         self.consumer.durable_name = Some(Names::queue(self.run, self.epoch));
         let made = stream.create_consumer(self.consumer).await;
         made.map_err(refused("the consumer of the batches"))?;
-        Ok((lock, self.epoch))
+        Ok(self.epoch)
     }
 
     async fn stream(&self, config: &Config) -> Result<Stream, ClusterError> {
@@ -207,9 +212,8 @@ impl Setup {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
                 CreateStreamErrorKind::JetStream(error)
-                    if error.error_code()
-                        == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
-                        || error.error_code() == jetstream::ErrorCode::JETSTREAM_NOT_ENABLED =>
+                    if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
+                        || error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED =>
                 {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
@@ -217,72 +221,46 @@ impl Setup {
             }),
         }
     }
+}
 
-    /// Takes the lock of the job (L1 to L3). `seen` is its place if this coordinator has had it before.
-    async fn take_lock(&self, locks: &Stream, mut seen: u64) -> Result<u64, ClusterError> {
-        let subject = self.names.shared("lock");
-        for _ in 0..LOCK_ATTEMPTS {
-            // L1.
-            let mut headers = HeaderMap::new();
-            headers.insert("Nats-Expected-Last-Subject-Sequence", seen.to_string());
-            let owner = encode(&(self.run, &self.node));
-            let published = async {
-                self.context.publish_with_headers(subject.clone(), headers, owner).await?.await
-            };
-            match published.await {
-                Ok(place) => return Ok(place.sequence),
-                Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => {}
-                Err(error) => return Err(refused("the lock of the job")(error)),
-            }
-            // L2.
-            let message = match locks.get_last_raw_message_by_subject(&subject).await {
-                Ok(message) => message,
-                Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => {
-                    seen = 0;
-                    continue;
-                }
-                Err(error) => return Err(refused("the lock of the job")(error)),
-            };
-            seen = message.sequence;
-            let Some(((run, node), _)) = crate::message::decode::<(u64, String)>(&message.payload)
-            else {
-                continue;
-            };
-            // L3.
-            if run != self.run && self.is_alive(run).await {
-                return Err(ClusterError::AlreadyRunning { job: self.names.job.clone(), node });
-            }
-        }
-        Err(ClusterError::Server {
-            operation: "the lock of the job",
-            reason: "several coordinators try to take it".to_owned(),
-        })
+/// Returns why the server has not stored a message.
+fn not_stored(operation: &'static str, error: &PublishError) -> ClusterError {
+    let reason = full_text(error);
+    let stated = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
+    let is_limit = error.kind() == PublishErrorKind::MaxPayloadExceeded
+        || stated.is_some_and(|stated| match stated.error_code() {
+            ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
+            | ErrorCode::INSUFFICIENT_RESOURCES
+            | ErrorCode::MEMORY_RESOURCES_EXCEEDED
+            | ErrorCode::STORAGE_RESOURCES_EXCEEDED
+            | ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM
+            | ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM => true,
+            // The limits of a stream that somebody has made. Other failures of the store may pass.
+            ErrorCode::STREAM_STORE_FAILED => reason.contains("exceeded"),
+            _ => false,
+        });
+    if is_limit {
+        return ClusterError::Limit { operation, reason };
     }
-
-    /// Returns whether the coordinator of a run is connected. It need not answer: the server knows whether it listens.
-    async fn is_alive(&self, run: u64) -> bool {
-        let subject = self.names.shared(&format!("alive.{run:016x}"));
-        let asked = self.client.request(subject, Bytes::new()).await;
-        !matches!(asked, Err(error) if error.kind() == RequestErrorKind::NoResponders)
-    }
+    ClusterError::Server { operation, reason }
 }
 
 /// Returns a function that makes an error of what the client says.
-fn refused<E: std::error::Error>(operation: &'static str) -> impl Fn(E) -> ClusterError {
+pub(super) fn refused<E: Error>(operation: &'static str) -> impl Fn(E) -> ClusterError {
     move |error| ClusterError::Server { operation, reason: full_text(&error) }
 }
 
 impl Queue for NatsQueue {
     async fn open(&mut self, first: bool) -> Result<(), ClusterError> {
+        self.owner = false;
         let mut setup = self.setup();
-        if first {
-            setup.context.set_timeout(super::SETUP);
-        }
-        let made = self.connection.or_violation(setup.make(self.lock, first)).await;
-        if matches!(made, Err(ClusterError::AlreadyRunning { .. })) {
-            self.owner = false;
-        }
-        (self.lock, self.epoch) = made?;
+        self.epoch = if first {
+            // The limit for the start ends what takes too long.
+            setup.context.set_timeout(self.settings.start);
+            self.connection.before_start(setup.make(first)).await?
+        } else {
+            self.connection.or_violation(setup.make(first)).await?
+        };
         self.owner = true;
         Ok(())
     }
@@ -304,22 +282,27 @@ impl Queue for NatsQueue {
         self.connection.limit()
     }
 
-    fn send(
-        &self,
-        number: u64,
-        attempt: u32,
-        payload: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+    fn send(&self, batch: Dispatch) -> impl Future<Output = Result<(), ClusterError>> + use<> {
         let (context, subject, run) = (self.context.clone(), self.batch_subject(), self.run);
+        let limit = self.limit();
+        let Dispatch { number, attempt, again, payload } = batch;
+        let bytes = payload.len();
         async move {
             let mut headers = HeaderMap::new();
             headers.insert("Nats-Msg-Id", format!("{run:x}-{number}-{attempt}"));
-            if attempt > 0 {
-                headers.insert(super::pull::ATTEMPT, attempt.to_string());
+            if again {
+                headers.insert(super::pull::AGAIN, "1");
             }
             let sent =
                 async { context.publish_with_headers(subject, headers, payload).await?.await };
-            (number, sent.await.map(drop).map_err(refused("a batch")))
+            match sent.await {
+                Ok(_) => Ok(()),
+                // The server that the client is connected to now may have another limit.
+                Err(error) if error.kind() == PublishErrorKind::MaxPayloadExceeded => {
+                    Err(ClusterError::BatchTooLarge { batch: number, bytes, limit })
+                }
+                Err(error) => Err(not_stored("a batch", &error)),
+            }
         }
     }
 
@@ -330,12 +313,15 @@ impl Queue for NatsQueue {
                 biased;
                 change = self.connection.change() => return match change {
                     Change::Connected => QueueEvent::Connected,
-                    Change::Disconnected => QueueEvent::Disconnected,
+                    Change::Disconnected => {
+                        self.owner = false;
+                        QueueEvent::Disconnected
+                    }
                     Change::Fatal(error) => QueueEvent::Fatal(error),
                 },
-                Some(message) = self.hellos.next() => {
-                    return QueueEvent::Hello(message.payload, message.reply.map(|to| to.to_string()));
-                }
+                Some(message) = self.hellos.next() => if let Some(reply) = message.reply {
+                    return QueueEvent::Hello(reply.to_string());
+                },
                 Some(message) = self.alive.next() => if let Some(reply) = message.reply {
                     let _ = self.connection.client.publish(reply, Bytes::new()).await;
                 },
@@ -363,7 +349,7 @@ impl Queue for NatsQueue {
     async fn committed(&mut self) -> Result<Vec<u64>, ClusterError> {
         let operation = "the list of committed results";
         let mut context = self.context.clone();
-        context.set_timeout(super::SETUP);
+        context.set_timeout(super::LIST);
         let stream = context.get_stream(self.names.results_stream()).await;
         let stream = stream.map_err(refused(operation))?;
         let all = stream.info_with_subjects(self.result_subject("*")).await;
@@ -381,37 +367,30 @@ impl Queue for NatsQueue {
         &self,
         number: u64,
         results: Bytes,
-    ) -> impl Future<Output = (u64, Result<(), ClusterError>)> + use<> {
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<> {
         let (context, subject) = (self.context.clone(), self.result_subject(&number.to_string()));
         async move {
             let mut headers = HeaderMap::new();
             headers.insert("Nats-Expected-Last-Subject-Sequence", "0");
             let sent =
                 async { context.publish_with_headers(subject, headers, results).await?.await };
-            let committed = match sent.await {
+            match sent.await {
                 Ok(_) => Ok(()),
                 // An earlier attempt has arrived, and only its answer was lost.
                 Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(()),
-                Err(error) => Err(refused("a commit of results")(error)),
-            };
-            (number, committed)
+                Err(error) => Err(not_stored("a commit of results", &error)),
+            }
         }
     }
 
-    fn fetch(
-        &self,
-        number: u64,
-    ) -> impl Future<Output = (u64, Result<Bytes, ClusterError>)> + use<> {
+    fn fetch(&self, number: u64) -> impl Future<Output = Result<Bytes, ClusterError>> + use<> {
         let (context, name) = (self.context.clone(), self.names.results_stream());
         let subject = self.result_subject(&number.to_string());
         async move {
             let operation = "committed results";
-            let fetched = async {
-                let stream = context.get_stream_no_info(name).await.map_err(refused(operation))?;
-                let message = stream.get_last_raw_message_by_subject(&subject).await;
-                Ok(message.map_err(refused(operation))?.payload)
-            };
-            (number, fetched.await)
+            let stream = context.get_stream_no_info(name).await.map_err(refused(operation))?;
+            let message = stream.get_last_raw_message_by_subject(&subject).await;
+            Ok(message.map_err(refused(operation))?.payload)
         }
     }
 
@@ -420,13 +399,15 @@ impl Queue for NatsQueue {
             return;
         }
         let close = async {
+            let Ok(locks) = self.context.get_stream_no_info(LOCKS).await else { return };
+            let lock = self.lock();
+            // The queue of a coordinator that has taken over has the same name.
+            let Some(place) = lock.own(&locks).await else { return };
             let _ = self.context.delete_stream(self.names.stream()).await;
             if !keep_results && self.settings.resume {
                 let _ = self.context.delete_stream(self.names.results_stream()).await;
             }
-            if let Ok(locks) = self.context.get_stream_no_info(LOCKS).await {
-                let _ = locks.delete_message(self.lock).await;
-            }
+            lock.release(place).await;
             let _ = self.connection.client.flush().await;
         };
         let _ = tokio::time::timeout(super::REQUEST * 2, close).await;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{Cluster, Role, SHORTEST_LEASE, Settings, Storage, invalid};
+use super::{Cluster, Role, SHORTEST_LEASE, SHORTEST_WAIT, Settings, Storage, invalid};
 use crate::error::ClusterError;
 
 /// Builds a [`Cluster`].
@@ -25,8 +25,8 @@ pub struct ClusterBuilder {
 }
 
 impl ClusterBuilder {
-    /// Sets the address of the server: `nats://host:port`, `nats://user:password@host:port`, or `tls://host:port`. The servers of a
-    /// cluster are separated by commas. The default is `nats://127.0.0.1:4222`.
+    /// Sets the address of the server: `nats://host:port`, `nats://user:password@host:port`, `nats://token@host:port`, or
+    /// `tls://host:port`. Special characters of a password are percent-encoded. The servers of a cluster are separated by commas. The default is `nats://127.0.0.1:4222`.
     ///
     /// ```
     /// let builder = heist_cluster::Cluster::builder().url("nats://127.0.0.1:4222");
@@ -138,7 +138,8 @@ impl ClusterBuilder {
     }
 
     /// Sets how many bytes of encoded batches are in flight at most. A batch that is larger is in flight alone. One further batch is
-    /// kept ready. The default is 256 MiB.
+    /// kept ready. Results do not count: those of as many batches as are in flight may wait for the sink, and how large they are is
+    /// not known before. The default is 256 MiB.
     ///
     /// ```
     /// let builder = heist_cluster::Cluster::builder().bytes(16 << 20);
@@ -147,6 +148,20 @@ impl ClusterBuilder {
     /// ```
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.settings.bytes = bytes;
+        self
+    }
+
+    /// Sets how long everything before a run may take: the connection, and what is made on the server. The default is 5 s.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let builder = heist_cluster::Cluster::builder().start_within(Duration::from_secs(30));
+    /// builder.build()?;
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    pub fn start_within(mut self, limit: Duration) -> Self {
+        self.settings.start = limit;
         self
     }
 
@@ -164,7 +179,8 @@ impl ClusterBuilder {
         self
     }
 
-    /// Ends a worker with [`ClusterError::NoCoordinator`] if no coordinator can be found for this long. By default, it waits.
+    /// Ends a worker with [`ClusterError::NoCoordinator`] if no coordinator can be found for this long, which is at least 4 s. By default, it
+    /// waits.
     ///
     /// ```
     /// use std::time::Duration;
@@ -203,8 +219,9 @@ impl ClusterBuilder {
     }
 
     /// Commits results to files of the server, and goes on where an earlier run of the job with this setting ended early: its results
-    /// are delivered again, and their batches are not computed again. The source must yield the same items again. When a run
-    /// reaches its end, its results are removed. The default is `false`.
+    /// are delivered again, and their batches are not computed again. The source must yield the same items again, and be
+    /// cut into the same batches: one whose batches depend on what has arrived when they are cut, such as a channel, ends the new run
+    /// with [`ClusterError::SourceChanged`]. When a run reaches its end, its results are removed. The default is `false`.
     ///
     /// ```
     /// let builder = heist_cluster::Cluster::builder().resume(true);
@@ -279,6 +296,13 @@ impl ClusterBuilder {
         }
         if settings.patience.is_zero() {
             return Err(invalid("patience", text(settings.patience), "use at least some seconds"));
+        }
+        if settings.start.is_zero() {
+            return Err(invalid("start_within", text(settings.start), "use at least some seconds"));
+        }
+        if let Some(wait) = settings.wait.filter(|wait| *wait < SHORTEST_WAIT) {
+            let hint = "use at least 4 s: a coordinator that is busy may need as long to be found";
+            return Err(invalid("wait", text(wait), hint));
         }
         if ![1, 3, 5].contains(&settings.replicas) {
             return Err(invalid("replicas", settings.replicas.to_string(), "use 1, 3 or 5"));

@@ -4,6 +4,8 @@
 
 mod prefetch;
 pub(crate) mod runner;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +19,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::coordinator::unique;
-use crate::engine::{Address, Pull, PullEvent};
+use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
 use crate::message::{
     BatchHead, Down, Ended, Failure, Hello, Permit, Up, Welcome, decode, encode, encode_with,
 };
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
-use crate::terminate::Terminate;
+use crate::terminate;
 use prefetch::Prefetch;
 use runner::{Computed, Job, Jobs, Key, News};
 
@@ -58,7 +60,7 @@ struct Held {
 
 /// An answer of the coordinator.
 enum Answer {
-    Hello { welcome: Result<Option<Welcome>, ClusterError>, took: Duration },
+    Hello { greeting: Greeting, took: Duration },
     May { key: Key, permit: Option<Permit>, answer: Sender<bool> },
 }
 
@@ -73,6 +75,10 @@ pub(crate) struct Worker<P> {
     answers: UnboundedSender<Answer>,
     /// The run that is served.
     attached: Option<Welcome>,
+    /// The run that has ended last. An answer of its coordinator may come after that.
+    ended: Option<u64>,
+    /// While there is no connection, nothing is sent that the next one need not have.
+    connected: bool,
     /// Cancels the batches of the run that is served.
     token: CancelToken,
     held: HashMap<Key, Held>,
@@ -116,6 +122,8 @@ impl<P: Pull> Worker<P> {
             wake,
             answers,
             attached: None,
+            ended: None,
+            connected: true,
             token: CancelToken::new(),
             held: HashMap::new(),
             next_key: 0,
@@ -140,13 +148,12 @@ impl<P: Pull> Worker<P> {
         mut self,
         answers: AnswerReceiver,
         mut news: UnboundedReceiver<News>,
-        mut terminate: Terminate,
     ) -> Result<ClusterReport, ClusterError> {
         let began = Instant::now();
-        let ended = self.serve(answers, &mut news, &mut terminate).await;
+        let ended = self.serve(answers, &mut news).await;
         // After an error, nothing of what is being computed can be sent.
         self.forget();
-        self.pull.flush().await;
+        self.flush().await;
         self.report.elapsed = began.elapsed();
         ended.map(|()| self.report)
     }
@@ -155,7 +162,6 @@ impl<P: Pull> Worker<P> {
         &mut self,
         answers: AnswerReceiver,
         news: &mut UnboundedReceiver<News>,
-        terminate: &mut Terminate,
     ) -> Result<(), ClusterError> {
         let AnswerReceiver(mut answers) = answers;
         let mut tick = paused_interval(TICK);
@@ -169,7 +175,6 @@ impl<P: Pull> Worker<P> {
                 Some(answer) = answers.recv() => self.hear_answer(answer).await?,
                 _ = renewal.tick() => self.renew().await,
                 _ = tick.tick() => self.look().await?,
-                () = terminate.requested() => self.service.drained.store(true, Ordering::SeqCst),
             }
             let current = self.attached.as_ref().map(|run| Duration::from_millis(run.lease_millis));
             if let Some(current) = current.filter(|current| *current != lease) {
@@ -196,6 +201,7 @@ impl<P: Pull> Worker<P> {
             PullEvent::Alive => self.heard = now,
             PullEvent::Down(message) => match decode::<Down>(&message) {
                 Some((Down::Open, _)) => {
+                    self.alone = now;
                     self.request_again(now);
                     self.hello_at = now;
                 }
@@ -203,9 +209,14 @@ impl<P: Pull> Worker<P> {
                 None => {}
             },
             PullEvent::Hungry(id) if id != self.id => self.share().await,
-            PullEvent::Hungry(_) | PullEvent::Disconnected => {}
+            PullEvent::Hungry(_) => {}
+            PullEvent::Disconnected => {
+                self.connected = false;
+                self.request_again(now);
+            }
             PullEvent::Connected => {
-                self.report.reconnects += 1;
+                self.report.reconnects += u64::from(!self.connected);
+                self.connected = true;
                 self.request_again(now);
                 self.hello_at = now;
             }
@@ -224,8 +235,17 @@ impl<P: Pull> Worker<P> {
             return self.pull.refuse(&ack).await;
         };
         let BatchHead { run, number, first } = head;
+        // The token and the lease are those of the run that is served.
+        if self.attached.as_ref().is_none_or(|attached| attached.run != run) {
+            return self.pull.give_back(&ack, false).await;
+        }
         if self.ending {
             return self.pull.give_back(&ack, true).await;
+        }
+        self.alone = Instant::now();
+        // A copy is for another node. If the lease was lost, this one is computing the batch all the same.
+        if again && self.held.values().any(|held| (held.run, held.number) == (run, number)) {
+            return self.pull.give_back(&ack, false).await;
         }
         self.hunger = TICK;
         self.next_key += 1;
@@ -239,7 +259,7 @@ impl<P: Pull> Worker<P> {
     /// Requests as many batches as are started before further ones could be here.
     async fn request(&mut self) {
         let now = Instant::now();
-        if self.ending || self.attached.is_none() || now < self.request_at {
+        if self.ending || !self.connected || self.attached.is_none() || now < self.request_at {
             return;
         }
         let wanted = self.prefetch.batches();
@@ -258,17 +278,11 @@ impl<P: Pull> Worker<P> {
     async fn hear_thread(&mut self, news: News) {
         match news {
             News::Started(key) => {
-                let Some(held) = self.held.get(&key) else { return };
-                let node = self.settings.node.clone();
-                let up = Up::Started { run: held.run, numbers: vec![held.number], node };
-                self.pull.up(encode(&up)).await;
-                self.pull.flush().await;
+                self.say_started(key, false).await;
             }
             News::May(key, answer) => {
                 let Some(held) = self.held.get(&key) else { return };
-                let node = self.settings.node.clone();
-                let asked =
-                    self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number, node }));
+                let asked = self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number }));
                 let answers = self.answers.clone();
                 tokio::task::spawn_local(async move {
                     let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
@@ -277,6 +291,22 @@ impl<P: Pull> Worker<P> {
                 });
             }
             News::Ended { key, micros, outcome } => self.finish(key, micros, outcome).await,
+        }
+    }
+
+    /// Tells the coordinator that a batch is started now.
+    async fn say_started(&self, key: Key, again: bool) {
+        let Some(held) = self.held.get(&key) else { return };
+        let node = self.settings.node.clone();
+        let up = Up::Started { run: held.run, number: held.number, node, again };
+        self.pull.up(encode(&up)).await;
+        // The batch may end this process.
+        self.flush().await;
+    }
+
+    async fn flush(&self) {
+        if self.connected {
+            self.pull.flush().await;
         }
     }
 
@@ -304,19 +334,9 @@ impl<P: Pull> Worker<P> {
 
     async fn hear_answer(&mut self, answer: Answer) -> Result<(), ClusterError> {
         match answer {
-            Answer::Hello { welcome, took } => {
+            Answer::Hello { greeting, took } => {
                 self.greeting = false;
-                let now = Instant::now();
-                match welcome {
-                    Ok(Some(welcome)) => {
-                        self.prefetch.note_round_trip(took);
-                        self.alone = now;
-                        self.attach(welcome)?;
-                    }
-                    Ok(None) => {}
-                    // The server is not there, or the coordinator is busy.
-                    Err(_) => self.hello_at = now + HELLO_WHILE_WAITING,
-                }
+                self.hear_greeting(greeting, took)?;
             }
             Answer::May { key, permit, answer } => {
                 let go = permit == Some(Permit::Go) && self.held.contains_key(&key);
@@ -326,20 +346,53 @@ impl<P: Pull> Worker<P> {
                         None => self.pull.give_back(&held.ack, false).await,
                     }
                 }
+                // Only now: an answer that comes too late has started nothing.
+                if go {
+                    self.say_started(key, true).await;
+                }
                 let _ = answer.send(go);
             }
         }
         Ok(())
     }
 
+    fn hear_greeting(&mut self, greeting: Greeting, took: Duration) -> Result<(), ClusterError> {
+        let now = Instant::now();
+        match greeting {
+            // It was sent before the run has ended.
+            Greeting::Welcome(welcome) if self.ended == Some(welcome.run) => {}
+            Greeting::Welcome(welcome) => {
+                self.prefetch.note_round_trip(took);
+                self.alone = now;
+                self.attach(welcome)?;
+            }
+            Greeting::Foreign(protocol) => {
+                let theirs = protocol.map_or_else(
+                    || "an unknown version of heist-cluster".to_owned(),
+                    |protocol| format!("heist-cluster with protocol {protocol}"),
+                );
+                return Err(self.mismatch(theirs));
+            }
+            Greeting::Nobody => {}
+            Greeting::Over => {
+                if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
+                    self.end_of(run);
+                }
+            }
+            Greeting::NoAnswer => self.hello_at = now + HELLO_WHILE_WAITING,
+        }
+        Ok(())
+    }
+
+    fn mismatch(&self, theirs: String) -> ClusterError {
+        let (job, ours) = (self.service.job.clone(), self.service.describes.clone());
+        ClusterError::Mismatch { job, ours, theirs }
+    }
+
     /// Serves the run that the coordinator has named.
     fn attach(&mut self, welcome: Welcome) -> Result<(), ClusterError> {
         if welcome.fingerprint != self.service.fingerprint {
-            return Err(ClusterError::Mismatch {
-                job: self.service.job.clone(),
-                ours: self.service.describes.clone(),
-                theirs: welcome.describes,
-            });
+            return Err(self.mismatch(welcome.describes));
         }
         let known = self.attached.as_ref().map(|run| (run.run, run.queue.as_str()));
         if known == Some((welcome.run, welcome.queue.as_str())) {
@@ -357,6 +410,7 @@ impl<P: Pull> Worker<P> {
 
     /// A run has ended: nothing of it is wanted any more.
     fn end_of(&mut self, run: u64) {
+        self.ended = Some(run);
         if self.attached.as_ref().is_none_or(|attached| attached.run != run) {
             return;
         }
@@ -377,6 +431,9 @@ impl<P: Pull> Worker<P> {
     }
 
     async fn renew(&mut self) {
+        if !self.connected {
+            return;
+        }
         for held in self.held.values() {
             self.pull.renew(&held.ack).await;
         }
@@ -408,6 +465,9 @@ impl<P: Pull> Worker<P> {
     /// Looks at what no event announces.
     async fn look(&mut self) -> Result<(), ClusterError> {
         let now = Instant::now();
+        if terminate::requested() {
+            self.service.drained.store(true, Ordering::SeqCst);
+        }
         if self.service.drained.load(Ordering::SeqCst) && !self.ending {
             self.ending = true;
             self.give_back(0, false).await;
@@ -420,6 +480,9 @@ impl<P: Pull> Worker<P> {
             && after > limit
         {
             return Err(ClusterError::NoCoordinator { job: self.service.job.clone(), after });
+        }
+        if !self.connected {
+            return Ok(());
         }
         if now >= self.hello_at && !self.greeting {
             self.greet(now);
@@ -437,18 +500,20 @@ impl<P: Pull> Worker<P> {
     fn greet(&mut self, now: Instant) {
         self.greeting = true;
         self.hello_at = now + if self.attached.is_some() { HELLO } else { HELLO_WHILE_WAITING };
-        let hello = self.pull.hello(&Hello {
+        let hello = Hello {
             node: self.settings.node.clone(),
             id: self.id,
             threads: self.service.threads as u64,
             held: self.held.len() as u64,
             batches: self.report.batches,
             connects: self.report.reconnects,
-        });
+        };
+        let served = self.attached.as_ref().map(|attached| attached.run);
+        let hello = self.pull.hello(&hello, served);
         let answers = self.answers.clone();
         tokio::task::spawn_local(async move {
-            let welcome = hello.await;
-            let _ = answers.send(Answer::Hello { welcome, took: now.elapsed() });
+            let greeting = hello.await;
+            let _ = answers.send(Answer::Hello { greeting, took: now.elapsed() });
         });
     }
 }

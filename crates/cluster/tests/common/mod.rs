@@ -105,12 +105,20 @@ fn program() -> Option<PathBuf> {
     found
 }
 
+/// Returns the port of the first address in a file of ports, if it is written completely.
+fn port_in(text: &str) -> Option<u16> {
+    let (address, _) = text.split_once("nats://")?.1.split_once('"')?;
+    address.rsplit_once(':')?.1.parse().ok()
+}
+
 /// A server.
 pub(crate) struct Server {
     program: PathBuf,
     folder: tempfile::TempDir,
     child: Option<Guard>,
-    pub(crate) host: Ipv4Addr,
+    host: Ipv4Addr,
+    /// 0 before the first start, which chooses a free one. A restart keeps it.
+    port: u16,
     extra: Vec<String>,
 }
 
@@ -128,7 +136,7 @@ impl Server {
         extra.extend(["-c".to_owned(), file.display().to_string()]);
         let [.., high, low] = std::process::id().to_be_bytes();
         let host = Ipv4Addr::new(127, high, low, HOSTS.fetch_add(1, Ordering::Relaxed));
-        let mut server = Self { program, folder, child: None, host, extra };
+        let mut server = Self { program, folder, child: None, host, port: 0, extra };
         server.run();
         Some(server)
     }
@@ -136,22 +144,24 @@ impl Server {
     /// Starts the process, with the files that it had before if there are any.
     pub(crate) fn run(&mut self) {
         let folder = self.folder.path();
+        let output = folder.join("server.log");
+        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
         let mut command = Command::new(&self.program);
-        command.args(["-a", &self.host.to_string(), "-p", "4222", "-sd"]).arg(folder.join("data"));
-        command.arg("--ports_file_dir").arg(folder).args(&self.extra);
+        command.args(["-a", &self.host.to_string(), "-p", &port, "-sd"]).arg(folder.join("data"));
+        command.arg("-l").arg(&output).arg("--ports_file_dir").arg(folder).args(&self.extra);
         let mut child = Guard::spawn(&mut command);
-        until("the start of the server", || {
-            // The name of the file begins with that of the program.
-            let end = format!("_{}.ports", child.0.id());
+        // The name of the file begins with that of the program.
+        let end = format!("_{}.ports", child.0.id());
+        self.port = until("the start of the server", || {
             let mut files = fs::read_dir(folder).expect("a folder").flatten();
             let file = files.find(|file| file.file_name().to_string_lossy().ends_with(&end));
             let text = file.and_then(|file| fs::read_to_string(file.path()).ok());
-            if text.is_some_and(|text| text.contains("4222")) {
-                return Some(());
+            if let Some(port) = text.as_deref().and_then(port_in) {
+                return Some(port);
             }
-            if child.0.try_wait().expect("a child").is_some() {
-                // The system has not released the port of the last process yet.
-                child = Guard::spawn(&mut command);
+            if let Some(status) = child.0.try_wait().expect("a child") {
+                let output = fs::read_to_string(&output).unwrap_or_default();
+                panic!("the server has ended ({status}):\n{output}");
             }
             None
         });
@@ -164,7 +174,12 @@ impl Server {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("nats://{}:4222", self.host)
+        format!("nats://{}:{}", self.host, self.port)
+    }
+
+    /// The address with a user and a password, or with a token.
+    pub(crate) fn url_of(&self, user: &str) -> String {
+        format!("nats://{user}@{}:{}", self.host, self.port)
     }
 
     /// Where the processes of a test leave notes for each other.
@@ -209,9 +224,19 @@ impl Server {
         Guard::spawn(&mut command)
     }
 
-    /// Starts this test program as a coordinator, which writes the number of results to a note.
+    /// Starts this test program as a coordinator, which writes the number of results to a note, and then how the run has ended.
     pub(crate) fn coordinator(&self) -> Guard {
-        Guard::spawn(self.helper("serve_as_coordinator", "c").env("HEIST_TEST_COORDINATOR", "1"))
+        self.coordinator_with("resume")
+    }
+
+    /// The same, with `resume` or without.
+    pub(crate) fn coordinator_with(&self, mode: &str) -> Guard {
+        Guard::spawn(self.helper("serve_as_coordinator", "c").env("HEIST_TEST_COORDINATOR", mode))
+    }
+
+    /// Returns the content of a note, if it is there.
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
+        fs::read_to_string(self.note(name)).ok()
     }
 
     /// Keeps a worker running for each of the nodes, until the function returns.
@@ -250,7 +275,7 @@ impl Server {
 /// Returns the settings that all tests share. A machine that is busy for longer than the lease has batches started often, and that
 /// is no failure.
 pub(crate) fn cluster(url: &str) -> ClusterBuilder {
-    Cluster::builder().url(url).lease(Duration::from_secs(1)).attempts(1_000)
+    Cluster::builder().url(url).lease(Duration::from_secs(1)).attempts(1_000).start_within(HANG)
 }
 
 /// Runs the job that the workers know: squares, in batches of one item. The sink gets each number and its square.
@@ -260,11 +285,21 @@ pub(crate) fn squares(
     mut sink: impl FnMut(u64, u64),
 ) -> Result<ClusterReport, ClusterError> {
     let mut next = 0;
-    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
-    pipeline.run_on(cluster, "squares", |square| {
+    squares_into(cluster, batches, |square| {
         sink(next, square);
         next += 1;
+        Ok(())
     })
+}
+
+/// The same, with a sink that may fail.
+pub(crate) fn squares_into(
+    cluster: &Cluster,
+    batches: u64,
+    sink: impl FnMut(u64) -> Result<(), String>,
+) -> Result<ClusterReport, ClusterError> {
+    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
+    pipeline.try_run_on(cluster, "squares", sink)
 }
 
 /// What a worker does with a number. `HEIST_TEST_TROUBLE` names a number and what happens to it.
