@@ -88,7 +88,10 @@ pub(super) fn beside(curves: &[Curve<'_>]) -> String {
     if ratios.is_empty() {
         return String::new();
     }
-    let words = format!("Simulated / real time on two workers: {}.", units::list(&ratios));
+    let words = format!(
+        "Simulated / real time of the model dev-2 on two workers: {}.",
+        units::list(&ratios)
+    );
     format!("<p class=\"quiet\">{} <a href=\"#calibration\">Calibration</a></p>\n", text(&words))
 }
 

@@ -70,7 +70,7 @@ fn the_calibration_is_beside_the_curves() {
         let row = format!("<tr><th scope=\"row\">{row}</th>{cells}</tr>");
         assert!(section.contains(&row), "{row}");
     }
-    assert_eq!(page.matches("Simulated / real time on two workers").count(), 2);
+    assert_eq!(page.matches("Simulated / real time of the model dev-2 on two workers").count(), 2);
     assert!(
         page.contains(
             "0.49 with work-stealing, 0.40 with locked-deques and 0.41 with global-queue"
@@ -85,7 +85,7 @@ fn a_curve_without_calibration_has_none_beside_it() {
     for point in &mut record.points {
         point.workload = "outside-far".into();
     }
-    assert!(!page(&record).contains("Simulated / real time on two workers"));
+    assert!(!page(&record).contains("Simulated / real time of the model dev-2 on two workers"));
 }
 
 #[test]
