@@ -59,6 +59,23 @@ fn two_cores_are_faster_than_one() {
     assert_eq!(seen.len(), 2);
 }
 
+/// One queue with one lock does not scale to tasks of a microsecond. A model in which it did would not show the costs of
+/// contention.
+#[test]
+fn a_global_queue_collapses() {
+    let efficiency = |strategy| {
+        let points = sweep(&short(Workload::Spawn, strategy, 1), &[1, 24], |_| ()).unwrap();
+        points[1].efficiency
+    };
+    let (global, stealing) =
+        (efficiency(Strategy::GlobalQueue), efficiency(Strategy::WorkStealing));
+    println!(
+        "spawn, 24 workers (simulated): global queue {global:.3}, work stealing {stealing:.3}"
+    );
+    assert!(global < 0.3, "{global}");
+    assert!(stealing > 2.0 * global, "{stealing}");
+}
+
 #[test]
 fn a_machine_that_is_too_small_is_refused() {
     let run = Run {

@@ -3,7 +3,7 @@
 use super::super::html::{Table, section, text};
 use super::super::palette::Palette;
 use super::super::svg::{Chart, PLANE, across, anchor, decimal, label, plane, with_tooltip};
-use super::figure;
+use super::{calibration, figure};
 use crate::commands::sim::summary::Curve;
 use crate::units;
 
@@ -53,8 +53,12 @@ fn card(curves: &[Curve<'_>], number: usize) -> String {
         marks: marks(curves, &palette),
     };
     let keys: String = curves.iter().map(key).collect();
-    let inside =
-        format!("{}<ul class=\"keys\">{keys}</ul>\n{}", chart.wide(), table(curves).collapsed());
+    let inside = format!(
+        "{}<ul class=\"keys\">{keys}</ul>\n{}{}",
+        chart.wide(),
+        calibration::beside(curves),
+        table(curves).collapsed()
+    );
     figure("card", curves[0].workload, "efficiency, by the number of cores", &inside)
 }
 

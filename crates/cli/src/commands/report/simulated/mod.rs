@@ -1,5 +1,6 @@
 //! The page of a simulation. Every figure on it says that it is simulated.
 
+mod calibration;
 mod efficiency;
 mod machine;
 mod places;
@@ -41,6 +42,7 @@ pub(super) fn page(record: &SimRecord) -> String {
     let sections = [
         limits(),
         efficiency::efficiency(&curves),
+        calibration::calibration(record),
         rows::split(&curves),
         rows::ends(&curves),
         places::places(&curves),
@@ -58,6 +60,7 @@ fn header(record: &SimRecord, curves: &[Curve<'_>]) -> String {
     let links = [
         ("limits", "What may be claimed"),
         ("efficiency", "Efficiency"),
+        ("calibration", "Calibration"),
         ("split", "Core time"),
         ("ends", "Ramp and tail"),
         ("places", "Source lines"),

@@ -47,13 +47,52 @@ fn a_page_has_all_figures() {
     assert!(page.contains("heist/src/idle/mod.rs:110") && page.contains("docs/SIMULATION.md"));
     assert!(page.contains("wake_latency") && page.contains("heist sim --cores 1,8,64"));
     assert!(!page.contains("NaN") && !page.contains("inf%"));
+    let place =
+        |id: &str| page.find(&format!("<section id=\"{id}\"")).unwrap_or_else(|| panic!("{id}"));
+    assert!(place("efficiency") < place("calibration") && place("calibration") < place("split"));
+}
+
+#[test]
+fn the_calibration_is_beside_the_curves() {
+    let page = page(&made_up());
+    let section = page.split("<section id=\"calibration\"").nth(1).unwrap();
+    let section = section.split("</section>").next().unwrap();
+    let heading = section.split("</h2>").next().unwrap();
+    assert!(heading.contains("simulated against measured on an AMD EPYC"), "{heading}");
+    assert!(section.contains("simulated on the machine generic"), "{section}");
+    for (row, cells) in [
+        ("hand-over, one way", &["32.1", "44.7"][..]),
+        ("fetch_add of two threads, 32 pauses between", &["410.6", "414.5"]),
+        ("join", &["0.96", "0.96", "0.95", "0.95", "0.98", "0.97"]),
+        ("sort", &["0.60", "0.49", "0.58", "0.40", "0.44", "0.41"]),
+    ] {
+        let cells: String = cells.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        let row = format!("<tr><th scope=\"row\">{row}</th>{cells}</tr>");
+        assert!(section.contains(&row), "{row}");
+    }
+    assert_eq!(page.matches("Simulated / real time of the model dev-2 on two workers").count(), 2);
+    assert!(
+        page.contains(
+            "0.49 with work-stealing, 0.40 with locked-deques and 0.41 with global-queue"
+        )
+    );
+}
+
+/// Tasks from another socket were not compared with real times.
+#[test]
+fn a_curve_without_calibration_has_none_beside_it() {
+    let mut record = made_up();
+    for point in &mut record.points {
+        point.workload = "outside-far".into();
+    }
+    assert!(!page(&record).contains("Simulated / real time of the model dev-2 on two workers"));
 }
 
 #[test]
 fn every_figure_says_that_it_is_simulated() {
     let page = page(&made_up());
     let captions: Vec<&str> = page.split("<figcaption>").skip(1).collect();
-    assert_eq!(captions.len(), 20);
+    assert_eq!(captions.len(), 22);
     for caption in captions {
         assert!(caption.split("</figcaption>").next().unwrap().contains("simulated"), "{caption}");
     }
