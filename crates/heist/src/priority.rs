@@ -14,7 +14,7 @@
 /// Priorities only order tasks that have not started. A running task is never interrupted, and what has started goes on before
 /// `Normal` and `Low` tasks that have not: the parts of its scopes, the halves of its joins. A worker that runs short closures of
 /// a batch looks for `High` tasks after 16 of them. A closure that is [installed](crate::Pool::install) on another pool is queued
-/// there as a `Normal` task, and so are the polls of a future.
+/// there as a `Normal` task. The polls of a future have the priority of the future.
 ///
 /// `Normal` tasks cost what they cost in a pool without priorities. Those of another priority go through one queue for the
 /// whole pool, and each needs an allocation.

@@ -9,9 +9,9 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
-use heist::{JoinHandle, Pool};
+use heist::{CancelToken, JoinHandle, Pool};
 use heist_testkit::alloc::{
-    CountingAllocator, allocations, allocations_here, exclusive, live_bytes,
+    CountingAllocator, allocations, allocations_here, exclusive, live_bytes, live_bytes_here,
 };
 
 use common::{Kind, eventually, for_every_strategy, held_task};
@@ -205,6 +205,41 @@ fn large_results<S: Kind>() {
         }
     });
     assert!(per_task.parse::<f64>().expect("a number") < 1.1, "{per_task}");
+}
+
+/// Nothing is left of a long chain of tokens, whatever is dropped first and whether or not it was cancelled.
+#[test]
+fn long_chains_of_tokens() {
+    const LONG: usize = 1_000_000;
+    let next = |token: &CancelToken| Some(token.child());
+    let chain = |tokens| -> Vec<_> {
+        std::iter::successors(Some(CancelToken::new()), next).take(tokens).collect()
+    };
+    let from_the_first = |tokens: Vec<_>| drop(tokens);
+    let from_the_last = |tokens: Vec<_>| tokens.into_iter().rev().for_each(drop);
+    let all_at_once = |mut tokens: Vec<CancelToken>| {
+        let last = tokens.pop();
+        drop(tokens);
+        drop(last);
+    };
+    let by_the_cancellation = |mut tokens: Vec<CancelToken>| {
+        tokens.drain(1..tokens.len() - 1);
+        tokens[0].cancel();
+        assert!(tokens[1].is_cancelled());
+    };
+    let when_cancelled = |tokens: Vec<CancelToken>| {
+        tokens[0].cancel();
+        assert!(tokens.iter().all(CancelToken::is_cancelled));
+    };
+    let ends: [fn(Vec<CancelToken>); 5] =
+        [from_the_first, from_the_last, all_at_once, by_the_cancellation, when_cancelled];
+    for (n, end) in ends.into_iter().enumerate() {
+        let before = live_bytes_here();
+        let tokens = chain(LONG);
+        assert!(live_bytes_here() - before > 64 * LONG as isize, "the chain is counted");
+        end(tokens);
+        assert_eq!(live_bytes_here() - before, 0, "bytes are left after the end {n}");
+    }
 }
 
 /// Forks until there are `leaves` leaves.

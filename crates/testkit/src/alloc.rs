@@ -19,6 +19,7 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     static ALLOCATIONS_HERE: Cell<u64> = const { Cell::new(0) };
+    static LIVE_HERE: Cell<isize> = const { Cell::new(0) };
 }
 
 /// The system's allocator, with counts.
@@ -33,6 +34,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         ALLOCATIONS_HERE.set(ALLOCATIONS_HERE.get() + 1);
+        LIVE_HERE.set(LIVE_HERE.get() + layout.size() as isize);
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(live, Ordering::Relaxed);
         // SAFETY: the caller's promise is the same as ours.
@@ -41,6 +43,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        LIVE_HERE.set(LIVE_HERE.get() - layout.size() as isize);
         // SAFETY: the caller's promise is the same as ours.
         unsafe { System.dealloc(place, layout) }
     }
@@ -63,6 +66,13 @@ pub fn allocations_here() -> u64 {
 #[must_use]
 pub fn live_bytes() -> usize {
     LIVE.load(Ordering::Relaxed)
+}
+
+/// Returns the number of bytes that the current thread has allocated, without those that it has freed: negative if it has
+/// freed more, which others have allocated.
+#[must_use]
+pub fn live_bytes_here() -> isize {
+    LIVE_HERE.get()
 }
 
 /// Returns the largest number of bytes that were allocated at once since the last [`reset_peak`].

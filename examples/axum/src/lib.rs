@@ -25,18 +25,31 @@ pub struct Server(Arc<Shared>);
 struct Shared {
     pool: Pool,
     deadline: Duration,
+    waiting: AtomicUsize,
+    started: AtomicUsize,
     running: AtomicUsize,
 }
 
 impl Server {
     /// Returns a server that computes on that pool.
     pub fn new(pool: Pool, deadline: Duration) -> Self {
-        Self(Arc::new(Shared { pool, deadline, running: AtomicUsize::new(0) }))
+        let [waiting, started, running] = [0; 3].map(AtomicUsize::new);
+        Self(Arc::new(Shared { pool, deadline, waiting, started, running }))
     }
 
     /// Returns the routes of the server.
     pub fn router(&self) -> Router {
         Router::new().route("/primes/{end}", get(primes)).with_state(self.clone())
+    }
+
+    /// Returns how many clients wait for an answer, as far as the server knows.
+    pub fn waiting(&self) -> usize {
+        self.0.waiting.load(Ordering::SeqCst)
+    }
+
+    /// Returns how many requests have begun to be computed since the start of the server.
+    pub fn started(&self) -> usize {
+        self.0.started.load(Ordering::SeqCst)
     }
 
     /// Returns how many requests are being computed.
@@ -45,13 +58,31 @@ impl Server {
     }
 }
 
+/// A client that waits. The handler's future drops it last, when the task is cancelled.
+struct Waiting(Server);
+
+impl Waiting {
+    fn new(server: &Server) -> Self {
+        server.0.waiting.fetch_add(1, Ordering::SeqCst);
+        Self(server.clone())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 async fn primes(
     State(server): State<Server>,
     Path(end): Path<u64>,
 ) -> Result<String, (StatusCode, String)> {
+    let _waiting = Waiting::new(&server);
     let shared = &server.0;
     let counted = Arc::clone(shared);
     let spawned = shared.pool.task().try_spawn(move || {
+        counted.started.fetch_add(1, Ordering::SeqCst);
         counted.running.fetch_add(1, Ordering::SeqCst);
         let count = count_primes(end);
         counted.running.fetch_sub(1, Ordering::SeqCst);

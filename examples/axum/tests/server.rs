@@ -95,6 +95,28 @@ fn cancels_when_the_client_goes() {
     wait_until(|| server.running() == 0);
 }
 
+/// A request does not wait for those before it whose clients have gone: none of them is computed.
+#[test]
+fn abandoned_requests_delay_nobody() {
+    const ABANDONED: usize = 300;
+    let pool = heist::Pool::builder().workers(1).build().expect("a pool");
+    let handle = pool.handle();
+    let (_runtime, server, address) = serve_on(pool, Duration::from_secs(600));
+    let running = request(address, ENDLESS);
+    wait_until(|| server.running() == 1);
+    let abandoned: Vec<_> = (0..ABANDONED).map(|_| request(address, ENDLESS)).collect();
+    // All of them are queued, behind the running one.
+    wait_until(|| handle.stats().total.tasks_submitted == ABANDONED as u64 + 1);
+    drop(abandoned);
+    wait_until(|| server.waiting() == 1);
+    let fresh = request(address, 100);
+    wait_until(|| server.waiting() == 2);
+    drop(running);
+    let text = answer(fresh);
+    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with("\r\n\r\n25\n"), "{text}");
+    assert_eq!(server.started(), 2, "the first one and the fresh one");
+}
+
 /// A request that comes when too many are waiting is refused at once.
 #[test]
 fn refuses_when_too_many_are_waiting() {

@@ -174,7 +174,7 @@ impl PoolHandle {
     }
 
     /// Returns what the pool does at the moment, as [`Pool::dump`] does. A thread that notices that a program hangs can
-    /// have a handle for this.
+    /// have a handle for this. In a pool that keeps a [trace](crate::trace), the text has the last events of each thread.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(2).build()?;

@@ -230,8 +230,9 @@ impl Pool {
     }
 
     /// Returns what the pool does at the moment, as a text for people: for a program that hangs. The text says which
-    /// threads have a core and which wait for one, how many workers sleep, and how long the queues are. Its form may
-    /// change in any version.
+    /// threads have a core and which wait for one, how many workers sleep, and how long the queues are. If the pool keeps a
+    /// [trace](crate::trace), the text also has the last five events of each thread, the oldest first, with how long ago
+    /// they were. Its form may change in any version.
     ///
     /// It can be called on any thread at any time, and does not disturb the pool. It waits for no task and for no lock
     /// that a thread holds for more than a moment; where another thread was in the way, the text says "locked". The

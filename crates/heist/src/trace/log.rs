@@ -1,6 +1,7 @@
 //! The trace of one pool: a ring of events for each of its threads.
 
 use super::event::{ThreadTrace, Trace, unpack};
+use super::last::{LastEvents, ThreadEnd};
 use super::names::{Names, name_of};
 use super::ring::{Kept, Ring};
 use crate::sync::{Arc, Instant, Mutex, lock};
@@ -15,6 +16,10 @@ const FEWEST_EVENTS: usize = 16;
 /// The number of threads that are kept in the trace after their end. A pool whose tasks wait for each other may
 /// start many.
 const ENDED: usize = 64;
+
+/// The number of words of a thread that are read for its last events. Some may be the names of tasks, which are no events of
+/// their own.
+const WORDS_FOR_LAST: u64 = 16;
 
 /// The events of one thread, which it writes and others read.
 pub(super) struct ThreadEvents {
@@ -32,6 +37,7 @@ impl ThreadEvents {
 
 struct Thread {
     name: String,
+    place: usize,
     thread_events: Arc<ThreadEvents>,
     ended: bool,
 }
@@ -66,7 +72,7 @@ impl Log {
     }
 
     /// Adds a ring for a thread that starts.
-    pub(super) fn open(&self, name: String) -> Arc<ThreadEvents> {
+    pub(super) fn open(&self, name: String, place: usize) -> Arc<ThreadEvents> {
         let thread_events =
             Arc::new(ThreadEvents { ring: Ring::new(self.size), start: self.start });
         let mut threads = lock(&self.threads);
@@ -74,7 +80,12 @@ impl Log {
             let oldest = threads.iter().position(|thread| thread.ended).expect("counted");
             threads.remove(oldest);
         }
-        threads.push(Thread { name, thread_events: Arc::clone(&thread_events), ended: false });
+        threads.push(Thread {
+            name,
+            place,
+            thread_events: Arc::clone(&thread_events),
+            ended: false,
+        });
         thread_events
     }
 
@@ -104,6 +115,28 @@ impl Log {
             workers: self.workers,
             threads: threads.into_iter().map(thread).collect(),
             // Taken last, so that no event is later.
+            nanoseconds: self.start.elapsed().as_nanos() as u64,
+        }
+    }
+
+    /// Returns the last events of every thread, at most `most` of each.
+    pub(crate) fn read_last(&self, most: usize) -> LastEvents {
+        let known = |thread: &Thread| (thread.place, Arc::clone(&thread.thread_events));
+        // Read without the lock, as in `read`.
+        let threads: Vec<_> = lock(&self.threads).iter().map(known).collect();
+        let words = |(place, thread_events): (usize, Arc<ThreadEvents>)| {
+            (place, thread_events.ring.read_last(WORDS_FOR_LAST).events)
+        };
+        let threads: Vec<_> = threads.into_iter().map(words).collect();
+        // Read after the events, so that each name is there.
+        let names = self.names.read();
+        let thread = |(place, words)| {
+            let mut events = unpack(words, |number| name_of(&names, number));
+            events.drain(..events.len().saturating_sub(most));
+            ThreadEnd { place, events }
+        };
+        LastEvents {
+            threads: threads.into_iter().map(thread).collect(),
             nanoseconds: self.start.elapsed().as_nanos() as u64,
         }
     }

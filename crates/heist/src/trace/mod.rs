@@ -52,6 +52,7 @@ mod chrome;
 mod event;
 #[cfg(not(any(loom, shuttle)))]
 mod file;
+mod last;
 mod log;
 mod names;
 mod recorder;
@@ -60,6 +61,7 @@ mod ring;
 mod span;
 
 pub use event::{Event, EventKind, ThreadTrace, Trace};
+pub(crate) use last::LastEvents;
 pub(crate) use log::{Log, MOST_EVENTS};
 pub(crate) use recorder::{Recorder, record, record_start, rename, task_named};
 #[cfg(all(test, loom))]

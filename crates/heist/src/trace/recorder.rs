@@ -33,7 +33,7 @@ impl Recorder {
     pub(crate) fn new(log: &Arc<Log>, place: usize) -> Self {
         let name = thread_name();
         let name = if name.is_empty() { format!("thread {place}") } else { name };
-        let (log, events) = (Arc::clone(log), log.open(name));
+        let (log, events) = (Arc::clone(log), log.open(name, place));
         let recorder = Self {
             own: Box::new(Own { log, events, names: NameCache::default() }),
             _here: PhantomData,

@@ -17,7 +17,7 @@ pub(crate) struct Ring {
 pub(crate) struct Kept {
     /// The time and kind of each event, the oldest first.
     pub(crate) events: Vec<(u64, u64)>,
-    /// The number of older events that were overwritten.
+    /// The number of older events: those that were overwritten, and those that the reader has not asked for.
     pub(crate) lost: u64,
 }
 
@@ -52,9 +52,14 @@ impl Ring {
 
     /// Reads the events. Any thread may call this.
     pub(crate) fn read(&self) -> Kept {
+        self.read_last(self.size())
+    }
+
+    /// Reads the last events, at most so many. Any thread may call this.
+    pub(crate) fn read_last(&self, most: u64) -> Kept {
         let size = self.size();
         let written = self.written.load(order::events_read());
-        let first = written.saturating_sub(size);
+        let first = written.saturating_sub(most.min(size));
         let look = |index| {
             let slot = self.slot(index);
             (slot.0.load(order::event_read()), slot.1.load(order::event_read()))
@@ -83,5 +88,7 @@ mod tests {
         assert_eq!(ring.read(), Kept { events: vec![(0, 0), (1, 10), (2, 20)], lost: 0 });
         (3..10).for_each(|n| ring.write(n, 10 * n));
         assert_eq!(ring.read(), Kept { events: vec![(7, 70), (8, 80), (9, 90)], lost: 7 });
+        assert_eq!(ring.read_last(2), Kept { events: vec![(8, 80), (9, 90)], lost: 8 });
+        assert_eq!(ring.read_last(5), ring.read());
     }
 }

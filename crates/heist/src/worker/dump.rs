@@ -11,12 +11,16 @@ use crate::idle::Counts;
 use crate::queues::{Lengths, RemoteLengths};
 use crate::stats::Stats;
 use crate::sync::Ordering;
+use crate::trace::LastEvents;
 use crate::worker::admission::Admission;
 use crate::worker::handoff::Waiting;
 use crate::worker::limit::Room;
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
 use crate::worker::table::Entry;
+
+/// The number of events of each thread that are shown, if the pool keeps a trace.
+const EVENTS: usize = 5;
 
 /// What a pool did at some moment, to be printed when a program hangs: see [`Pool::dump`](crate::Pool::dump).
 ///
@@ -47,6 +51,8 @@ pub struct PoolDump {
     /// `None` without a bound on queued tasks, `Some(None)` if another thread held the lock.
     room: Option<Option<Room>>,
     stats: Stats,
+    /// `None` if the pool keeps no trace.
+    events: Option<LastEvents>,
 }
 
 /// What others can see of a thread.
@@ -85,6 +91,7 @@ impl<Q: PoolQueues> Shared<Q> {
             waiting: self.handoff.waiting(),
             room: self.config.admission.as_deref().and_then(Admission::room),
             stats: self.stats(),
+            events: self.config.trace.as_ref().map(|log| log.read_last(EVENTS)),
         }
     }
 
@@ -152,6 +159,27 @@ impl PoolDump {
         }
         Ok(())
     }
+
+    fn write_threads(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for thread in &self.threads {
+            let ThreadDump { place, lengths: Lengths { tasks, parts }, private, wanted, .. } =
+                thread;
+            match thread.worker {
+                Some(worker) => write!(f, "thread {place}: worker {worker}")?,
+                None => write!(f, "thread {place}: {}", self.without_core(*place))?,
+            }
+            writeln!(f, "; {tasks} tasks, {parts} parts, {private} private, {wanted} wanted")?;
+            let events = self.events.as_ref().map(|events| events.of(*place));
+            events.into_iter().flatten().try_for_each(|event| writeln!(f, "    {event}"))?;
+        }
+        if self.events.is_none() {
+            writeln!(
+                f,
+                "events: not kept; `Builder::trace` or the environment variable HEIST_TRACE keeps those of each thread"
+            )?;
+        }
+        Ok(())
+    }
 }
 
 impl fmt::Display for PoolDump {
@@ -198,15 +226,7 @@ impl fmt::Display for PoolDump {
                 }
             }
         }
-        for thread in &self.threads {
-            let ThreadDump { place, lengths: Lengths { tasks, parts }, private, wanted, .. } =
-                thread;
-            match thread.worker {
-                Some(worker) => write!(f, "thread {place}: worker {worker}")?,
-                None => write!(f, "thread {place}: {}", self.without_core(*place))?,
-            }
-            writeln!(f, "; {tasks} tasks, {parts} parts, {private} private, {wanted} wanted")?;
-        }
+        self.write_threads(f)?;
         write!(f, "{total:?}")
     }
 }

@@ -8,7 +8,7 @@ use heist_testkit::test_path;
 use heist_testkit::watchdog::watched;
 
 /// More tokens than the stack of a thread has room for calls.
-const LONG: usize = 120_000;
+const LONG: usize = 1_000_000;
 
 /// Runs the body in a process of its own: a full stack ends the process.
 fn alone(test: &'static str, body: impl FnOnce()) {

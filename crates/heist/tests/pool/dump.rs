@@ -12,6 +12,8 @@ for_every_strategy! {
     of_a_busy_pool,
     of_a_stopped_pool,
     of_a_thread_without_a_core,
+    with_events,
+    without_events,
     meanwhile,
 }
 
@@ -77,6 +79,60 @@ fn of_a_thread_without_a_core<S: Kind>() {
     assert!(text.contains(": goes on without a core;"), "{text}");
     assert!(text.contains(": worker 0;"), "{text}");
     assert!(text.contains("1 threads beyond the workers, 0 stand by, 1 want a core"), "{text}");
+}
+
+fn planned_task() {}
+
+/// Returns the lines about the events of each thread, in the order of their places.
+fn event_lines(text: &str) -> Vec<Vec<&str>> {
+    let mut threads: Vec<Vec<&str>> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("thread ") {
+            threads.push(Vec::new());
+        } else if let Some(event) = line.strip_prefix("    ") {
+            threads.last_mut().expect("events follow their thread").push(event);
+        }
+    }
+    threads
+}
+
+/// A pool that keeps a trace shows the last events of each thread, the oldest first.
+fn with_events<S: Kind>() {
+    let pool = S::builder(1).trace(1_000).build().expect("a pool");
+    (0..10).for_each(|_| pool.spawn(planned_task).join().expect("a result"));
+    let (held, task) = held_task(&pool);
+    // The last event of a busy worker is the beginning of its task.
+    let mut text = String::new();
+    eventually("the task is shown", || {
+        text = dump(&pool);
+        let threads = event_lines(&text);
+        threads[0]
+            .last()
+            .is_some_and(|last| last.contains("ago: began the task ") && last.contains("held_task"))
+    });
+    assert!(!text.contains("HEIST_TRACE"), "{text}");
+    let threads = event_lines(&text);
+    assert_eq!((threads.len(), threads[0].len()), (1, 5), "{text}");
+    drop(held);
+    task.join().expect("a result");
+    pool.stop();
+    // A thread that has ended is shown as well.
+    let text = dump(&pool);
+    let threads = event_lines(&text);
+    let is_end = |line: &str| line.ends_with(" ago: ceased to be a worker");
+    assert!(threads[0].iter().any(|line| is_end(line)), "{text}");
+}
+
+/// A pool without a trace says how to get events.
+fn without_events<S: Kind>() {
+    let pool = S::builder(2).trace(0).build().expect("a pool");
+    let text = dump(&pool);
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with("events: not kept; `Builder::trace`")).count(),
+        1,
+        "{text}"
+    );
+    assert!(event_lines(&text).iter().all(Vec::is_empty), "{text}");
 }
 
 /// Threads of the pool and others look while tasks run and wait.

@@ -1,12 +1,15 @@
 //! Random trees of tasks: tasks spawn tasks and futures, one by one and in batches, with priorities, near workers and within
-//! bounds, wait for them or do not, cancel them, panic, resize the pool, and are cut off by a stop.
+//! bounds, in contexts, wait for them or do not, cancel them, panic, resize the pool, and are cut off by a stop.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use heist::{CancelToken, FutureHandle, JoinError, JoinHandle, Pool, Priority, Stats, Strategy};
+use heist::{
+    Builder, CancelToken, FutureHandle, JoinError, JoinHandle, Pool, Priority, Stats, Strategy,
+};
 
 use super::task_log::{LoggedTask, TaskLog};
 use crate::planned::{expect_planned, planned_panic};
@@ -52,6 +55,8 @@ pub(crate) struct TaskTrees {
     /// How many events of each thread the pool records; 0 disables the trace.
     trace: usize,
     seed: u64,
+    /// Do tasks run in the context in which they were spawned?
+    context: bool,
 }
 
 impl TaskTrees {
@@ -72,6 +77,29 @@ impl TaskTrees {
             end: rng.pick(&[End::Stop, End::Stop, End::Drop, End::StopEarly, End::StopNowEarly]),
             trace: rng.pick(&[0, 0, 0, 64]),
             seed: rng.below(1 << 30),
+            context: rng.one_in(4),
+        }
+    }
+
+    /// Returns a case in which tasks have everything that they can have.
+    pub(crate) fn with_everything(strategy: Strategy, max_tasks: usize) -> Self {
+        Self {
+            strategy,
+            workers: 4,
+            external_threads: 3,
+            trees: 100,
+            max_tasks,
+            panic_interval: 30,
+            cancel_interval: 10,
+            priorities: true,
+            near: true,
+            future_interval: 4,
+            resize_interval: 20,
+            max_queued: 20,
+            end: End::Stop,
+            trace: 64,
+            seed: 1,
+            context: true,
         }
     }
 
@@ -93,6 +121,8 @@ impl TaskTrees {
             .strategy(self.strategy)
             .trace(self.trace)
             .on_panic(move |panic| hook.record_panic(panic.message()));
+        let contexts = Arc::new(Contexts::default());
+        let builder = if self.context { contexts.hook_into(builder) } else { builder };
         let pool = Arc::new(builder.build()?);
         thread::scope(|scope| {
             let start = |number: u64| {
@@ -111,6 +141,7 @@ impl TaskTrees {
             Ok::<_, Error>(())
         })?;
         let stats = self.end_pool(pool);
+        contexts.check(&log);
         log.check(stats.as_ref()).map_err(|violation| violation.in_case(self))?;
         Ok(log.tasks() as u64)
     }
@@ -149,6 +180,48 @@ impl TaskTrees {
         }
         pool.stop();
         Some(pool.stats())
+    }
+}
+
+/// Counts the contexts of tasks: each that was captured is dropped, and restored at most once.
+#[derive(Default)]
+struct Contexts {
+    captured: AtomicUsize,
+    restored: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+/// The context of a task.
+struct Captured(Arc<Contexts>);
+
+impl Contexts {
+    fn hook_into(self: &Arc<Self>, builder: Builder) -> Builder {
+        let contexts = Arc::clone(self);
+        builder.context(move || {
+            contexts.captured.fetch_add(1, Ordering::Relaxed);
+            let captured = Captured(Arc::clone(&contexts));
+            move |run: &mut dyn FnMut()| {
+                captured.0.restored.fetch_add(1, Ordering::Relaxed);
+                run();
+            }
+        })
+    }
+
+    /// Checks the counts when the pool has ended.
+    fn check(&self, log: &TaskLog) {
+        let [captured, restored, dropped] = [&self.captured, &self.restored, &self.dropped]
+            .map(|count| count.load(Ordering::Relaxed));
+        if captured != dropped || restored > captured {
+            let text =
+                format!("{captured} contexts captured, {restored} restored, {dropped} dropped");
+            log.record_violation(Violation::Result(text));
+        }
+    }
+}
+
+impl Drop for Captured {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -366,6 +439,25 @@ mod tests {
             let case = TaskTrees::random(&mut Rng::new(seed), 60);
             assert_eq!(case.run().map(|_| ()), Ok(()), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn cases_with_everything_are_right() {
+        for strategy in Strategy::ALL {
+            let case = TaskTrees::with_everything(strategy, 500);
+            assert_eq!(case.run().map(|_| ()), Ok(()), "{strategy}");
+        }
+    }
+
+    #[test]
+    fn a_context_that_is_kept_is_found() {
+        let (contexts, log) = (Contexts::default(), TaskLog::new(0, false));
+        contexts.check(&log);
+        assert_eq!(log.check(None), Ok(()));
+        contexts.captured.store(1, Ordering::Relaxed);
+        contexts.check(&log);
+        let violation = log.check(None).unwrap_err();
+        assert_eq!(violation.to_string(), "1 contexts captured, 0 restored, 0 dropped");
     }
 
     #[test]

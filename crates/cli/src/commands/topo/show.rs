@@ -158,8 +158,8 @@ fn scheduler(overview: &Overview, page: &mut Page) {
         (Ok(workers), None) => format!("{workers}, one per available processor"),
     };
     page.row("default workers", &workers);
-    page.row("steal victims", "chosen at random, whatever their distance");
-    page.row("NUMA", "used by `Builder::pin` only; memory is not placed");
+    page.row("steal victims", "chosen at random; halves of joins on the own node first, if pinned");
+    page.row("NUMA", "used for workers pinned by `Builder::pin`; memory is not placed");
     let fence = match overview.membarrier {
         Some(true) => "membarrier: a join that no other worker takes part in needs no fence",
         Some(false) => "no membarrier: other workers find the halves of joins later",

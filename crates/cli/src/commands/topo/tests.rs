@@ -47,6 +47,8 @@ fn two_nodes_with_siblings() {
         "no limit",
         "8 processors: all that are online",
         "8, one per available processor",
+        "chosen at random; halves of joins on the own node first, if pinned",
+        "used for workers pinned by `Builder::pin`; memory is not placed",
     ] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
