@@ -142,7 +142,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done
