@@ -108,9 +108,9 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         Q::Waiting::after_search(self, core, found);
     }
 
-    /// Has the next look of this thread go to all nodes: there may be work on another one only.
-    pub(crate) fn look_far_next(&self) {
-        self.near_looks.set(NEAR_LOOKS);
+    /// Has this thread look at all nodes next, or after one more look in vain at its own: there may be work on another one only.
+    pub(crate) fn look_far_soon(&self, at_once: bool) {
+        self.near_looks.set(if at_once { NEAR_LOOKS } else { NEAR_LOOKS - 1 });
     }
 
     /// Returns whether this look goes to the threads on other NUMA nodes as well.
@@ -174,19 +174,15 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             .filter(move |&place| place != me)
     }
 
-    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: those with something
-    /// [near](Self::has_near_part), and then the others if it looks far.
+    /// Returns the places of the other threads from which it may steal a part, beginning with a random one: all, or those with
+    /// something [near](Self::has_near_part).
     fn victims_of_job(
         &self,
         core: &Core,
         looks_far: bool,
     ) -> impl Iterator<Item = usize> + use<'_, Q> {
-        let (me, count) = (self.place.index, self.shared.table.len());
-        let first = core.random_below(count);
-        let near = victims(me, first, count).filter(|&victim| self.has_near_part(victim));
-        let is_more = looks_far && !self.shared.clusters.on_one_node();
-        let far = is_more.then(|| victims(me, first, count)).into_iter().flatten();
-        near.chain(far.filter(|&victim| !self.has_near_part(victim)))
+        core.victims(self.place.index, self.shared.table.len())
+            .filter(move |&victim| looks_far || self.has_near_part(victim))
     }
 
     /// Returns whether that thread is on the NUMA node of this one, or has a part that is taken from afar as well.

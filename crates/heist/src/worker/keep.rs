@@ -203,7 +203,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Returns a task or part as a worker picks its next one, or raids.
     fn next_of_all(&self, core: &Core) -> Option<Task> {
-        self.look_far_next();
+        self.look_far_soon(true);
         let ranked = self.next_ranked(core);
         let task = ranked.or_else(|| self.next_own(core)).or_else(|| self.search_others(core));
         task.or_else(|| self.take_near_others(core))
