@@ -122,7 +122,7 @@ fn hold(pool: &Pool) -> (usize, mpsc::Sender<()>) {
 fn others_take_what_a_long_task_keeps_waiting<S: Kind>() {
     let pool = S::pool(2);
     let (held, open) = hold(&pool);
-    let tasks = [(); 100].map(|()| pool.task().near(held).spawn(worker_index));
+    let tasks: Vec<_> = (0..100).map(|_| pool.task().near(held).spawn(worker_index)).collect();
     let other = Some(1 - held);
     assert!(tasks.into_iter().all(|task| task.join().unwrap() == other));
     let total = pool.stats().total;
@@ -272,8 +272,8 @@ fn a_task_that_waits_runs_it<S: Kind>() {
     let (held, open) = hold(&pool);
     let here = Arc::clone(&pool);
     let ran = pool.install(move || {
-        let tasks = [(); 50].map(|()| here.task().near(held).spawn(worker_index));
-        tasks.map(|task| task.join().unwrap())
+        let tasks: Vec<_> = (0..50).map(|_| here.task().near(held).spawn(worker_index)).collect();
+        tasks.into_iter().map(|task| task.join().unwrap()).collect::<Vec<_>>()
     });
     assert!(ran.iter().all(|&worker| worker == Some(1 - held)));
     drop(open);

@@ -55,7 +55,7 @@ const ROWS: &[Row] = &[
     row(PipeOrdered, 24).efficiency(0.98),
     row(PipeOrdered, 64).efficiency(0.95),
     row(PipeOrdered, 128).efficiency(0.90),
-    row(PipeOrdered, 256).efficiency(0.845),
+    row(PipeOrdered, 256).efficiency(0.83),
     row(Sort, 24).efficiency(0.36),
     row(Join, 96).machine("server-2x64").efficiency(0.925).far(0.12),
     row(Join, 80).machine("server-4x24").efficiency(0.945).far(0.12),
