@@ -145,7 +145,7 @@ pub(super) fn of_job<F: FnOnce() -> T, T>(kind: JobKind) -> &'static Kind {
         job_kind::<F, T>(true, near, execute::<Rooted<F>, T>, execute_alone::<Rooted<F>, T>)
     }
     match kind {
-        // Halves of a tree of joins are large and small, and the first ones that are stolen are large.
+        // The oldest half that a thread has published is its largest one, on whatever node.
         JobKind::Half => const { &counted::<F, T>(true) },
         JobKind::Loop => const { &counted::<F, T>(false) },
         JobKind::Batch => {
