@@ -1,6 +1,7 @@
 //! `JoinHandle`: how the spawner of a task gets its result.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -26,7 +27,35 @@ pub struct JoinHandle<T> {
     handle: Option<TaskHandle<T>>,
     /// The pool that the task was spawned on: `Shared::id`. Only compared.
     pool: usize,
-    beside: Beside,
+    beside: Aside,
+}
+
+/// A [`Beside`], of which nothing is looked at but whether there is something, when the handle is dropped.
+struct Aside(ManuallyDrop<Beside>);
+
+impl Drop for Aside {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if !matches!(*self.0, Beside::Nothing) {
+            self.drop_something();
+        }
+    }
+}
+
+impl Aside {
+    #[cold]
+    #[inline(never)]
+    fn drop_something(&mut self) {
+        // SAFETY: only called when this is dropped.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+    }
+}
+
+impl From<Beside> for Aside {
+    #[inline(always)]
+    fn from(beside: Beside) -> Self {
+        Self(ManuallyDrop::new(beside))
+    }
 }
 
 /// What a handle holds besides that of its task. One field, because most handles are joined or dropped with nothing in it.
@@ -70,13 +99,13 @@ impl Beside {
 
 impl<T> JoinHandle<T> {
     pub(crate) fn new(handle: TaskHandle<T>, pool: usize) -> Self {
-        Self { handle: Some(handle), pool, beside: Beside::Nothing }
+        Self { handle: Some(handle), pool, beside: Beside::Nothing.into() }
     }
 
     /// Returns the handle of a task with that control.
     pub(crate) fn controlled(handle: TaskHandle<T>, control: Arc<Control>, pool: usize) -> Self {
         let beside = Beside::Controlled { control, polled: None };
-        Self { handle: Some(handle), pool, beside }
+        Self { handle: Some(handle), pool, beside: beside.into() }
     }
 
     /// Returns the handle of a batch, which `starter` starts; an empty batch has none.
@@ -102,7 +131,7 @@ impl<T> JoinHandle<T> {
         pool: usize,
     ) -> Self {
         let beside = Beside::Batch { group, starter, polled: None };
-        Self { handle: Some(handle), pool, beside }
+        Self { handle: Some(handle), pool, beside: beside.into() }
     }
 
     /// Waits for the task and returns its result.
@@ -129,7 +158,7 @@ impl<T> JoinHandle<T> {
             return Err(JoinError::Cancelled);
         }
         let handle = self.handle.take().expect("the result was given out by a poll");
-        match &self.beside {
+        match &*self.beside.0 {
             Beside::Nothing => wait(&handle, self.pool),
             beside => wait(&Joined { handle: &handle, beside }, self.pool),
         }
@@ -176,7 +205,7 @@ impl<T> JoinHandle<T> {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn cancel(&self) -> bool {
-        if let Beside::Controlled { control, .. } = &self.beside {
+        if let Beside::Controlled { control, .. } = &*self.beside.0 {
             control.cancel();
         }
         self.revoke()
@@ -184,7 +213,7 @@ impl<T> JoinHandle<T> {
 
     /// Makes sure that the task does not run, if it has not started. Returns whether it will not.
     fn revoke(&self) -> bool {
-        match &self.beside {
+        match &*self.beside.0 {
             Beside::Batch { starter, .. } => starter.revoke(),
             _ => self.handle.as_ref().is_some_and(TaskHandle::revoke),
         }
@@ -192,7 +221,7 @@ impl<T> JoinHandle<T> {
 
     /// Returns whether the task was cancelled before it started, by this handle or by its token.
     fn will_not_run(&self) -> bool {
-        match &self.beside {
+        match &*self.beside.0 {
             Beside::Batch { starter, .. } => starter.is_revoked(),
             // The worker that comes to it would find the same.
             Beside::Controlled { control, .. } if control.is_token_cancelled() => self.revoke(),
@@ -264,7 +293,7 @@ impl<T> AbortOnDrop<T> {
     /// # Ok::<(), heist::BuildError>(())
     /// ```
     pub fn detach(mut self) -> JoinHandle<T> {
-        let nothing = JoinHandle { handle: None, pool: 0, beside: Beside::Nothing };
+        let nothing = JoinHandle { handle: None, pool: 0, beside: Beside::Nothing.into() };
         std::mem::replace(&mut self.0, nothing)
     }
 }
@@ -321,11 +350,11 @@ impl<T> Future for JoinHandle<T> {
             return Poll::Ready(Err(JoinError::Cancelled));
         }
         let handle = this.handle.as_ref().expect("polled after the result was given out");
-        let pending = match this.beside.polled() {
+        let pending = match this.beside.0.polled() {
             _ if handle.is_done() => false,
             None => {
                 let listener = Arc::new(Listener::future(context.waker()));
-                this.beside.keep(Arc::clone(&listener));
+                this.beside.0.keep(Arc::clone(&listener));
                 handle.listen(listener)
             }
             Some(listener) => {

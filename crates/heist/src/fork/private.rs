@@ -28,6 +28,13 @@ const CAPACITY: usize = 2;
 /// all but one of a hundred cases.
 const SAMPLES: usize = 16;
 
+/// With more tasks than this, their slots no longer fit into the nearest cache: when one is popped, that of a later one is fetched.
+/// A guess.
+const LARGE: usize = if cfg!(any(loom, shuttle)) { 1 } else { 256 };
+/// The slot that is fetched is that of the task which comes after so many others. A guess: to run them takes about as long as to
+/// fetch it.
+const AHEAD: usize = if cfg!(any(loom, shuttle)) { 1 } else { 8 };
+
 /// The private tasks of one thread, by their kind.
 pub(crate) struct PrivateTasks {
     /// Parts of a scope that the thread itself has opened.
@@ -200,11 +207,23 @@ impl Stack {
         if demand.is_raided() && self.is_raided(newest, demand) {
             return None;
         }
+        self.fetch_ahead(newest);
         // SAFETY: there was a task, and this thread has written it. A thread that takes the oldest one holds the lock. If
         // that is this thread, it is not here. Otherwise it has announced a raid. Either this thread has seen that, has held
         // the lock since, and knows that the task is still there; or that thread sees, after its heavy fence, that the task
         // is not in the stack any more.
         Some(unsafe { self.read(newest) })
+    }
+
+    /// For the owner, which has just taken out the task with that number: begins to fetch the slot of a later one, if the stack is
+    /// large.
+    #[inline(always)]
+    fn fetch_ahead(&self, newest: usize) {
+        // Ordering: relaxed. If a thief has moved it since, what is fetched is not needed.
+        if newest.wrapping_sub(self.oldest.load(Ordering::Relaxed)) > LARGE {
+            // SAFETY: the owner, which has written this task, and uses its address only.
+            unsafe { self.look(newest.wrapping_sub(AHEAD), Task::prefetch) };
+        }
     }
 
     /// Returns whether a thief has taken the newest task, which the owner is about to pop.

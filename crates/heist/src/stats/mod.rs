@@ -151,7 +151,13 @@ impl OwnBlock {
     }
 }
 
-impl Tally<'_> {
+impl<'b> Tally<'b> {
+    /// Returns the counters of the worker that the calling thread is.
+    #[inline(always)]
+    pub(crate) fn own(block: &'b Block) -> Self {
+        Self { block, own: true }
+    }
+
     #[inline(always)]
     pub(crate) fn add(self, counter: impl FnOnce(&Block) -> &AtomicU64, count: u64) {
         let counter = counter(self.block);
@@ -178,6 +184,11 @@ impl Ledger {
     /// Returns the block of that worker.
     pub(crate) fn of_worker(&self, worker: usize) -> OwnBlock {
         OwnBlock(Arc::clone(&self.blocks[worker]))
+    }
+
+    /// Returns the counters of that worker, which only that worker writes.
+    pub(crate) fn block_of_worker(&self, worker: usize) -> &Block {
+        &self.blocks[worker]
     }
 
     /// Returns a block of threads that are not workers, for what is counted seldom.

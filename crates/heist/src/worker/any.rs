@@ -38,7 +38,7 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
 
     fn worker_index(&self) -> Option<usize> {
         self.pick_up_core();
-        self.core.borrow().as_ref().map(|core| core.index)
+        self.worker()
     }
 
     fn count_near(&self, worker: usize) {
@@ -103,6 +103,6 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         // A guest has no core to hand on. A thread that has no core and wants none is in a hook, or hands its core to another one.
         self.is_guest
             || self.resumed.get().is_some()
-            || (self.core.borrow().is_some() && self.shared.handoff.has_thread())
+            || (self.worker().is_some() && self.shared.handoff.has_thread())
     }
 }

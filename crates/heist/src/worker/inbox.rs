@@ -170,7 +170,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Takes a part of that group that is near this worker, and starts it.
     pub(crate) fn find_near_part(&self, group: usize) -> Option<Started> {
-        let worker = self.core.borrow().as_ref()?.index;
+        let worker = self.worker()?;
         self.find_part_near(worker, group)
     }
 
@@ -193,7 +193,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
 
     /// Counts a task that runs on this thread and is near that worker.
     pub(crate) fn count_near(&self, worker: usize) {
-        let is_there = self.core.borrow().as_ref().is_some_and(|core| core.index == worker);
+        let is_there = self.worker() == Some(worker);
         self.with_tally(|tally| {
             if is_there {
                 tally.one(|block| &block.near_tasks_kept);

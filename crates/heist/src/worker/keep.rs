@@ -76,7 +76,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// another thread with that work, unless the work is a part of the group, which runs here.
     pub(crate) fn wait_with_core(&self, awaited: &dyn Awaited, group: Option<usize>) -> Waited {
         let shared = &*self.shared;
-        let worker = self.core.borrow().as_ref().expect("called with a core").index;
+        let worker = self.worker().expect("called with a core");
         let (mut searching, mut patience) = (false, None::<Patience>);
         let mut looks = 0;
         let waited = loop {

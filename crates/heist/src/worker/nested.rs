@@ -204,8 +204,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[inline(never)]
     fn continue_shutdown(&self) {
         let shared = &*self.shared;
-        let is_attached = |core: &Core| shared.is_attached(core.index);
-        if shared.idle.is_stopping() && self.core.borrow().as_deref().is_some_and(is_attached) {
+        let is_attached = |worker| shared.is_attached(worker);
+        if shared.idle.is_stopping() && self.worker().is_some_and(is_attached) {
             shared.close();
         }
     }
@@ -329,7 +329,7 @@ impl NestedWait<'_> {
         }
         *self.listening = true;
         let (shared, awaited) = (&*thread.shared, self.awaited);
-        let Some(index) = thread.core.borrow().as_ref().map(|core| core.index) else {
+        let Some(index) = thread.worker() else {
             return thread.sleep_until(awaited);
         };
         let place = thread.place.index;

@@ -169,12 +169,12 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         self.shared.clusters.note(core.index);
         settle(self.shared.clusters.of(core.index));
         self.show_worker(core.index);
-        *self.core.borrow_mut() = Some(core);
+        self.set_core(Some(core));
     }
 
     /// Gives up the core. The thread is no worker from then on.
     pub(crate) fn release_core(&self) -> Option<Box<Core>> {
-        let core = self.core.borrow_mut().take();
+        let core = self.set_core(None);
         if core.is_some() {
             record(EventKind::WorkerEnd);
             self.show_worker(NO_PLACE);
@@ -412,7 +412,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Notes that this thread goes on with its task after a wait, and wants a core if it has none.
     pub(crate) fn want_core(&self) {
         // A hook at the start or the end of the thread waits without a core, and must not get one.
-        let may_want = self.in_service.get() && !self.is_guest && self.core.borrow().is_none();
+        let may_want = self.in_service.get() && !self.is_guest && self.worker().is_none();
         if may_want && self.resumed.get().is_none() {
             self.resumed.set(Some(self.shared.now()));
             self.shared.handoff.want(&self.mailbox);
@@ -440,7 +440,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[cold]
     #[inline(never)]
     fn look_into_mailbox(&self) {
-        debug_assert!(self.core.borrow().is_none(), "a thread with a core wants none");
+        debug_assert!(self.worker().is_none(), "a thread with a core wants none");
         let Some(handed) = self.mailbox.take() else { return };
         self.want_no_more();
         self.shared.idle.leave_away(self.place.index);
@@ -450,7 +450,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Takes the core that this thread was given after a wait, if there is one; else wants none any more, because it
     /// waits again.
     pub(crate) fn pick_up_core_or_wait(&self) {
-        if self.core.borrow().is_none() {
+        if self.worker().is_none() {
             if let Some(handed) = self.want_no_more() {
                 self.shared.idle.leave_away(self.place.index);
                 self.acquire_core(handed.core);

@@ -1,12 +1,12 @@
 //! A thread of a pool: what it holds, and how it pushes and runs tasks.
 
 use std::cell::{Cell, RefCell};
-use std::iter;
+use std::{iter, ptr};
 
 use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::priority::Rank;
-use crate::stats::Tally;
+use crate::stats::{Block, Tally};
 use crate::sync::{Arc, end_of_stack};
 use crate::task::listener::Listener;
 use crate::task::{End, Refusal, Started, Task};
@@ -31,6 +31,10 @@ pub(crate) struct WorkerThread<Q: PoolQueues> {
     /// The core that makes this thread a worker. `None` after the thread has handed it to another one. Never borrowed
     /// while a task runs.
     pub(crate) core: RefCell<Option<Box<Core>>>,
+    /// The number of that core, [`NO_PLACE`] for none.
+    core_index: Cell<usize>,
+    /// The counters of that core, null for none. A copy, because they are written to several times per task.
+    block: Cell<*const Block>,
     /// The thread's place in the table, and its own queues.
     pub(crate) place: Place<Q>,
     /// Where this thread receives a core.
@@ -81,6 +85,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             recorder: shared.config.trace.as_ref().map(|log| Recorder::new(log, place.index)),
             shared,
             core: RefCell::new(None),
+            core_index: Cell::new(NO_PLACE),
+            block: Cell::new(ptr::null()),
             mailbox: Arc::new(Mailbox::new(Arc::clone(&listener), place.index)),
             place,
             resumed: Cell::new(None),
@@ -130,10 +136,31 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     /// Calls `f` with the counters that this thread writes at the moment.
     #[inline]
     pub(crate) fn with_tally<R>(&self, f: impl FnOnce(Tally<'_>) -> R) -> R {
-        match &*self.core.borrow() {
-            Some(core) => f(core.tally()),
-            None => f(self.shared.ledger.of_non_workers()),
-        }
+        f(self.own_tally().unwrap_or_else(|| self.shared.ledger.of_non_workers()))
+    }
+
+    /// Returns the counters of the worker that this thread is at the moment, `None` if it has no core.
+    #[inline(always)]
+    fn own_tally(&self) -> Option<Tally<'_>> {
+        // SAFETY: a block of the pool's ledger, which lives as long as `shared`.
+        let block = unsafe { self.block.get().as_ref() }?;
+        Some(Tally::own(block))
+    }
+
+    /// Notes which core this thread has from now on, if any, and returns the one that it had.
+    pub(crate) fn set_core(&self, core: Option<Box<Core>>) -> Option<Box<Core>> {
+        let index = core.as_ref().map_or(NO_PLACE, |core| core.index);
+        let ledger = &self.shared.ledger;
+        self.core_index.set(index);
+        self.block.set(if index == NO_PLACE { ptr::null() } else { ledger.block_of_worker(index) });
+        self.core.replace(core)
+    }
+
+    /// Returns the number of the worker that this thread is at the moment, `None` if it has no core.
+    #[inline(always)]
+    pub(crate) fn worker(&self) -> Option<usize> {
+        let index = self.core_index.get();
+        (index != NO_PLACE).then_some(index)
     }
 
     /// Pushes a task that this thread has spawned to its own deque. It stands for `count` new tasks.
@@ -141,12 +168,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     pub(crate) fn push_local(&self, task: Task, count: u64) {
         Q::Waiting::before_push(self);
         let shared = &*self.shared;
-        let core = self.core.borrow();
-        let Some(core) = &*core else {
-            drop(core);
-            return self.push_without_core(task, count);
-        };
-        let tally = core.tally();
+        let Some(tally) = self.own_tally() else { return self.push_without_core(task, count) };
         tally.add(|block| &block.tasks_submitted, count);
         self.has_spawned.set(true);
         let Err(task) = self.push_private(Kind::Task, task) else { return };

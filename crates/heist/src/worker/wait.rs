@@ -164,7 +164,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             return true;
         }
         let mine = &self.shared.table.entry(self.place.index).queues;
-        let has_others = self.shared.config.workers > 1 || self.core.borrow().is_none();
+        let has_others = self.shared.config.workers > 1 || self.worker().is_none();
         if has_others && queues.has_any(mine) {
             // Another task was taken out and put back: a worker that fell asleep meanwhile has not seen it.
             self.with_tally(|tally| self.shared.announce(tally, self.place.index));
@@ -221,7 +221,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
             // What has run here meanwhile may have spawned.
             self.publish_tasks(Wanted::All);
             self.pick_up_core_or_wait();
-            if self.core.borrow().is_none() {
+            if self.worker().is_none() {
                 // The thread has counted as away since it gave away its core.
                 self.wait_without_core(awaited, group);
                 continue;
@@ -276,7 +276,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         group: Option<usize>,
     ) {
         let mut task = Some(task);
-        if self.core.borrow().is_some() {
+        if self.worker().is_some() {
             self.shared.idle.enter_away(self.place.index);
             let grant = self.shared.handoff.grant(Need::Stack, self.shared.now());
             let refused = match grant {
@@ -292,7 +292,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
         match task {
             // In the middle of a panic nothing else is run here, unless nobody else can.
-            Some(task) if (self.has_room() && !panicking()) || self.core.borrow().is_some() => {
+            Some(task) if (self.has_room() && !panicking()) || self.worker().is_some() => {
                 // There is no thread with more stack, so the task runs here.
                 self.want_core();
                 job::caught(|| self.run(task));
