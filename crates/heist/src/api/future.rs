@@ -177,7 +177,8 @@ impl<T> FutureHandle<T> {
     ///
     /// Panics if the handle was polled to completion before.
     pub fn join(self) -> Result<T, JoinError> {
-        self.result.join().map(only)
+        let Self { result, state } = self;
+        result.join_by(&state.latest).map(only)
     }
 
     /// Returns whether the result is available, so that [`join`](Self::join) would not wait.
