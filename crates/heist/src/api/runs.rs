@@ -288,10 +288,10 @@ struct Delivery<T> {
 impl<T: Send + 'static> FutureState<T> {
     /// Pushes the next run of the future by `push`. From then on a thread that waits for the future can claim it.
     fn push_run(&self, runnable: Runnable<Arc<Self>>, push: impl FnOnce(Task)) {
-        let next = self.latest.begin();
+        let number = self.latest.next();
         let (task, handle) = Task::starter(Run { runnable: Some(runnable), outcome: None });
         push(task);
-        self.latest.leave(next, handle);
+        self.latest.leave(number, handle);
     }
 }
 

@@ -70,15 +70,15 @@ impl All {
     }
 
     /// Does what the wake-up of a future does.
-    fn schedule(all: &Arc<Self>, number: usize) {
-        let next = all.latest.begin();
-        let (task, handle) = Task::starter(Poll { all: Arc::clone(all), number });
+    fn schedule(all: &Arc<Self>, poll: usize) {
+        let number = all.latest.next();
+        let (task, handle) = Task::starter(Poll { all: Arc::clone(all), number: poll });
         if all.order == Order::BeforePush {
-            all.latest.leave(next, handle);
+            all.latest.leave(number, handle);
             return all.pool.push(task);
         }
         all.pool.push(task);
-        all.latest.leave(next, handle);
+        all.latest.leave(number, handle);
     }
 
     /// Claims the latest task, as a thread that begins to wait does. Returns whether it has run one.
@@ -144,7 +144,7 @@ pub(crate) const HIDDEN: &str = "the thread that waits cannot claim the queued p
 /// which is queued and which a thread that waits then claims. `numbered` says whether it says that it is late.
 fn late_handle(numbered: bool) {
     let all = All::new(Order::AfterPush);
-    let first = all.latest.begin();
+    let first = all.latest.next();
     let (task, handle) = Task::starter(Poll { all: Arc::clone(&all), number: 0 });
     all.pool.push(task);
     let worker = thread::spawn({
@@ -156,7 +156,7 @@ fn late_handle(numbered: bool) {
         worker.join().unwrap();
     } else {
         worker.join().unwrap();
-        let now = all.latest.begin();
+        let now = all.latest.next();
         all.latest.leave(now, handle);
     }
     assert!(all.claim(), "{HIDDEN}");
@@ -176,6 +176,6 @@ pub(crate) const WRONG: &[Model] = &[
 ];
 
 models! {
-    latest_claim_against_run: || claim_against_run(Order::AfterPush), Some(3), 600;
-    latest_late_handle: || late_handle(true), None, 11;
+    latest_claim_against_run: || claim_against_run(Order::AfterPush), Some(3), 580;
+    latest_late_handle: || late_handle(true), None, 7;
 }

@@ -6,49 +6,57 @@
 //! the task may have run, and the next one may be there. So the tasks are numbered, and a late handle is dropped.
 
 use super::handle::TaskHandle;
-use crate::sync::{Mutex, lock};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// Where the handle of the latest task is left.
-pub(crate) struct Latest(Mutex<Newest>);
-
-struct Newest {
+pub(crate) struct Latest {
     /// The number of tasks that were made.
-    number: u64,
-    /// The handle of the newest one, when it was pushed, until another thread takes it. It may have started.
+    ///
+    /// Ordering: relaxed. One thread at a time makes a task, and only after the task before it has started.
+    made: AtomicUsize,
+    left: Mutex<Left>,
+}
+
+struct Left {
+    /// The number of the newest task whose handle was left, or zero.
+    number: usize,
+    /// That handle, unless another thread has taken it. The task may have started.
     handle: Option<TaskHandle<()>>,
 }
 
 /// The number of a task that is being pushed.
-pub(crate) struct Next(u64);
+pub(crate) struct Number(usize);
 
 impl Latest {
     pub(crate) fn new() -> Self {
-        Self(Mutex::new(Newest { number: 0, handle: None }))
+        let left = Mutex::new(Left { number: 0, handle: None });
+        Self { made: AtomicUsize::new(0), left }
     }
 
-    /// Begins a task, before it is pushed. The one before has started. There is one caller at a time.
-    pub(crate) fn begin(&self) -> Next {
-        let mut newest = lock(&self.0);
-        newest.number += 1;
-        let number = newest.number;
-        let started = newest.handle.take();
-        drop(newest);
-        // Without the lock, because the slot of the task may be freed.
-        drop(started);
-        Next(number)
+    /// Returns the number of the next task, which is pushed afterwards. The task before it has started, and there is one caller at
+    /// a time.
+    pub(crate) fn next(&self) -> Number {
+        let number = self.made.load(Ordering::Relaxed) + 1;
+        self.made.store(number, Ordering::Relaxed);
+        Number(number)
     }
 
-    /// Leaves the handle of a task that was pushed, unless there is a newer one.
-    pub(crate) fn leave(&self, Next(number): Next, handle: TaskHandle<()>) {
-        let mut newest = lock(&self.0);
-        let late =
-            if newest.number == number { newest.handle.replace(handle) } else { Some(handle) };
-        drop(newest);
-        drop(late);
+    /// Leaves the handle of a task that was pushed, unless that of a newer one was left.
+    pub(crate) fn leave(&self, Number(number): Number, handle: TaskHandle<()>) {
+        let mut left = lock(&self.left);
+        let old = if left.number < number {
+            left.number = number;
+            left.handle.replace(handle)
+        } else {
+            Some(handle)
+        };
+        drop(left);
+        // Without the lock, because the slot of that task may be freed.
+        drop(old);
     }
 
     /// Takes the handle of the latest task, for a thread that waits for the whole. The task may have started.
     pub(crate) fn take(&self) -> Option<TaskHandle<()>> {
-        lock(&self.0).handle.take()
+        lock(&self.left).handle.take()
     }
 }
