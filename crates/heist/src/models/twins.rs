@@ -181,9 +181,9 @@ fn clusters_rely_on_the_fences() {
     each_is_noticed(&[&searcher], &[(FOUND, DEADLOCK)]);
 }
 
-/// A worker that was woken for a task and retires passes the task on.
+/// A worker that was woken for a task and retires passes the task on, and a stop makes retired workers go on.
 #[test]
-fn a_worker_that_retires_in_silence_is_noticed() {
+fn a_worker_that_retires_in_silence_or_for_ever_is_noticed() {
     for model in resize::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }

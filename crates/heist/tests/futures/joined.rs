@@ -71,7 +71,7 @@ fn descend(length: u64) -> u64 {
 }
 
 fn a_chain_needs_one_thread<S: Kind>() {
-    const LENGTH: u64 = 20;
+    const LENGTH: u64 = 8;
     let pool = S::pool(1);
     assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
     assert_counts(&pool, 2 * LENGTH + 1, 0, 0);
