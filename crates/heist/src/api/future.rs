@@ -30,6 +30,9 @@ impl Pool {
     /// with tasks of its own takes one from the injector after at most 251 of them. A future that does not return
     /// from a poll keeps its worker, as a long task does. It may wait for tasks and fork meanwhile, as a task may.
     ///
+    /// There is one exception: a task that [joins](FutureHandle::join) the future when it is queued polls it at once, ahead of
+    /// what was queued before. That happens once for each join, so that it keeps nothing from starting either.
+    ///
     /// # The end of the pool
     ///
     /// After a [`stop`](Self::stop), futures that were spawned before can still be woken and polled as long as something
@@ -105,7 +108,7 @@ impl TaskBuilder<'_> {
     /// * The name is that of its polls in traces.
     /// * [`near`](Self::near) and [`near_key`](Self::near_key) count workers when the future is spawned. Each poll is a near
     ///   task: whenever the future is woken, it goes to the inbox of its worker, behind what is queued there. If that worker has
-    ///   retired, it goes to that of another one.
+    ///   retired, it goes to that of another one. A task that joins the future may poll it elsewhere.
     /// * [`Builder::max_queued`](crate::Builder::max_queued) does not count futures.
     ///
     /// ```
@@ -158,8 +161,16 @@ pub struct FutureHandle<T> {
 impl<T> FutureHandle<T> {
     /// Waits for the future and returns its result.
     ///
-    /// On a worker of the pool, another thread goes on with this worker's other tasks meanwhile, the polls of the future
-    /// among them. The worker runs only what a poll of the awaited future forks.
+    /// On a worker of the pool, a future that is queued for a poll, because it was spawned or woken, is polled right there, as
+    /// [`JoinHandle::join`] runs a task that has not started. If that poll does not end it, or if it is polled elsewhere at
+    /// the moment, another thread goes on with this worker's other tasks meanwhile, the next polls of the future among them.
+    /// The worker runs only what a poll of the awaited future forks.
+    ///
+    /// # Limits
+    ///
+    /// A task that joins a future which waits for something keeps a thread until the future has ended. So a program in which
+    /// thousands of tasks and polls do that at the same time needs thousands of threads, and beyond the first few the pool
+    /// starts them slowly. In a future, await the handle instead of joining it: a future that waits keeps no thread.
     ///
     /// ```
     /// let pool = heist::Pool::builder().workers(1).build()?;
@@ -177,7 +188,8 @@ impl<T> FutureHandle<T> {
     ///
     /// Panics if the handle was polled to completion before.
     pub fn join(self) -> Result<T, JoinError> {
-        self.result.join().map(only)
+        let Self { result, state } = self;
+        result.join_by(&state.latest).map(only)
     }
 
     /// Returns whether the result is available, so that [`join`](Self::join) would not wait.

@@ -1,5 +1,7 @@
 //! `JoinHandle`: how the spawner of a task gets its result.
 
+#[cfg(feature = "futures")]
+use std::cell::OnceCell;
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
@@ -8,6 +10,8 @@ use std::task::{Context, Poll};
 use crate::error::JoinError;
 use crate::fork::job;
 use crate::sync::Arc;
+#[cfg(feature = "futures")]
+use crate::task::Latest;
 use crate::task::listener::Listener;
 use crate::task::{Awaited, Claimed, Control, TaskHandle};
 use crate::worker::wait::wait;
@@ -162,6 +166,15 @@ impl<T> JoinHandle<T> {
             Beside::Nothing => wait(&handle, self.pool),
             beside => wait(&Joined { handle: &handle, beside }, self.pool),
         }
+        handle.take()
+    }
+
+    /// Like [`join`](Self::join), for what tasks do one after the other, of which the latest one is there.
+    #[cfg(feature = "futures")]
+    pub(super) fn join_by(mut self, latest: &Latest) -> Result<T, JoinError> {
+        let handle = self.handle.take().expect("the result was given out by a poll");
+        let whole = Joined { handle: &handle, beside: &self.beside };
+        wait(&JoinedBy { whole, latest, claimed: OnceCell::new() }, self.pool);
         handle.take()
     }
 
@@ -409,6 +422,37 @@ impl<T> Awaited for Joined<'_, T> {
             Beside::Batch { starter, .. } => starter.claim(),
             _ => self.handle.claim(),
         }
+    }
+}
+
+/// A thread's view of what tasks do one after the other.
+#[cfg(feature = "futures")]
+struct JoinedBy<'h, T> {
+    whole: Joined<'h, T>,
+    latest: &'h Latest,
+    /// The task that was the latest one at the first claim, if there was one. There is one claim in a wait: later tasks come behind
+    /// what is queued.
+    claimed: OnceCell<Option<TaskHandle<()>>>,
+}
+
+#[cfg(feature = "futures")]
+impl<T> Awaited for JoinedBy<'_, T> {
+    fn id(&self) -> usize {
+        self.whole.id()
+    }
+
+    fn is_done(&self) -> bool {
+        self.whole.is_done()
+    }
+
+    fn listen(&self, listener: Arc<Listener>) -> bool {
+        self.whole.listen(listener)
+    }
+
+    fn claim(&self) -> Option<Claimed<'_>> {
+        let is_first = self.claimed.get().is_none();
+        let task = self.claimed.get_or_init(|| self.latest.take());
+        task.as_ref().filter(|_| is_first).and_then(Awaited::claim)
     }
 }
 

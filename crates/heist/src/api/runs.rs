@@ -2,7 +2,12 @@
 //!
 //! A future is a task of `async-task`, which sees to it that a future that was woken is scheduled once, and polled by one
 //! thread at a time. To schedule it is to push a task of the pool, a *run*, which polls it once. A run always goes to the
-//! injector, or to the inbox of the worker that the future is near, behind what is queued there.
+//! injector, or to the inbox of the worker that the future is near, behind what is queued there. While it is queued, it owns the
+//! `Runnable`.
+//!
+//! A run has a handle, which is left in the future's state (`task/latest.rs`). A thread of the pool that joins the future takes
+//! it when it begins to wait, and claims the run if that has not started, as it does with every task. It does so once in a
+//! wait. The polls after that take their turns, so that a future which always wakes itself keeps nothing from starting.
 //!
 //! The outcome is left in the future's [`FutureState`] by the last poll. The run delivers it by a promise, after the run was
 //! counted, as other tasks do. A future that is dropped without an outcome refuses the promise.
@@ -25,7 +30,9 @@ use crate::fork::job;
 use crate::panic::{PanicHook, contain};
 use crate::priority::Priority;
 use crate::sync::{Arc, AtomicBool, Mutex, Ordering, lock, thread_local, unsize_arc};
-use crate::task::{Control, DetachedTask, End, Failure, Promise, Refusal, Task, TaskHandle};
+use crate::task::{
+    Control, DetachedTask, End, Failure, Latest, Promise, Refusal, Task, TaskHandle,
+};
 use crate::trace::rename;
 use crate::worker::current::AnyPool;
 use crate::worker::inbox::Affinity;
@@ -68,12 +75,15 @@ where
     };
     let woken = {
         let pool = Arc::clone(&pool);
+        let state = Arc::clone(&state);
         move |runnable| {
             // If that worker has retired, another one.
             let near = near.and_then(|worker| pool.near_worker(Affinity::Worker(worker)));
-            if let Err(late) = pool.push_continued(priority, near, Run::task(runnable)) {
-                drop_late(late);
-            }
+            state.push_run(runnable, |run| {
+                if let Err(late) = pool.push_continued(priority, near, run) {
+                    drop_late(late);
+                }
+            });
         }
     };
     let builder = Builder::new().metadata(Arc::clone(&state));
@@ -89,11 +99,11 @@ where
         let follower: Arc<dyn Follower> = unsize_arc!(canceller);
         token.follow(&follower);
     }
-    match (near, priority) {
-        (Some(worker), _) => pool.submit_near(worker, Run::task(runnable)),
-        (None, Priority::Normal) => pool.push_remote_if_open(Run::task(runnable)),
-        (None, other) => pool.submit(other, Run::task(runnable), 1),
-    }
+    state.push_run(runnable, |run| match (near, priority) {
+        (Some(worker), _) => pool.submit_near(worker, run),
+        (None, Priority::Normal) => pool.push_remote_if_open(run),
+        (None, other) => pool.submit(other, run, 1),
+    });
     (handle, state)
 }
 
@@ -114,6 +124,8 @@ pub(super) struct FutureState<T> {
     control: Option<Arc<Control>>,
     /// The name of its polls in traces.
     name: &'static str,
+    /// The latest run, for a thread that waits for the future.
+    pub(super) latest: Latest,
     /// Wakes the future. `None` once the future is dropped.
     waker: Mutex<Option<Waker>>,
     /// Is the future to be dropped instead of being polled again?
@@ -142,6 +154,7 @@ impl<T> FutureState<T> {
             root: control.as_deref().map_or(id, job::root_of),
             control,
             name,
+            latest: Latest::new(),
             waker: Mutex::new(None),
             is_cancelled: AtomicBool::new(false),
             left: Mutex::new(None),
@@ -272,9 +285,13 @@ struct Delivery<T> {
     outcome: Result<Vec<T>, Failure>,
 }
 
-impl<T: Send + 'static> Run<T> {
-    fn task(runnable: Runnable<Arc<FutureState<T>>>) -> Task {
-        Task::detached(Self { runnable: Some(runnable), outcome: None })
+impl<T: Send + 'static> FutureState<T> {
+    /// Pushes the next run of the future by `push`. From then on a thread that waits for the future can claim it.
+    fn push_run(&self, runnable: Runnable<Arc<Self>>, push: impl FnOnce(Task)) {
+        let number = self.latest.next();
+        let (task, handle) = Task::starter(Run { runnable: Some(runnable), outcome: None });
+        push(task);
+        self.latest.leave(number, handle);
     }
 }
 

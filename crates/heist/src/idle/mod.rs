@@ -7,6 +7,8 @@
 mod end;
 mod guest;
 mod sleep;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
 
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;

@@ -84,6 +84,7 @@ mod handoff;
 mod helping;
 mod idle;
 mod injectors;
+mod latest;
 mod near;
 mod pipeline;
 mod private;

@@ -15,12 +15,14 @@ use crate::worker::shared::Shared;
 use crate::worker::table::Place;
 use crate::worker::thread::WorkerThread;
 
-/// What a worker does that was woken and retires. The right way comes first.
+/// What a worker does that was woken and retires, and what the one does that stops the pool. The right way comes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     Right,
     /// It passes on what it was woken for to nobody (step T2).
     Silent,
+    /// It does that in the right way, but whoever stops the pool leaves the retired worker as it is (step T5).
+    Forgotten,
 }
 
 /// Works as that worker until the pool has ended. Whoever runs the task stops the pool.
@@ -42,7 +44,12 @@ fn work(shared: &Arc<Shared<Stealing>>, place: Place<Stealing>, worker: usize, w
                 assert_eq!(shared.idle.leave_search(thread.place.index, || false), 0);
                 searching = false;
             }
-            shared.close();
+            match way {
+                Way::Forgotten => {
+                    assert!(!shared.idle.stop(|| shared.any()), "this worker is awake")
+                }
+                Way::Right | Way::Silent => shared.close(),
+            }
         }
         let place = thread.place.index;
         let me = IdleWorker { listener: &thread.listener, place, searching, end: None };
@@ -90,10 +97,19 @@ models! {
     resize_against_push: || smaller_against_push(Way::Right), Some(2), 150_000;
 }
 
-/// A worker that was woken for a task and retires without a word: this must fail.
-pub(crate) const WRONG: &[Model] = &[Model {
-    name: "resize_silent",
-    run: || smaller_against_push(Way::Silent),
-    preemptions: Some(2),
-    floor: 0,
-}];
+/// A worker that was woken for a task and retires without a word, and a stop for which a retired worker does not go on: these must
+/// fail.
+pub(crate) const WRONG: &[Model] = &[
+    Model {
+        name: "resize_silent",
+        run: || smaller_against_push(Way::Silent),
+        preemptions: Some(2),
+        floor: 0,
+    },
+    Model {
+        name: "resize_forgotten",
+        run: || smaller_against_push(Way::Forgotten),
+        preemptions: Some(2),
+        floor: 0,
+    },
+];

@@ -2,8 +2,8 @@
 
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
-    cancel, credit, fork, guest, handoff, helping, idle, injectors, near, pipeline, private, raid,
-    resize, stats, task, trace, waiting,
+    cancel, credit, fork, guest, handoff, helping, idle, injectors, latest, near, pipeline,
+    private, raid, resize, stats, task, trace, waiting,
 };
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, RETURN,
@@ -26,6 +26,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
         .chain(guest::MODELS)
         .chain(resize::MODELS)
         .chain(near::MODELS)
+        .chain(latest::MODELS)
 }
 
 /// Runs the models with one ordering weakened. It is not a test of its own: a child process runs it.
@@ -46,7 +47,8 @@ fn child() {
         .chain(injectors::WRONG)
         .chain(guest::WRONG)
         .chain(resize::WRONG)
-        .chain(near::WRONG);
+        .chain(near::WRONG)
+        .chain(latest::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
 }
 
@@ -179,9 +181,9 @@ fn clusters_rely_on_the_fences() {
     each_is_noticed(&[&searcher], &[(FOUND, DEADLOCK)]);
 }
 
-/// A worker that was woken for a task and retires passes the task on.
+/// A worker that was woken for a task and retires passes the task on, and a stop makes retired workers go on.
 #[test]
-fn a_worker_that_retires_in_silence_is_noticed() {
+fn a_worker_that_retires_in_silence_or_for_ever_is_noticed() {
     for model in resize::WRONG {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
@@ -285,6 +287,14 @@ fn a_last_look_that_leaves_out_an_injector_is_noticed() {
 fn a_cancelled_task_that_runs_is_noticed() {
     for model in task::WRONG {
         assert!(explore::fails(CHILD, model, "", task::RUNS_CANCELLED), "{} holds", model.name);
+    }
+}
+
+/// The handle of a poll is left for the thread that waits when the poll was counted, and only if there is no newer one.
+#[test]
+fn handles_of_polls_that_come_early_or_late_are_noticed() {
+    for (model, message) in latest::WRONG.iter().zip([latest::UNCOUNTED, latest::HIDDEN]) {
+        assert!(explore::fails(CHILD, model, "", message), "{} holds", model.name);
     }
 }
 

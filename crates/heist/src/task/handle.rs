@@ -91,7 +91,7 @@ pub(crate) trait Awaited {
     fn listen(&self, listener: Arc<Listener>) -> bool;
 
     /// Claims the task for the handle's side, unless it was started. The caller must then run or delegate it. When that
-    /// is done, the awaited task is done, or the awaited batch has started.
+    /// is done, the awaited task is done, or the awaited batch has started, or the awaited future was polled.
     fn claim(&self) -> Option<Claimed<'_>>;
 
     /// Returns when [`is_done`](Self::is_done) becomes true without a notification.

@@ -10,6 +10,10 @@ mod outcome;
 mod kind;
 mod starter;
 
+/// Futures have such tasks, and a model.
+#[cfg(any(feature = "futures", all(test, loom)))]
+mod latest;
+
 /// Without recycling there are no slabs, but the checkers see how they are freed.
 #[cfg_attr(any(loom, shuttle), allow(dead_code))]
 pub(crate) mod returned;
@@ -33,6 +37,8 @@ use crate::task::listener::Listener;
 pub(crate) use control::Control;
 pub(crate) use handle::{Awaited, Claimed, TaskHandle};
 pub(crate) use kind::{DetachedTask, JobKind};
+#[cfg(any(feature = "futures", all(test, loom)))]
+pub(crate) use latest::Latest;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::{Promise, Reminder};
 pub(crate) use queued::{Ended, Started, Task};

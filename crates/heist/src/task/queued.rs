@@ -92,8 +92,8 @@ impl Task {
         Self(slot)
     }
 
-    /// Returns a task that is the first part of something, and starts the rest. Also returns a handle by which whoever
-    /// waits for the whole can claim it.
+    /// Returns a task that is the first part of something, and starts the rest, or the next part of something. Also returns a
+    /// handle by which whoever waits for the whole can claim it.
     pub(crate) fn starter<E: DetachedTask + 'static>(starter: E) -> (Self, TaskHandle<()>) {
         let slot = make(starter::of_starter::<E>(), State::queued());
         // SAFETY: just made, and its room is empty.

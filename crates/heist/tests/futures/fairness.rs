@@ -12,6 +12,7 @@ use crate::signal::Yields;
 for_every_strategy! {
     tasks_from_outside,
     tasks_of_the_same_worker,
+    tasks_beside_a_task_that_joins_it,
     other_futures,
     a_future_beside_tasks_without_end,
 }
@@ -103,6 +104,26 @@ fn tasks_of_the_same_worker<S: Kind>() {
     treadmill.end();
     future.join().expect("a result");
     assert_at_most(OTHERS + 1, &seen);
+}
+
+/// A task that joins the treadmill polls it itself, but only once.
+fn tasks_beside_a_task_that_joins_it<S: Kind>() {
+    let pool = S::pool(1);
+    let treadmill = Treadmill::default();
+    let gate = Gate::close(&pool);
+    let mill = treadmill.clone();
+    let task = pool.spawn(move || heist::spawn_future(mill).join());
+    let others: Vec<_> = (0..OTHERS)
+        .map(|_| {
+            let mill = treadmill.clone();
+            pool.spawn(move || mill.polls())
+        })
+        .collect();
+    gate.open();
+    let seen: Vec<_> = others.into_iter().map(|other| other.join().expect("a result")).collect();
+    treadmill.end();
+    task.join().expect("no panic").expect("a result");
+    assert_at_most(2, &seen);
 }
 
 /// All of them are polled in turn.

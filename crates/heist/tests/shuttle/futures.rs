@@ -18,6 +18,9 @@ scenarios! {
     wake_ups_from_two_threads
     future_that_wakes_itself_against_the_end
     future_joined_by_the_only_worker
+    joined_while_it_is_queued
+    woken_against_a_join
+    joins_in_polls
     block_on_in_the_only_worker
     block_on_against_wake_ups
     yields_to_queued_tasks
@@ -157,6 +160,55 @@ fn future_joined_by_the_only_worker(strategy: Strategy) {
     assert_eq!(outer.join().unwrap(), 1);
     pool.stop();
     exact(&pool);
+}
+
+/// The task that waits, or another worker, polls the future. It is cancelled at the same time, or the pool is stopped.
+fn joined_while_it_is_queued(strategy: Strategy) {
+    for cancels in [false, true] {
+        let pool = pool(strategy, 2);
+        let token = heist::CancelToken::new();
+        let (here, of_future) = (pool.handle(), token.clone());
+        let task = pool.spawn(move || {
+            let builder = here.task().priority(heist::Priority::High).cancel_on(&of_future);
+            builder.spawn_future(Yields(1)).join()
+        });
+        let canceller = cancels.then(|| thread::spawn(move || token.cancel()));
+        pool.stop();
+        canceller.into_iter().for_each(|canceller| canceller.join().unwrap());
+        let result = task.join().unwrap();
+        assert!(
+            matches!(result, Ok(()) | Err(JoinError::Cancelled)) && (cancels || result.is_ok())
+        );
+        exact(&pool);
+    }
+}
+
+/// The handle of a poll is left for the thread that waits while the poll runs, or while the next one is made.
+fn woken_against_a_join(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let counter = Counter::default();
+    let awaited = counter.clone();
+    let future = pool.spawn_future(async move { awaited.until(1).await + awaited.until(2).await });
+    let waker = thread::spawn(move || (0..2).for_each(|_| counter.add()));
+    let task = pool.spawn(move || future.join().unwrap());
+    assert!((3..=4).contains(&task.join().unwrap()));
+    waker.join().unwrap();
+    pool.stop();
+    exact(&pool);
+}
+
+/// Tasks wait for futures, whose polls wait for others.
+fn joins_in_polls(strategy: Strategy) {
+    let pool = pool(strategy, 2);
+    let task = pool.spawn(|| {
+        let inner = heist::spawn_future(async { heist::spawn(|| 1).join().unwrap() });
+        let outer = heist::spawn_future(async move { inner.join().unwrap() + 1 });
+        outer.join().unwrap()
+    });
+    assert_eq!(task.join().unwrap(), 2);
+    pool.stop();
+    exact(&pool);
+    assert_eq!(pool.stats().total.tasks_completed, 4);
 }
 
 fn block_on_in_the_only_worker(strategy: Strategy) {

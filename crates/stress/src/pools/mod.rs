@@ -23,7 +23,7 @@ pub(crate) fn run(seed: u64, size: Size, monitor: &Monitor<'_>) -> Result<(), Er
         }
     }
     for strategy in Strategy::ALL {
-        let case = TaskTrees::with_everything(strategy, 500);
+        let case = TaskTrees::with_everything(strategy, 20_000);
         let tasks = monitor.watch(&case, || case.run())?;
         monitor.report(&format!("{strategy}, {tasks} tasks with everything that they can have"));
     }

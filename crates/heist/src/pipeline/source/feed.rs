@@ -17,6 +17,22 @@ use crate::sync::{Arc, Mutex, lock};
 use crate::task::Promise;
 
 /// The source of the items that a [`Sender`] sends.
+///
+/// ```
+/// use std::num::NonZero;
+/// use heist::pipeline::{Feed, Pipeline};
+///
+/// /// What waits for a consumer, whoever sends it.
+/// struct Inbox(Pipeline<Feed<String>>);
+///
+/// let (sender, pipeline) = Pipeline::fed(NonZero::new(10).unwrap());
+/// let inbox = Inbox(pipeline);
+/// sender.send("a letter".to_owned())?;
+/// drop(sender);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// assert_eq!(inbox.0.run(&pool, |_| ())?.items, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Feed<T> {
     queue: Arc<Mutex<Queue<T>>>,
     /// Items that were taken from the queue together, and are passed on one by one. They still take up room there.

@@ -9,6 +9,18 @@ use crate::pipeline::steps::{BoxError, Same};
 use crate::sync::Arc;
 
 /// The items of an iterator. See [`Pipeline::new`].
+///
+/// ```
+/// use heist::pipeline::{Items, Pipeline};
+///
+/// fn numbers(to: u32) -> Pipeline<Items<std::ops::Range<u32>>> {
+///     Pipeline::new(0..to)
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// assert_eq!(numbers(5).run(&pool, |_| ())?.items, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Items<I>(I);
 
@@ -37,6 +49,19 @@ impl<I: Iterator> Source for Items<I> {
 }
 
 /// The items of an iterator over results. See [`Pipeline::try_new`].
+///
+/// ```
+/// use std::io::{BufRead, Lines};
+/// use heist::pipeline::{Pipeline, Tried};
+///
+/// fn lines<R: BufRead>(reader: R) -> Pipeline<Tried<Lines<R>>> {
+///     Pipeline::try_new(reader.lines())
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// assert_eq!(lines("a\nb\n".as_bytes()).run(&pool, |_| ())?.items, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Tried<I>(I);
 

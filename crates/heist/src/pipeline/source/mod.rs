@@ -31,6 +31,25 @@ pub use weighed::Weighed;
 ///
 /// Sources are made by [`Pipeline::new`](super::Pipeline::new) and the other constructors of
 /// [`Pipeline`](super::Pipeline). The trait cannot be implemented outside of this crate.
+///
+/// ```
+/// use heist::Pool;
+/// use heist::pipeline::{Pipeline, PipelineError, Source};
+///
+/// /// Counts the items of a pipeline without stages, whatever its source.
+/// fn count<S>(pool: &Pool, pipeline: Pipeline<S>) -> Result<u64, PipelineError>
+/// where
+///     S: Source + Send,
+///     S::Item: Send,
+/// {
+///     Ok(pipeline.run(pool, |_| ())?.items)
+/// }
+///
+/// let pool = Pool::builder().workers(2).build()?;
+/// assert_eq!(count(&pool, Pipeline::new(0..10))?, 10);
+/// assert_eq!(count(&pool, Pipeline::lines("a\nb\n".as_bytes()))?, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Source: Sealed {
     /// The type of the items.
     type Item;

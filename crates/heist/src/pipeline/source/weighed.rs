@@ -8,6 +8,22 @@ use crate::pipeline::sealed::Sealed;
 use crate::sync::Arc;
 
 /// A source with a function that weighs its items. See [`Pipeline::weigh`].
+///
+/// ```
+/// use heist::pipeline::{Items, Pipeline, Weighed};
+///
+/// type Pages = Items<std::vec::IntoIter<Vec<u8>>>;
+///
+/// /// At most a thousand bytes are in flight.
+/// fn bounded(pages: Vec<Vec<u8>>) -> Pipeline<Weighed<Pages, fn(&Vec<u8>) -> usize>> {
+///     Pipeline::new(pages).weigh(Vec::len, 1_000)
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let report = bounded(vec![vec![0; 600]; 10]).run(&pool, |_| ())?;
+/// assert_eq!(report.largest_weight, 600);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Weighed<S, W> {
     source: S,

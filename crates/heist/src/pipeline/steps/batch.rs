@@ -7,6 +7,19 @@ use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
 
 /// A stage that applies a function to each batch. See [`Pipeline::map_batch`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::MapBatch;
+///
+/// let sums: Pipeline<_, MapBatch<_, _>> =
+///     Pipeline::new(1..=4).batch(2).map_batch(|batch: &mut Vec<u32>| batch.iter().sum::<u32>());
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// sums.ordered().run(&pool, |sum| all.push(sum))?;
+/// assert_eq!(all, [3, 7]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct MapBatch<G, F> {
     before: G,
@@ -47,6 +60,20 @@ where
 }
 
 /// A stage that applies a function that may fail to each batch. See [`Pipeline::try_map_batch`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::TryMapBatch;
+///
+/// let sums: Pipeline<_, TryMapBatch<_, _>> = Pipeline::new(["1", "2"])
+///     .batch(2)
+///     .try_map_batch(|batch| batch.iter().map(|text| text.parse::<u32>()).sum::<Result<u32, _>>());
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// sums.run(&pool, |sum| all.push(sum))?;
+/// assert_eq!(all, [3]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryMapBatch<G, F> {
     before: G,

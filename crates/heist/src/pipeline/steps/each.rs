@@ -9,6 +9,18 @@ use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
 
 /// A stage that applies a function to each item. See [`Pipeline::map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{Map, Then};
+///
+/// let stage: Pipeline<_, Then<_, Map<_>>> = Pipeline::new(1..=3).map(|n| n * n);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1, 4, 9]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Map<F>(F);
 
@@ -41,6 +53,18 @@ where
 }
 
 /// A stage that keeps some of the items. See [`Pipeline::filter`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{Filter, Then};
+///
+/// let stage: Pipeline<_, Then<_, Filter<_>>> = Pipeline::new(1..=4).filter(|n| n % 2 == 0);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [2, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Filter<F>(F);
 
@@ -75,6 +99,18 @@ where
 }
 
 /// A stage that makes a result of some of the items. See [`Pipeline::filter_map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{FilterMap, Then};
+///
+/// let stage: Pipeline<_, Then<_, FilterMap<_>>> = Pipeline::new(["1", "x"]).filter_map(|text| text.parse::<u32>().ok());
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct FilterMap<F>(F);
 
@@ -107,6 +143,18 @@ where
 }
 
 /// A stage that makes any number of results of each item. See [`Pipeline::flat_map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{FlatMap, Then};
+///
+/// let stage: Pipeline<_, Then<_, FlatMap<_>>> = Pipeline::new(["a b", "c"]).flat_map(|line: &'static str| line.split(' '));
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, ["a", "b", "c"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct FlatMap<F>(F);
 
@@ -140,6 +188,18 @@ where
 }
 
 /// A stage that shows each item to a function. See [`Pipeline::inspect`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{Inspect, Then};
+///
+/// let stage: Pipeline<_, Then<_, Inspect<_>>> = Pipeline::new(1..=2).inspect(|n| assert!(*n < 3));
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Inspect<F>(F);
 

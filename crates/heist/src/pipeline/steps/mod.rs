@@ -24,6 +24,7 @@ mod batch;
 mod context;
 mod each;
 mod on_error;
+mod policy;
 mod state;
 mod tried;
 
@@ -39,7 +40,8 @@ pub use batch::{MapBatch, TryMapBatch};
 pub use context::{Context, Place};
 pub(super) use context::{Counts, Discarded};
 pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
-pub use on_error::{Dead, DeadLetter, Fallible, OnError, Policy, Retry, Skip, Stop};
+pub use on_error::{Fallible, OnError};
+pub use policy::{Dead, DeadLetter, Policy, Retry, Skip, Stop};
 pub use state::{MapInit, TryMapInit};
 pub use tried::{TryFilter, TryFilterMap, TryFlatMap, TryInspect, TryMap};
 
@@ -53,6 +55,28 @@ pub(crate) type Passed = Result<(), BoxError>;
 ///
 /// Stages are made by [`Pipeline::map`] and similar methods. The trait cannot be implemented outside of this
 /// crate.
+///
+/// ```
+/// use heist::Pool;
+/// use heist::pipeline::{Items, Pipeline, PipelineError, Steps};
+///
+/// /// Runs the stages on a few words, and returns the results in order.
+/// fn results<G>(
+///     pool: &Pool,
+///     pipeline: Pipeline<Items<std::array::IntoIter<&'static str, 2>>, G>,
+/// ) -> Result<Vec<G::Out>, PipelineError>
+/// where
+///     G: Steps<&'static str, Out: Send>,
+/// {
+///     let mut all = Vec::new();
+///     pipeline.ordered().run(pool, |result| all.push(result))?;
+///     Ok(all)
+/// }
+///
+/// let pool = Pool::builder().workers(2).build()?;
+/// assert_eq!(results(&pool, Pipeline::new(["one", "three"]).map(str::len))?, [3, 5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Steps<T>: Send + Sync + Sealed {
     /// The type of the results.
     type Out;
@@ -107,6 +131,19 @@ pub trait Steps<T>: Send + Sync + Sealed {
 }
 
 /// One stage, which processes each item by itself. It cannot be implemented outside of this crate.
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{Map, Step};
+///
+/// /// Returns the type of what a step makes of a `u32`.
+/// fn made_of_number<K: Step<u32>>(_: impl FnOnce() -> K) -> &'static str {
+///     std::any::type_name::<K::Out>()
+/// }
+///
+/// let never: fn() -> Map<fn(u32) -> String> = || unreachable!("only its type is asked for");
+/// assert_eq!(made_of_number(never), "alloc::string::String");
+/// ```
 pub trait Step<I>: Send + Sync + Sealed {
     /// The type of the results.
     type Out;
@@ -220,6 +257,17 @@ impl<T> Default for Contained<T> {
 }
 
 /// The identity: a pipeline without a stage, whose results are its items.
+///
+/// ```
+/// use heist::pipeline::{Items, Pipeline, Same};
+///
+/// let copied: Pipeline<Items<_>, Same> = Pipeline::new(1..=3);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut sum = 0;
+/// copied.run(&pool, |n| sum += n)?;
+/// assert_eq!(sum, 6);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Same;
 
@@ -269,6 +317,19 @@ impl<T> Steps<T> for Same {
 }
 
 /// The stages `G`, and then the step `K`.
+///
+/// ```
+/// use heist::pipeline::steps::{Filter, Map, Then};
+/// use heist::pipeline::{Pipeline, Same};
+///
+/// let even_squares: Pipeline<_, Then<Then<Same, Filter<_>>, Map<_>>> =
+///     Pipeline::new(1..=4).filter(|n| n % 2 == 0).map(|n| n * n);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut sum = 0;
+/// even_squares.run(&pool, |square| sum += square)?;
+/// assert_eq!(sum, 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Then<G, K> {
     before: G,

@@ -9,6 +9,22 @@ use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
 
 /// A stage whose function has a value for each worker. See [`Pipeline::map_init`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{MapInit, Then};
+///
+/// let stage: Pipeline<_, Then<_, MapInit<_, _>>> = Pipeline::new(["a", "b"]).map_init(String::new, |text, word| {
+///     text.clear();
+///     text.push_str(word);
+///     text.to_uppercase()
+/// });
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, ["A", "B"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct MapInit<N, F> {
     init: N,
@@ -49,6 +65,21 @@ where
 }
 
 /// A stage whose function has a value for each worker and may fail. See [`Pipeline::try_map_init`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryMapInit, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryMapInit<_, _>>> = Pipeline::new(["1", "2"]).try_map_init(Vec::new, |seen, text| {
+///     seen.push(text);
+///     text.parse::<u32>()
+/// });
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryMapInit<N, F> {
     init: N,

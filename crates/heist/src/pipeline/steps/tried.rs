@@ -7,6 +7,18 @@ use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
 
 /// A stage that applies a function that may fail to each item. See [`Pipeline::try_map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryMap, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryMap<_>>> = Pipeline::new(["1", "2"]).try_map(str::parse::<u32>);
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryMap<F>(F);
 
@@ -40,6 +52,18 @@ where
 }
 
 /// A stage that keeps some of the items, or fails. See [`Pipeline::try_filter`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryFilter, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryFilter<_>>> = Pipeline::new(["1", "2"]).try_filter(|text| text.parse::<u32>().map(|n| n > 1));
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, ["2"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryFilter<F>(F);
 
@@ -75,6 +99,20 @@ where
 }
 
 /// A stage that makes a result of some of the items, or fails. See [`Pipeline::try_filter_map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryFilterMap, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryFilterMap<_>>> = Pipeline::new(["1", ""]).try_filter_map(|text| {
+///     if text.is_empty() { Ok(None) } else { text.parse::<u32>().map(Some) }
+/// });
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryFilterMap<F>(F);
 
@@ -108,6 +146,18 @@ where
 }
 
 /// A stage that makes any number of results of each item, or fails. See [`Pipeline::try_flat_map`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryFlatMap, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryFlatMap<_>>> = Pipeline::new(["2", "1"]).try_flat_map(|text| text.parse::<u32>().map(|n| 0..n));
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, [0, 1, 0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryFlatMap<F>(F);
 
@@ -142,6 +192,18 @@ where
 }
 
 /// A stage that shows each item to a function that may fail. See [`Pipeline::try_inspect`].
+///
+/// ```
+/// use heist::pipeline::Pipeline;
+/// use heist::pipeline::steps::{TryInspect, Then};
+///
+/// let stage: Pipeline<_, Then<_, TryInspect<_>>> = Pipeline::new(["1", "2"]).try_inspect(|text| text.parse::<u32>().map(drop));
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut all = Vec::new();
+/// stage.ordered().run(&pool, |result| all.push(result))?;
+/// assert_eq!(all, ["1", "2"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct TryInspect<F>(F);
 

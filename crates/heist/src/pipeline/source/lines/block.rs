@@ -8,6 +8,22 @@ use crate::pipeline::sealed::Sealed;
 use crate::sync::Arc;
 
 /// What the lines of a [`LineBlock`] are: `str` or `[u8]`. The trait cannot be implemented outside of this crate.
+///
+/// ```
+/// use heist::pipeline::{LineBlock, LineText, Pipeline};
+///
+/// /// Counts lines, whatever they consist of.
+/// fn count<L: LineText + ?Sized>(block: LineBlock<L>) -> usize {
+///     block.lines().count()
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut lines = 0;
+/// Pipeline::line_blocks("a\nb\n".as_bytes()).map(count).run(&pool, |count| lines += count)?;
+/// Pipeline::byte_line_blocks(&b"\xff\n"[..]).map(count).run(&pool, |count| lines += count)?;
+/// assert_eq!(lines, 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait LineText: Sealed + 'static {
     /// Whether the bytes must be valid UTF-8.
     #[doc(hidden)]

@@ -20,6 +20,20 @@ use cutter::{Cutter, RawBlock, count_line_ends, line_length, without_end};
 pub use error::LineError;
 
 /// The lines of a reader in blocks. See [`Pipeline::line_blocks`].
+///
+/// ```
+/// use heist::pipeline::{LineBlocks, Pipeline};
+///
+/// fn log() -> Pipeline<LineBlocks<&'static [u8]>> {
+///     Pipeline::line_blocks("one\ntwo\n".as_bytes())
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut lines = 0;
+/// log().map(|block| block.count()).run(&pool, |count| lines += count)?;
+/// assert_eq!(lines, 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct LineBlocks<R, L: ?Sized = str> {
     cutter: Cutter<R>,
@@ -29,6 +43,20 @@ pub struct LineBlocks<R, L: ?Sized = str> {
 }
 
 /// The lines of a reader, one by one. See [`Pipeline::lines`].
+///
+/// ```
+/// use heist::pipeline::{Lines, Pipeline};
+///
+/// fn log() -> Pipeline<Lines<&'static [u8]>> {
+///     Pipeline::lines("one\ntwo\n".as_bytes())
+/// }
+///
+/// let pool = heist::Pool::builder().workers(2).build()?;
+/// let mut lines = Vec::new();
+/// log().ordered().run(&pool, |line| lines.push(line))?;
+/// assert_eq!(lines, ["one", "two"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Lines<R> {
     blocks: LineBlocks<R>,
