@@ -103,6 +103,9 @@ step_run() {
     on examples/axum test
 }
 
+# Threads that are refused, memory that is refused, forked processes, panics in destructors, and so on.
+step_faults() { ci/faults.sh; }
+
 # Pipelines across processes, on real servers of NATS.
 step_cluster() { ci/cluster.sh; }
 
@@ -142,7 +145,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run faults bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use crate::error::JoinError;
 use crate::fork::job;
-use crate::sync::Arc;
+use crate::sync::{Arc, is_left_behind, refuse_copy};
 use crate::task::listener::Listener;
 use crate::task::{Awaited, Claimed, Control, TaskHandle};
 use crate::worker::wait::wait;
@@ -336,6 +336,9 @@ impl<T> Future for JoinHandle<T> {
             }
         };
         if pending {
+            if is_left_behind(this.pool) {
+                refuse_copy();
+            }
             return Poll::Pending;
         }
         let handle = this.handle.take().expect("looked at above");
