@@ -51,6 +51,7 @@ outside_sync() {
 # through `sync`.
 step_facade() {
     ci/layers.sh
+    ci/unsafe.sh
     outside_sync '(core|std)::(sync::(atomic|Arc|Weak|Mutex)|cell::UnsafeCell|thread::)'
     outside_sync '(core|std)::sync::\{.*\b(Arc|Weak|Mutex|Condvar|atomic)\b'
     # A duration is a number, an instant is a clock.

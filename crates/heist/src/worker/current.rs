@@ -161,7 +161,7 @@ pub(crate) trait AnyPool: Send + Sync {
     fn id(&self) -> usize;
 
     /// Calls [`Shared::must_be_here`].
-    fn must_be_here(&self);
+    fn must_be_here(&self) {}
 
     /// Notifies the follower when the pool is stopped, or at once if it was.
     fn follow(&self, follower: &Arc<dyn Follower>);
