@@ -132,8 +132,11 @@ step_browser() { ci/browser.sh; }
 # The public API is the recorded one.
 step_api() { ci/api.sh; }
 
-# The packages that would be published.
-step_package() { ci/package.sh; }
+# The packages that would be published, and what they depend on.
+step_package() {
+    ci/supply.sh
+    ci/package.sh
+}
 
 # The instructions of a join in the builds of users.
 step_codegen() { ci/codegen.sh; }
