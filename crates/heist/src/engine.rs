@@ -29,7 +29,7 @@ use crate::fork::latch::CountLatch;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{AbortOnUnwind, PanicHook, contain};
 use crate::queues::Single;
-use crate::sync::{Arc, Mutex, lock, note_built, per_thread};
+use crate::sync::{Arc, Mutex, copies, lock, note_built, per_thread};
 use crate::task::{Awaited, DetachedTask, End, JobKind, Refusal, Task, TaskHandle};
 use crate::trace::{self, EventKind, record};
 use crate::worker::config::Config;
@@ -191,7 +191,14 @@ impl Engine {
     /// Running tasks may still spawn, and what they have handed to other threads may come back. The caller ensures
     /// that nothing else comes from outside any more.
     pub fn close(&self) {
-        self.0.close();
+        if self.0.copy == copies() {
+            self.0.close();
+        }
+    }
+
+    /// Panics if this process is a child of `fork()`, and the engine was made in the parent, whose threads are not here.
+    pub fn must_be_here(&self) {
+        self.0.must_be_here();
     }
 }
 

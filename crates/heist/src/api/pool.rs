@@ -35,6 +35,12 @@ use crate::worker::shared::Shared;
 ///
 /// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting for the
 /// end would be a deadlock, a drop only requests the stop.
+///
+/// # Forked processes
+///
+/// A child of `fork()` has a copy of the pool, but none of its threads. There, a drop does nothing. Whatever would need the threads
+/// panics: spawns, installs, stops, and waits for tasks that have not ended. A pool that is built in the child works. A child that
+/// was forked by a task must call `exec` or `_exit`: it is aborted if it returns to the pool, or waits for another thread.
 pub struct Pool(pub(crate) Inner);
 
 /// The shared state of a pool. The strategy is distinguished only here; everything behind it is generic.
