@@ -14,7 +14,6 @@ use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
     AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, copies,
     cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock, parallelism,
-    refuse_copy,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::topology;
@@ -228,14 +227,6 @@ impl<Q: PoolQueues> Shared<Q> {
     #[inline(always)]
     pub(crate) fn id(&self) -> usize {
         (&raw const *self).addr()
-    }
-
-    /// Panics in a copy of the process in which the pool was built: see `copied`.
-    #[inline(always)]
-    pub(crate) fn must_be_here(&self) {
-        if self.copy != copies() {
-            refuse_copy();
-        }
     }
 
     /// Pushes a task from a thread outside of the pool, unless the pool is stopping.
