@@ -51,6 +51,7 @@ outside_sync() {
 # through `sync`.
 step_facade() {
     ci/layers.sh
+    ci/unsafe.sh
     outside_sync '(core|std)::(sync::(atomic|Arc|Weak|Mutex)|cell::UnsafeCell|thread::)'
     outside_sync '(core|std)::sync::\{.*\b(Arc|Weak|Mutex|Condvar|atomic)\b'
     # A duration is a number, an instant is a clock.
@@ -103,6 +104,9 @@ step_run() {
     on examples/axum test
 }
 
+# Threads that are refused, memory that is refused, forked processes, panics in destructors, and so on.
+step_faults() { ci/faults.sh; }
+
 # Pipelines across processes, on real servers of NATS.
 step_cluster() { ci/cluster.sh; }
 
@@ -128,8 +132,11 @@ step_browser() { ci/browser.sh; }
 # The public API is the recorded one.
 step_api() { ci/api.sh; }
 
-# The packages that would be published.
-step_package() { ci/package.sh; }
+# The packages that would be published, and what they depend on.
+step_package() {
+    ci/supply.sh
+    ci/package.sh
+}
 
 # The instructions of a join in the builds of users.
 step_codegen() { ci/codegen.sh; }
@@ -142,7 +149,7 @@ step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run faults bench browser models asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done

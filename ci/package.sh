@@ -27,8 +27,15 @@ cd "$work/clone"
 CARGO_TARGET_DIR=$target CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 \
     cargo package --locked "${crates[@]/#/-p}" 2>&1 | { grep -vE '^warning: ignoring (test|example) ' || true; }
 
+# The same commit gives the same bytes, wherever and whenever it is packaged.
+again=$work/elsewhere/again
+git clone --quiet --no-local "$work/clone" "$again"
+(cd "$again" && CARGO_TARGET_DIR=$work/again-target cargo package --quiet --locked --no-verify "${crates[@]/#/-p}" 2>/dev/null)
+
 for crate in "${crates[@]}"; do
     archive=("$target/package/$crate"-[0-9]*.crate)
+    cmp "${archive[0]}" "$work/again-target/package/${archive[0]##*/}" ||
+        fail "two packages of $crate from the same commit differ"
     # Names inside the package, without its directory.
     tar -tzf "${archive[0]}" | sed 's|^[^/]*/||' | sort >"$work/files"
     for file in Cargo.toml README.md LICENSE-MIT LICENSE-APACHE src/lib.rs; do

@@ -29,7 +29,7 @@ use crate::fork::latch::CountLatch;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{AbortOnUnwind, PanicHook, contain};
 use crate::queues::Single;
-use crate::sync::{Arc, Mutex, lock, per_thread};
+use crate::sync::{Arc, Mutex, copies, lock, note_built, per_thread};
 use crate::task::{Awaited, DetachedTask, End, JobKind, Refusal, Task, TaskHandle};
 use crate::trace::{self, EventKind, record};
 use crate::worker::config::Config;
@@ -68,6 +68,7 @@ impl Engine {
             ..Config::plain(threads, threads)
         };
         let engine = Self(Arc::new(Shared::new(config)));
+        note_built(engine.id());
         #[cfg(feature = "futures")]
         engine.0.know(&engine.0);
         // The workers count as missing until their threads start.
@@ -133,6 +134,7 @@ impl Engine {
     ///
     /// What they borrow is valid until they have run.
     pub unsafe fn broadcast<F: FnOnce() + Send>(&self, each: impl ExactSizeIterator<Item = F>) {
+        self.0.must_be_here();
         assert_eq!(each.len(), self.threads(), "one for each thread");
         // SAFETY: the caller's promise.
         let task = |f| unsafe { Task::detached_borrowing(Chore(Some(f))) };
@@ -152,6 +154,7 @@ impl Engine {
         if self.is_here() {
             return f(false);
         }
+        self.0.must_be_here();
         let guard = AbortOnUnwind;
         // SAFETY: what `f` and its result borrow outlives this call. The call does not return before the task is
         // done, and it does not unwind: the guard would abort.
@@ -188,7 +191,14 @@ impl Engine {
     /// Running tasks may still spawn, and what they have handed to other threads may come back. The caller ensures
     /// that nothing else comes from outside any more.
     pub fn close(&self) {
-        self.0.close();
+        if self.0.copy == copies() {
+            self.0.close();
+        }
+    }
+
+    /// Panics if this process is a child of `fork()`, and the engine was made in the parent, whose threads are not here.
+    pub fn must_be_here(&self) {
+        self.0.must_be_here();
     }
 }
 

@@ -148,6 +148,7 @@ where
         );
         thread.worker_index()
     });
+    shared.must_be_here();
     if is_here.is_none() && shared.idle.is_stopping() {
         stopped();
     }

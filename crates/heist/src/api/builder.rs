@@ -8,7 +8,7 @@ use crate::error::BuildError;
 use crate::idle::MAX_WORKERS;
 use crate::panic::{Panic, PanicHook};
 use crate::queues::Strategy;
-use crate::sync::{Arc, parallelism};
+use crate::sync::{Arc, note_built, parallelism};
 use crate::topology;
 use crate::trace::{self, MOST_EVENTS};
 use crate::worker::admission::Admission;
@@ -380,6 +380,7 @@ fn start<Q: PoolQueues>(
 ) -> Result<Arc<Shared<Q>>, BuildError> {
     let asked = config.workers;
     let shared = Arc::new(Shared::<Q>::new(config));
+    note_built(shared.id());
     #[cfg(feature = "futures")]
     shared.know(&shared);
     if workers < asked {

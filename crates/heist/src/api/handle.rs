@@ -9,7 +9,7 @@ use std::task::{Context, Poll};
 
 use crate::error::JoinError;
 use crate::fork::job;
-use crate::sync::Arc;
+use crate::sync::{Arc, is_left_behind, refuse_copy};
 #[cfg(feature = "futures")]
 use crate::task::Latest;
 use crate::task::listener::Listener;
@@ -173,7 +173,7 @@ impl<T> JoinHandle<T> {
     #[cfg(feature = "futures")]
     pub(super) fn join_by(mut self, latest: &Latest) -> Result<T, JoinError> {
         let handle = self.handle.take().expect("the result was given out by a poll");
-        let whole = Joined { handle: &handle, beside: &self.beside };
+        let whole = Joined { handle: &handle, beside: &self.beside.0 };
         wait(&JoinedBy { whole, latest, claimed: OnceCell::new() }, self.pool);
         handle.take()
     }
@@ -378,6 +378,9 @@ impl<T> Future for JoinHandle<T> {
             }
         };
         if pending {
+            if is_left_behind(this.pool) {
+                refuse_copy();
+            }
             return Poll::Pending;
         }
         let handle = this.handle.take().expect("looked at above");

@@ -15,7 +15,7 @@ use crate::fork::job;
 use crate::panic::AbortOnUnwind;
 use crate::queues::{Global, Locked, Stealing, Strategy};
 use crate::stats::Stats;
-use crate::sync::{Arc, unsize_arc};
+use crate::sync::{Arc, copies, is_left_behind, refuse_copy, unsize_arc};
 use crate::task::Task;
 use crate::trace::{Log, Trace};
 use crate::worker::current::{AnyPool, current_pool, submit};
@@ -35,6 +35,12 @@ use crate::worker::shared::Shared;
 ///
 /// Dropping a pool stops it, as [`stop`](Self::stop) does. On a thread of the pool itself, where waiting for the
 /// end would be a deadlock, a drop only requests the stop.
+///
+/// # Forked processes
+///
+/// A child of `fork()` has a copy of the pool, but none of its threads. There, a drop does nothing. Whatever would need the threads
+/// panics: spawns, installs, stops, and waits for tasks that have not ended. A pool that is built in the child works. A child that
+/// was forked by a task must call `exec` or `_exit`: it is aborted if it returns to the pool, or waits for another thread.
 pub struct Pool(pub(crate) Inner);
 
 /// The shared state of a pool. The strategy is distinguished only here; everything behind it is generic.
@@ -346,12 +352,18 @@ impl Pool {
         PoolHandle::new(self.any_pool())
     }
 
+    /// Panics in a copy of the process in which the pool was built.
+    pub(crate) fn must_be_here(&self) {
+        with_shared!(self, shared => shared.must_be_here());
+    }
+
     /// Returns the pool for code that may outlive it.
     pub(crate) fn any_pool(&self) -> Arc<dyn AnyPool> {
         with_shared!(self, shared => unsize_arc!(Arc::clone(shared)))
     }
 
     fn must_be_elsewhere(&self, what: &str) {
+        self.must_be_here();
         let here = with_shared!(self, shared => current_pool() == shared.id());
         assert!(
             !here,
@@ -370,6 +382,9 @@ where
     // A thread that has left the pool still has its id, but no jobs.
     if current_pool() == pool && job::is_open() {
         return f();
+    }
+    if is_left_behind(pool) {
+        refuse_copy();
     }
     let outer = job::root();
     if job::has_flag(outer) {
@@ -441,6 +456,10 @@ impl fmt::Debug for Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         with_shared!(self, shared => {
+            if shared.copy != copies() {
+                // A copy of the process has none of its threads.
+                return;
+            }
             shared.close();
             if current_pool() != shared.id() {
                 shared.join_threads();

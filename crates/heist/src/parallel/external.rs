@@ -4,12 +4,12 @@ use std::cell::Cell;
 
 use crate::api::pool::{Inner, Pool, with_shared};
 use crate::fork::job;
-use crate::sync::{Ticks, per_thread};
+use crate::sync::{Ticks, copies, per_thread};
 
 /// Returns the number of workers of the global pool, or one if that has been stopped.
 pub(crate) fn workers() -> usize {
     with_shared!(Pool::global(), shared => {
-        if shared.idle.is_stopping() { 1 } else { shared.workers_in_use() }
+        if shared.idle.is_stopping() || shared.copy != copies() { 1 } else { shared.workers_in_use() }
     })
 }
 
@@ -53,6 +53,7 @@ impl Alone {
         with_shared!(Pool::global(), shared => {
             let is_up = shared.idle.has_searcher();
             !shared.idle.is_stopping()
+                && shared.copy == copies()
                 && (is_up || (time + self.before >= wake && !shared.idle.all_busy()))
         })
     }

@@ -5,10 +5,11 @@
 //! always pushes to the same injector, so that its tasks stay in order. A worker tries the injector of its own cluster first,
 //! and then those of the next ones. A pool of one cluster has one injector.
 
+use std::alloc::{Layout, handle_alloc_error};
 use std::cell::Cell;
 
 use heist_deque::bounded::{self, Stealer, Worker};
-use heist_deque::{Full, Injector};
+use heist_deque::{CapacityError, Full, Injector};
 
 use super::injected::{Injected, came_along};
 use super::swept::Interval;
@@ -69,6 +70,18 @@ pub(crate) struct Own {
     other: Cell<usize>,
 }
 
+/// Ends the program because there is no memory for a deque, as every allocation here does.
+#[cold]
+fn refused(error: CapacityError) -> ! {
+    match error {
+        CapacityError::OutOfMemory { bytes, .. } => {
+            let words = bytes.div_ceil(size_of::<usize>());
+            handle_alloc_error(Layout::array::<usize>(words).unwrap_or(Layout::new::<usize>()))
+        }
+        error => unreachable!("the capacity is a power of two: {error}"),
+    }
+}
+
 impl Queues for Stealing {
     type Own = Own;
     type Reach = Reach;
@@ -106,7 +119,7 @@ impl Queues for Stealing {
     }
 
     fn of_thread() -> (Own, Reach) {
-        let (deque, stealer) = bounded::new(CAPACITY).expect("a power of two, and memory for it");
+        let (deque, stealer) = bounded::new(CAPACITY).unwrap_or_else(|error| refused(error));
         let lane = Arc::new(Lane::new());
         let reach = Reach { tasks: stealer.clone(), lane: Arc::clone(&lane) };
         (Own { deque, stealer, lane, cluster: Cell::new(0), other: Cell::new(0) }, reach)

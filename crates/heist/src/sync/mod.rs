@@ -11,6 +11,8 @@ mod barrier;
 #[cfg(not(any(loom, shuttle, sim)))]
 mod clock;
 #[cfg(not(any(loom, shuttle, sim)))]
+mod copied;
+#[cfg(not(any(loom, shuttle, sim)))]
 mod native;
 #[cfg(not(any(loom, shuttle, sim)))]
 mod stack;
@@ -19,9 +21,16 @@ pub(crate) use barrier::*;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use clock::Ticks;
 #[cfg(not(any(loom, shuttle, sim)))]
+pub(crate) use copied::*;
+#[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use native::*;
 #[cfg(not(any(loom, shuttle, sim)))]
 pub(crate) use stack::end_of_stack;
+
+#[cfg(any(loom, shuttle, sim))]
+mod uncopied;
+#[cfg(any(loom, shuttle, sim))]
+pub(crate) use uncopied::*;
 
 mod affinity;
 pub(crate) use affinity::Mask;

@@ -78,5 +78,8 @@ pub(crate) fn node_of_thread() -> usize {
 /// Locks a mutex, even if it is poisoned: no user code runs under a lock of this crate, so a panic under one (for
 /// want of memory) leaves what it guards intact.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    if super::copies() != 0 {
+        return super::lock_in_copy(mutex);
+    }
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -5,7 +5,9 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::panic::contain;
-use crate::sync::{Arc, AtomicBool, Instant, Mutex, Ordering, Parker, lock};
+use crate::sync::{
+    Arc, AtomicBool, Instant, Mutex, Ordering, Parker, copies, lock, must_not_be_copied,
+};
 
 /// A thread or future to notify. Aligned, so that a pointer to it leaves room for flags in the same word.
 #[repr(align(32))]
@@ -30,7 +32,7 @@ impl Listener {
     /// Returns a listener for the calling thread.
     pub(crate) fn thread() -> Self {
         let (called, in_doubt) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self::Thread(Sleeper { parker: Parker::new(), called, in_doubt })
+        Self::Thread(Sleeper { parker: Parker::new(), called, in_doubt, copy: copies() })
     }
 
     pub(crate) fn future(waker: &Waker) -> Self {
@@ -103,11 +105,14 @@ pub(crate) struct Sleeper {
     ///
     /// Ordering: relaxed. A fence comes before it is set, and another one between its reading and the second look.
     in_doubt: AtomicBool,
+    /// The copy of the process that this belongs to. In a later one there is nobody who would wake the thread.
+    copy: usize,
 }
 
 impl Sleeper {
     /// Calls [`Parker::park`].
     pub(crate) fn park(&self) {
+        must_not_be_copied(self.copy);
         self.parker.park();
     }
 
@@ -121,6 +126,7 @@ impl Sleeper {
 
     /// Calls [`Parker::park_for`].
     pub(crate) fn park_for(&self, limit: Duration) {
+        must_not_be_copied(self.copy);
         self.parker.park_for(limit);
     }
 

@@ -42,7 +42,9 @@ pub(crate) use latest::Latest;
 pub(crate) use outcome::Failure;
 pub(crate) use promise::{Promise, Reminder};
 pub(crate) use queued::{Ended, Started, Task};
-pub(crate) use recycle::{SlotLease, prefetch_next, settle};
+pub(crate) use recycle::{
+    SlotLease, hold as hold_depots, prefetch_next, release_held as release_depots, settle,
+};
 pub(crate) use slot::{End, Refusal};
 use slot::{Kind, Room, Slot};
 use state::State;

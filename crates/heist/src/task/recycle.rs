@@ -22,7 +22,8 @@ use super::returned::Returned;
 use super::slot::Slot;
 use crate::cluster::MAX_CLUSTERS;
 use crate::sync::{
-    AtomicUsize, Mutex, Ordering, Padded, alloc, dealloc, lock, per_thread, prefetch_for_write,
+    AtomicUsize, Mutex, MutexGuard, Ordering, Padded, UnsafeCell, alloc, dealloc, lock, per_thread,
+    prefetch_for_write,
 };
 
 /// The number of slots in a crate. A guess: 4 KiB, large enough that the depot's lock does not matter.
@@ -345,6 +346,43 @@ fn set_limits(groups: usize, limit: usize) {
         let mut depot = lock(depot);
         depot.limit = if group < groups { limit } else { 0 };
         depot.release_rest();
+    }
+}
+
+/// The locks that a thread holds while it forks the process.
+struct Held {
+    pools: MutexGuard<'static, usize>,
+    depots: [MutexGuard<'static, Depot>; MAX_CLUSTERS],
+}
+
+/// Written by the thread that holds the lock of [`LEASES`].
+struct Holder(UnsafeCell<Option<Held>>);
+
+// SAFETY: `hold` and `release` access it only while the calling thread holds the lock of `LEASES`.
+unsafe impl Sync for Holder {}
+
+static HOLDER: Holder = Holder(UnsafeCell::new(None));
+
+/// Takes all locks of this module, before the process is forked: otherwise the copy could have one that another thread has taken,
+/// and that is never released there.
+pub(crate) unsafe extern "C" fn hold() {
+    let pools = lock(&LEASES);
+    let depots = std::array::from_fn(|group| lock(&DEPOTS[group]));
+    HOLDER.0.with_mut(|held| {
+        // SAFETY: this thread has the lock of `LEASES`, and nobody else accesses it meanwhile.
+        unsafe { *held = Some(Held { pools, depots }) };
+    });
+}
+
+/// Releases all locks of this module, in both processes.
+pub(crate) unsafe extern "C" fn release_held() {
+    let held = HOLDER.0.with_mut(|held| {
+        // SAFETY: this thread has taken the lock of `LEASES` in `hold`, and has it until the end of this function.
+        unsafe { (*held).take() }
+    });
+    if let Some(Held { pools, depots }) = held {
+        drop(depots);
+        drop(pools);
     }
 }
 

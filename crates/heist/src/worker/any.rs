@@ -41,6 +41,10 @@ impl<Q: PoolQueues> AnyWorker for WorkerThread<Q> {
         self.worker()
     }
 
+    fn note_copy(&self) {
+        self.shared.handoff.call();
+    }
+
     fn count_near(&self, worker: usize) {
         Self::count_near(self, worker);
     }

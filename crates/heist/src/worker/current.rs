@@ -67,6 +67,9 @@ pub(crate) trait AnyWorker {
         false
     }
 
+    /// Makes this thread look, after its task, in which process it is.
+    fn note_copy(&self) {}
+
     /// Counts what runs on this thread and is near that worker.
     fn count_near(&self, _worker: usize) {}
 
@@ -157,6 +160,9 @@ pub(crate) trait AnyPool: Send + Sync {
     /// Returns [`Shared::id`].
     fn id(&self) -> usize;
 
+    /// Calls [`Shared::must_be_here`].
+    fn must_be_here(&self) {}
+
     /// Notifies the follower when the pool is stopped, or at once if it was.
     fn follow(&self, follower: &Arc<dyn Follower>);
 
@@ -168,6 +174,7 @@ pub(crate) trait AnyPool: Send + Sync {
 
 impl<Q: PoolQueues> AnyPool for Shared<Q> {
     fn push_job(&self, job: Task) {
+        self.must_be_here();
         let tally = self.ledger.of_non_workers();
         tally.one(|block| &block.tasks_submitted);
         tally.one(|block| &block.publications);
@@ -229,6 +236,7 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
         near: Option<usize>,
         task: Task,
     ) -> Result<(), Task> {
+        self.must_be_here();
         if self.idle.has_ended() {
             // It is not counted.
             return Err(task);
@@ -279,6 +287,10 @@ impl<Q: PoolQueues> AnyPool for Shared<Q> {
 
     fn id(&self) -> usize {
         self.id()
+    }
+
+    fn must_be_here(&self) {
+        self.must_be_here();
     }
 
     fn follow(&self, follower: &Arc<dyn Follower>) {

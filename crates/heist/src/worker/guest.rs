@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 
 use crate::fork::demand::Demand;
 use crate::fork::job;
-use crate::sync::{Arc, Ordering, thread_local};
+use crate::sync::{Arc, Ordering, copies, thread_local};
 use crate::worker::current::{begin_visit, end_visit};
 use crate::worker::policy::PoolQueues;
 use crate::worker::shared::Shared;
@@ -45,6 +45,10 @@ impl<Q: PoolQueues> Seat<Q> {
 
 impl<Q: PoolQueues> Drop for Seat<Q> {
     fn drop(&mut self) {
+        if self.0.shared.copy != copies() {
+            // The place is one in another process, and its locks may be held by threads that are not here.
+            return;
+        }
         if let Some(chain) = &self.0.shared.table.entry(self.0.place.index).demand.chain {
             chain.remove();
         }
@@ -94,6 +98,7 @@ where
     Q: PoolQueues,
     F: FnOnce() -> R,
 {
+    shared.must_be_here();
     // A thread whose thread-locals are being destroyed has no seat any more, and gets none.
     let Ok(seat) = SEAT.try_with(Cell::take) else { return Err(f) };
     let seat = seat.and_then(|seat| seat.downcast::<Seat<Q>>().ok());

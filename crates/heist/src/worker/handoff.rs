@@ -259,6 +259,11 @@ impl HandOff {
         self.calls.load(Ordering::Relaxed) != 0
     }
 
+    /// Makes workers look after their tasks what they are to do with their cores.
+    pub(crate) fn call(&self) {
+        self.calls.store(RETIRING, Ordering::Relaxed);
+    }
+
     /// Returns whether a thread that runs a task wants a core.
     pub(crate) fn is_wanted(&self) -> bool {
         self.calls.load(Ordering::Relaxed) >= RESUMED

@@ -73,6 +73,7 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Pushes a new task that is near that worker, from a thread outside of the pool, unless the pool is stopping.
     pub(crate) fn push_near_unless_stopping(&self, worker: usize, task: Task) {
+        self.must_be_here();
         if self.idle.is_stopping() {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);

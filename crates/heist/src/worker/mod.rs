@@ -9,6 +9,7 @@
 pub(crate) mod admission;
 pub(crate) mod config;
 pub(crate) mod context;
+pub(crate) mod copied;
 pub(crate) mod core;
 pub(crate) mod current;
 pub(crate) mod divide;

@@ -1,6 +1,6 @@
 //! How a thread of no pool waits for a task.
 
-use crate::sync::{Arc, pause, thread_local, yield_now};
+use crate::sync::{Arc, copies, pause, thread_local, yield_now};
 use crate::task::Awaited;
 use crate::task::listener::Listener;
 use crate::worker::wait::{LOOKS, PAUSES, YIELDS};
@@ -40,6 +40,10 @@ fn watch(awaited: &dyn Awaited) -> bool {
 
 /// Returns the listener of the calling thread, which belongs to no pool.
 fn outside_listener() -> Arc<Listener> {
+    if copies() != 0 {
+        // What is kept may be that of the thread in another process.
+        return Arc::new(Listener::thread());
+    }
     // A thread whose thread-locals are being destroyed has no listener any more.
     LISTENER.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Listener::thread()))
 }

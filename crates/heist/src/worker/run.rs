@@ -7,8 +7,8 @@ use crate::fork::{job, purse};
 use crate::idle::{IdleWorker, WakeReason};
 use crate::panic::{AbortOnUnwind, contain, contained};
 use crate::sync::{
-    Arc, HeavyFence, Instant, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock, pause,
-    yield_now,
+    Arc, HeavyFence, Instant, Mutex, Ordering, ThreadBuilder, heavy_fence_state, lock,
+    must_not_be_copied, pause, yield_now,
 };
 use crate::task::{Task, settle};
 use crate::trace::{EventKind, record};
@@ -248,6 +248,7 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     #[cold]
     #[inline(never)]
     fn gives_core(&self, core: &Core) -> bool {
+        must_not_be_copied(self.shared.copy);
         self.retire(core);
         self.shared.handoff.is_wanted()
     }

@@ -12,13 +12,14 @@ use crate::stats::{Ledger, Stats, Tally};
 #[cfg(feature = "futures")]
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
-    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle,
+    AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, copies,
     cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock, parallelism,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::topology;
 use crate::trace::{self, EventKind, record};
 use crate::worker::config::Config;
+use crate::worker::copied::watch_copies;
 use crate::worker::divide::divide;
 use crate::worker::handoff::HandOff;
 use crate::worker::near::Near;
@@ -72,6 +73,8 @@ pub(crate) struct Shared<Q: PoolQueues> {
     pub(crate) handoff: HandOff,
     /// When the pool was started.
     start: Instant,
+    /// The copy of the process in which it was built. Only there it has threads.
+    pub(crate) copy: usize,
     /// The number of places that guests have.
     ///
     /// Ordering: relaxed. It only limits how many there are.
@@ -111,6 +114,7 @@ impl<Q: PoolQueues> Shared<Q> {
         let workers = config.workers;
         let idle = Idle::new(clusters.clone(), workers - config.attached, Q::PATIENT);
         let max_threads = config.max_threads;
+        watch_copies();
         Self {
             near: Near::new(clusters.clone()),
             queues: Q::new(workers, clusters.clone()),
@@ -125,6 +129,7 @@ impl<Q: PoolQueues> Shared<Q> {
             config,
             handoff: HandOff::new(workers, max_threads),
             start: Instant::now(),
+            copy: copies(),
             guests: AtomicUsize::new(0),
             alive: AtomicUsize::new(0),
             peak: AtomicUsize::new(0),
@@ -228,6 +233,7 @@ impl<Q: PoolQueues> Shared<Q> {
     ///
     /// `count` is the number of new tasks: the length of a batch, else one.
     pub(crate) fn push_remote_unless_stopping(&self, task: Task, count: u64) {
+        self.must_be_here();
         if self.idle.is_stopping() {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);
@@ -259,6 +265,7 @@ impl<Q: PoolQueues> Shared<Q> {
     /// Pushes a task that is not of normal priority, from a thread outside of the pool, unless the pool is stopping. `count` is
     /// the number of new tasks.
     pub(crate) fn push_ranked_unless_stopping(&self, rank: Rank, task: Task, count: u64) {
+        self.must_be_here();
         if self.idle.is_stopping() {
             // It is not counted. Dropping it notifies the thread that waits for it.
             return drop(task);

@@ -15,7 +15,9 @@
 use crate::cluster::NO_PLACE;
 use crate::fork::{job, purse};
 use crate::order;
-use crate::sync::{Arc, AtomicUsize, full_fence, panicking, pause, yield_now};
+use crate::sync::{
+    Arc, AtomicUsize, full_fence, is_left_behind, panicking, pause, refuse_copy, yield_now,
+};
 use crate::task::{Awaited, Claimed, Refusal, Started, Task};
 use crate::trace::{self, EventKind, record};
 use crate::worker::core::Core;
@@ -51,10 +53,14 @@ pub(crate) const YIELDS: u32 = if cfg!(shuttle) { 1 } else { 4 };
 /// The id of no pool, for what no pool runs and no thread can claim.
 pub(crate) const NO_POOL: usize = 0;
 
-/// Returns when the task, which was spawned on `pool`, is done. Works on any thread.
+/// Returns when the task, which was spawned on `pool`, is done. Works on any thread. Panics if the threads of that pool are in another
+/// process.
 pub(crate) fn wait(awaited: &dyn Awaited, pool: usize) {
     if awaited.is_done() {
         return;
+    }
+    if is_left_behind(pool) {
+        refuse_copy();
     }
     if with_worker(|worker| worker.wait(awaited, pool)).is_none() {
         wait_outside(awaited);

@@ -31,6 +31,8 @@ impl<'scope> ScopeBase<'scope> {
     ///
     /// The registry outlives the result.
     pub(super) unsafe fn new(registry: &Registry) -> Self {
+        // Later it would wait for what nobody runs.
+        registry.engine.must_be_here();
         Self {
             registry: SharedPtr::new(registry),
             latch: Latch::new(),

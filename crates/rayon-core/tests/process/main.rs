@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+#[cfg(unix)]
+mod forked;
 mod global;
 #[cfg(unix)]
 mod trace;

@@ -77,6 +77,7 @@ impl<R: Send + 'static> Results<R> {
         S::Item: Send + 'static,
         G: Steps<S::Item, Out = R> + 'static,
     {
+        pool.must_be_here();
         let (run, _) = Run::new(pipeline, pool);
         // SAFETY: the pipeline is `'static` and borrows nothing. The producer thread is detached: it ends
         // with the run, or when the source stops blocking.

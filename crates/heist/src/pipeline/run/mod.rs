@@ -35,6 +35,7 @@ where
     G::Out: Send,
     E: Into<BoxError>,
 {
+    pool.must_be_here();
     // Other threads may use what the pipeline borrows until every participant has left. Unwinding before that
     // would free it too early.
     let guard = AbortOnUnwind;
