@@ -1,6 +1,6 @@
 //! Sources that iterate.
 
-use super::{Filled, Source};
+use super::{Filled, NoReader, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
@@ -17,6 +17,7 @@ impl<I> Sealed for Items<I> {}
 impl<I: Iterator> Source for Items<I> {
     type Item = I::Item;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
@@ -49,6 +50,7 @@ where
 {
     type Item = T;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 

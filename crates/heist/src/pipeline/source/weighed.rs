@@ -5,13 +5,13 @@ use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::Control;
 use crate::pipeline::sealed::Sealed;
-use crate::sync::Arc;
+use crate::sync::{Arc, Instant};
 
 /// A source with a function that weighs its items. See [`Pipeline::weigh`].
 #[derive(Debug)]
 pub struct Weighed<S, W> {
-    source: S,
-    weigh: W,
+    pub(super) source: S,
+    pub(super) weigh: W,
 }
 
 impl<S, W> Sealed for Weighed<S, W> {}
@@ -23,6 +23,7 @@ where
 {
     type Item = S::Item;
     type Handle = S::Handle;
+    type Reader = S::Reader;
 
     const WEIGHED: bool = true;
 
@@ -36,6 +37,18 @@ where
 
     fn settle(&mut self) {
         self.source.settle();
+    }
+
+    fn set_batch(&mut self, items: usize) {
+        self.source.set_batch(items);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.source.deadline()
+    }
+
+    fn take_reader(&mut self) -> Option<S::Reader> {
+        self.source.take_reader()
     }
 
     fn weight(&self, item: &S::Item) -> u64 {
