@@ -206,14 +206,14 @@ fn result_against_sleep(order: StepOrder) {
 /// The only batch that may be in flight is delivered (S5) while the producer thread falls asleep (S4).
 fn room_against_sleep() {
     let scene = Scene::new(false, 1);
-    assert_eq!(scene.control.wait_to_pull().map(|grant| grant.batches), Some(1));
+    assert_eq!(scene.control.wait_to_pull(|| None).map(|grant| grant.batches), Some(1));
     assert!(
         scene.control.finish_pull(pulled(1, AfterPull::More), NextPull::Own).is_none(),
         "there is no room"
     );
     let producer = {
         let control = Arc::clone(&scene.control);
-        thread::spawn(move || control.wait_to_pull().map(|grant| grant.next_batch))
+        thread::spawn(move || control.wait_to_pull(|| None).map(|grant| grant.next_batch))
     };
     scene.control.delivered(&Delivered { batches: 1, weight: 0, results: 1 });
     assert_eq!(producer.join().unwrap(), Some(1));

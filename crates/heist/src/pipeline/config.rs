@@ -27,6 +27,8 @@ pub(super) struct Config {
     pub(super) steals: bool,
     pub(super) ordered: bool,
     pub(super) token: Option<CancelToken>,
+    /// Whether a batch that is not full may have to wait, which a worker does not do.
+    pub(super) flushes: bool,
 }
 
 impl Config {
@@ -40,6 +42,16 @@ impl Config {
             steals: true,
             ordered: false,
             token: None,
+            flushes: false,
+        }
+    }
+
+    /// Returns the distribution of the run. The workers cannot pull from a source that says when it will have a batch: nobody
+    /// would wait for that moment.
+    pub(super) fn distribution(&self) -> Distribution {
+        match self.distribution {
+            Distribution::Pull if self.flushes => Distribution::Hybrid,
+            distribution => distribution,
         }
     }
 

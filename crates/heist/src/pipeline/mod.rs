@@ -67,8 +67,8 @@ pub use report::{Report, WorkerReport};
 #[doc(hidden)]
 pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use source::{
-    BlockLines, Feed, Items, LineBlock, LineBlocks, LineError, LineText, Lines, SendError,
-    SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
+    BlockLines, Feed, Flush, Items, LineBlock, LineBlocks, LineError, LineText, Lines, ReadAhead,
+    SendError, SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
 };
 pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
@@ -122,7 +122,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// work.
     ///
     /// When the items come from an iterator, only the last batch is shorter. If the iterator yields items
-    /// rarely, use 1: a batch is not processed before it is full.
+    /// rarely, use 1 or [`flush_after`](Self::flush_after): a batch is not processed before it is full.
     ///
     /// ```
     /// use heist::pipeline::Pipeline;

@@ -10,6 +10,7 @@ mod steps;
 mod results;
 mod feed;
 mod feed_help;
+mod flush;
 mod senders;
 mod lines;
 mod bounds;

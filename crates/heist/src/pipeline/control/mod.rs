@@ -42,7 +42,7 @@ pub(crate) use state::{
     AfterPull, Delivered, Grant, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
     Turn,
 };
-use state::{Failure, Notifications, RunState, SourceState, Start};
+use state::{Failure, Notifications, RunState, SourceState};
 use turns::Turns;
 
 /// The shared control of one run. See the [module](self).
@@ -249,14 +249,20 @@ impl Control {
     /// Wakes the threads, starts the tasks and has the senders fail, as was decided under the lock. The caller has released
     /// the lock.
     fn send(&self, notifications: Notifications) {
-        let paused = notifications.paused.into_iter().map(|(_, promise)| promise);
-        for promise in notifications.wake.into_iter().flatten().chain(paused) {
+        let Notifications { wake: [first, second], paused, start, failed } = notifications;
+        if let Some(promise) = first {
             promise.fulfil(Ok(Vec::new()), None);
         }
-        for task in notifications.start.into_iter().flat_map(Start::into_tasks) {
-            self.pool.push_remote_if_open(task);
+        if let Some(promise) = second {
+            promise.fulfil(Ok(Vec::new()), None);
         }
-        if let Some(factory) = notifications.failed {
+        if let Some(start) = start {
+            start.into_tasks().for_each(|task| self.pool.push_remote_if_open(task));
+        }
+        if !paused.is_empty() {
+            paused.into_iter().for_each(|(_, promise)| promise.fulfil(Ok(Vec::new()), None));
+        }
+        if let Some(factory) = failed {
             factory.run_failed();
             // The factory is dropped before this thread leaves, as in a worker task. That may drop the user's values.
             contain(|| drop(factory));

@@ -7,7 +7,8 @@ use super::state::{
 };
 use crate::panic::contain;
 use crate::sync::{Instant, Mutex, MutexGuard, Ordering, TryLockError, lock};
-use crate::task::Promise;
+use crate::task::{Promise, TaskHandle};
+use crate::worker::limited::Limited;
 use crate::worker::wait;
 
 // The values of `Hints::source`.
@@ -124,10 +125,11 @@ impl Control {
         permission
     }
 
-    /// Lets the producer thread pull from the source, and waits until there is room (S1). Returns `None` when
-    /// the source or the run has ended.
-    pub(crate) fn wait_to_pull(&self) -> Option<Grant> {
+    /// Lets the producer thread pull from the source, and waits until there is room (S1), and, if the source is `Pending`, until
+    /// the deadline that it names at the latest. Returns `None` when the source or the run has ended.
+    pub(crate) fn wait_to_pull(&self, deadline: impl Fn() -> Option<Instant>) -> Option<Grant> {
         loop {
+            let deadline = deadline();
             let mut notifications = Notifications::default();
             let mut state = lock(&self.state.0);
             let grant = match state.source {
@@ -139,12 +141,33 @@ impl Control {
             if grant.is_some() {
                 return grant;
             }
+            let deadline = deadline.filter(|_| state.source == SourceState::Pending);
             let (promise, handle) = Promise::new();
             state.producer = Some(promise);
             drop(state);
             self.send(notifications);
-            wait::wait(&handle, self.pool.id());
+            match deadline {
+                None => wait::wait(&handle, self.pool.id()),
+                Some(deadline) => self.wait_until(deadline, handle),
+            }
         }
+    }
+
+    /// Has the producer thread wait, until the deadline at the latest. The source is not `Pending` afterwards (S7).
+    #[cold]
+    fn wait_until(&self, deadline: Instant, handle: TaskHandle<Vec<()>>) {
+        let left = deadline.saturating_duration_since(Instant::now());
+        Limited::new(&handle, left).wait();
+        // The handle is dropped first: otherwise the drop of the promise would wake this thread itself.
+        drop(handle);
+        let mut state = lock(&self.state.0);
+        let promise = state.producer.take();
+        if state.source == SourceState::Pending {
+            state.source = SourceState::Idle;
+            self.note_source(&mut state);
+        }
+        drop(state);
+        drop(promise);
     }
 
     /// Marks the idle source as being pulled from by this thread, if there is room (S1, S4).

@@ -209,7 +209,7 @@ pub(crate) const MOST_STARTED: usize = if cfg!(any(loom, shuttle)) { 2 } else { 
 pub(crate) struct Start {
     pub(crate) factory: Arc<dyn TaskFactory>,
     pub(crate) first: usize,
-    pub(crate) others: [Option<usize>; MOST_STARTED - 1],
+    pub(crate) others: Vec<usize>,
 }
 
 impl Start {
@@ -218,9 +218,9 @@ impl Start {
     pub(crate) fn into_tasks(self) -> impl Iterator<Item = Task> {
         let Self { factory, first, others } = self;
         let task = |worker| into_receiver(Arc::clone(&factory)).worker_task(worker);
-        let others = others.map(|worker| worker.map(task));
+        let others: Vec<Task> = others.into_iter().map(task).collect();
         let first = into_receiver(factory).worker_task(first);
-        iter::once(first).chain(others.into_iter().flatten())
+        iter::once(first).chain(others)
     }
 }
 

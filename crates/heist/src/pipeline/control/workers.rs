@@ -140,12 +140,9 @@ impl Control {
                 None => {
                     let factory = Arc::clone(factory);
                     notifications.start =
-                        Some(Start { factory, first: worker, others: Default::default() });
+                        Some(Start { factory, first: worker, others: Vec::new() });
                 }
-                Some(start) => {
-                    let place = start.others.iter_mut().find(|other| other.is_none());
-                    *place.expect("no more tasks are started at once") = Some(worker);
-                }
+                Some(start) => start.others.push(worker),
             }
             self.note_inactive(state);
         }

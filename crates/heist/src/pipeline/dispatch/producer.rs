@@ -31,7 +31,9 @@ where
         // The single queue is the baseline for comparison, and it gets its batches one at a time.
         let shared = self.config.distribution == Distribution::Shared;
         let most = if shared { 1 } else { MAX_PER_PULL };
-        while let Some(mut grant) = granted.take().or_else(|| self.control.wait_to_pull()) {
+        loop {
+            let wait = || self.control.wait_to_pull(|| batcher.deadline());
+            let Some(mut grant) = granted.take().or_else(wait) else { break };
             let most = grant.batches.min(most);
             let push =
                 |batch, _| self.control.batch_pushed(self.distribute(&push_ends, &full, batch));

@@ -9,11 +9,11 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Pipeline;
-use super::control::TaskFactory;
+use super::control::{Control, TaskFactory};
 use super::deliver::Delivery;
 use super::error::{At, PipelineError, Stage};
 use super::report::Report;
-use super::source::Source;
+use super::source::{Reader, Source};
 pub(super) use super::steps::{BoxError, Steps};
 use crate::api::pool::Pool;
 use crate::cancel::Follower;
@@ -43,7 +43,7 @@ where
     let control = Arc::clone(&run.control);
     // SAFETY: this function closes the run and waits until every participant has left before it returns, and
     // it does not unwind before.
-    let producer = unsafe { start(&run) };
+    let threads = unsafe { start(&run) };
     let failed = deliver(&run, &mut sink);
     if let Some(error) = failed {
         control.fail(None, error);
@@ -52,9 +52,9 @@ where
     // SAFETY: the run itself leaves here, once.
     unsafe { control.leave() };
     wait::wait(&all_left, control.pool().id());
-    if let Some(producer) = producer {
+    for thread in threads.into_iter().flatten() {
         // The thread has left the participants, and ends without using the run again.
-        let _ = producer.join();
+        let _ = thread.join();
     }
     let report = run.report();
     contain(|| drop(run));
@@ -71,12 +71,13 @@ where
     }
 }
 
-/// Starts the workers, or the producer thread if the distribution has one. Returns the handle of that thread.
+/// Starts the workers, or the producer thread if the distribution has one, and the thread that reads the source if it has one.
+/// Returns the handles of these threads.
 ///
 /// # Safety
 ///
 /// What the pipeline borrows must outlive the run: until it is closed and every participant has left.
-pub(super) unsafe fn start<S, G>(run: &Arc<Run<S, G>>) -> Option<ThreadHandle<()>>
+pub(super) unsafe fn start<S, G>(run: &Arc<Run<S, G>>) -> [Option<ThreadHandle<()>>; 2]
 where
     S: Source + Send,
     S::Item: Send,
@@ -95,24 +96,47 @@ where
         token.follow(&follower);
     }
     control.pool().follow(&run.on_stop);
+    let reader = run.take_reader().and_then(|reader| {
+        // SAFETY: the caller guarantees it.
+        unsafe { start_thread(control, "heist-reader", Box::new(|| reader.read())) }
+    });
     if run.workers_pull() {
         control.begin();
-        return None;
+        return [None, reader];
     }
-    let (shared, participants) = (Arc::clone(run), Arc::clone(control));
-    let work: Box<dyn FnOnce() + Send + '_> = Box::new(move || {
+    let shared = Arc::clone(run);
+    let produce = Box::new(move || {
         shared.produce();
         // The thread drops its reference before it leaves, as a worker task does.
         contain(|| drop(shared));
-        // SAFETY: the thread was counted by `enter` below, before it was started, and leaves once.
-        unsafe { participants.leave() };
     });
-    // SAFETY: only the lifetime changes. The thread leaves after its last use of what is borrowed, and the
-    // caller guarantees that this exists until the last participant has left.
+    // SAFETY: the caller guarantees it.
+    let producer = unsafe { start_thread(control, "heist-source", produce) };
+    [producer, reader]
+}
+
+/// Starts a thread that is a participant of the run. If the system refuses it, the run fails.
+///
+/// # Safety
+///
+/// What `work` borrows must exist until every participant has left.
+unsafe fn start_thread(
+    control: &Arc<Control>,
+    name: &str,
+    work: Box<dyn FnOnce() + Send + '_>,
+) -> Option<ThreadHandle<()>> {
+    // SAFETY: only the lifetime changes. The thread leaves after it has run and dropped `work`, and the caller guarantees that what
+    // this borrows exists until the last participant has left.
     let work =
         unsafe { mem::transmute::<Box<dyn FnOnce() + Send + '_>, Box<dyn FnOnce() + Send>>(work) };
+    let participants = Arc::clone(control);
     control.enter();
-    match ThreadBuilder::new().name("heist-source".into()).spawn(work) {
+    let started = ThreadBuilder::new().name(name.into()).spawn(move || {
+        work();
+        // SAFETY: the thread was counted by `enter` above, before it was started, and leaves once.
+        unsafe { participants.leave() };
+    });
+    match started {
         Ok(thread) => Some(thread),
         Err(source) => {
             control.fail(None, PipelineError::Thread { source });

@@ -142,7 +142,8 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         pipeline: Pipeline<S, G>,
         pool: Arc<dyn AnyPool>,
     ) -> (Arc<Self>, TaskHandle<Vec<()>>) {
-        let Pipeline { mut source, steps, config } = pipeline;
+        let Pipeline { mut source, steps, mut config } = pipeline;
+        config.distribution = config.distribution();
         let workers = pool.max_workers();
         let workers_pull = config.distribution == Distribution::Pull;
         let rules = Rules {
@@ -205,6 +206,11 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
     /// Takes the source. The calling thread has been granted a pull.
     pub(crate) fn take_batcher(&self) -> Batcher<S> {
         lock(&self.batcher.0).take().expect("one thread at a time is granted a pull")
+    }
+
+    /// Takes what a thread of its own does for the source, if it needs one. The run has not begun.
+    pub(super) fn take_reader(&self) -> Option<S::Reader> {
+        lock(&self.batcher.0).as_mut().and_then(Batcher::take_reader)
     }
 
     /// Puts the source back.

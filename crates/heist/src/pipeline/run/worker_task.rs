@@ -3,15 +3,16 @@
 //! It ends when it finds nothing to do, and a new one is started when there is something. So no worker of the
 //! pool is kept waiting for a pipeline.
 
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::shared::{Run, Working};
 use crate::panic::{PanicHook, abandon, contain, contain_each, drop_each};
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
-use crate::pipeline::error::{At, PipelineError};
+use crate::pipeline::error::{At, PipelineError, Stage};
 use crate::pipeline::source::Source;
-use crate::pipeline::steps::{Context, Counts, Discarded, Steps};
+use crate::pipeline::steps::{Context, Counts, Discarded, Passed, Steps};
 use crate::sync::{Arc, pause};
 use crate::task::{DetachedTask, End, Refusal, Task};
 
@@ -40,6 +41,10 @@ enum EndOfRun {
     /// The source has not ended, or others have had batches in their queues for some time.
     NotNear,
 }
+
+/// Says whether there is enough room for the sender that helps. It is no type parameter: the code that processes batches would be
+/// compiled twice, and none of it would be inlined.
+type Enough<'e> = &'e dyn Fn() -> bool;
 
 /// The worker task of one worker.
 pub(super) struct WorkerTask<S: Source, G: Steps<S::Item>> {
@@ -114,7 +119,7 @@ where
                 self.put_worker_state(worker, working);
                 return true;
             }
-            let found_work = self.find_work(worker, &mut working, &|| false)
+            let found_work = self.find_work(worker, &mut working, None)
                 || (!self.workers_pull() && self.spin_for_batches(worker));
             if !found_work {
                 match self.wait_for_end(worker) {
@@ -157,10 +162,12 @@ where
 
     /// Processes batches until there is `enough` room for a sender, or takes some from the source. Returns whether there was
     /// something to do.
-    fn find_work<E>(&self, worker: usize, working: &mut Working<S, G>, enough: &E) -> bool
-    where
-        E: Fn() -> bool + ?Sized,
-    {
+    fn find_work(
+        &self,
+        worker: usize,
+        working: &mut Working<S, G>,
+        enough: Option<Enough<'_>>,
+    ) -> bool {
         // A worker that pulls does so before it steals: what it cuts itself is in its own cache.
         if self.workers_pull() {
             self.process_own(worker, working, enough)
@@ -179,7 +186,7 @@ where
         let mut helped = false;
         while !run.control.discards_all()
             && !enough()
-            && run.find_work(worker, &mut working, enough)
+            && run.find_work(worker, &mut working, Some(enough))
         {
             helped = true;
         }
@@ -202,10 +209,12 @@ where
     }
 
     /// Processes batches of its own, and takes more from the source before it has run out of them.
-    fn process_own<E>(&self, worker: usize, working: &mut Working<S, G>, enough: &E) -> bool
-    where
-        E: Fn() -> bool + ?Sized,
-    {
+    fn process_own(
+        &self,
+        worker: usize,
+        working: &mut Working<S, G>,
+        enough: Option<Enough<'_>>,
+    ) -> bool {
         let any = self.process_some(worker, working, false, enough);
         let state = &mut working.state;
         if any && state.left > 0 && state.left <= state.refill_at && self.control.may_pull() {
@@ -216,16 +225,13 @@ where
 
     /// Processes batches until there are none, or until it is time to read the clock, or until there is `enough` room for a
     /// sender. Returns whether there were any.
-    fn process_some<E>(
+    fn process_some(
         &self,
         worker: usize,
         working: &mut Working<S, G>,
         steal: bool,
-        enough: &E,
-    ) -> bool
-    where
-        E: Fn() -> bool + ?Sized,
-    {
+        enough: Option<Enough<'_>>,
+    ) -> bool {
         let queue = &self.queues[worker].0;
         let most = CLOCK_INTERVAL
             .checked_div(queue.batch_time())
@@ -240,7 +246,7 @@ where
             done += 1;
             working.state.left = working.state.left.saturating_sub(1);
             paused += self.process(worker, batch, working);
-            if enough() {
+            if enough.is_some_and(|enough| enough()) {
                 break;
             }
         }
@@ -312,41 +318,57 @@ where
                 self.steps.apply::<false>(steps, items, &context, &mut out)
             }
         }));
-        if outcome.is_err() {
-            // The panic may have left what the stages keep in any state. It is dropped without a panic.
-            *steps = G::State::default();
-        }
-        let Counts { skipped, retried, paused } = context.counts();
-        let (stage, at) = (context.failed_stage(), At { batch: number, item: context.item() });
+        // Only a step that tracks its items counts anything.
+        let counts = if G::TRACKS { context.counts() } else { Counts::default() };
         // What the stages have left in the batch.
         let dropped = drop_each(items.drain(..));
-        let error = match (outcome, dropped) {
-            (Ok(Ok(())), Ok(())) => {
-                let entry = BatchEntry { number, weight, first, results: results.len() };
-                self.queues[worker].0.count_processed();
-                self.control.count_errors(skipped, retried);
-                // R1.
-                self.outboxes.store(worker, entry, results);
-                self.control.results_stored(number, &mut state.unannounced);
-                self.recycle(batch, &mut state.spares);
-                return paused;
+        if matches!((&outcome, &dropped), (Ok(Ok(())), Ok(()))) {
+            // There is nothing to drop, which the compiler does not see.
+            mem::forget((outcome, dropped));
+            let entry = BatchEntry { number, weight, first, results: results.len() };
+            self.queues[worker].0.count_processed();
+            if G::TRACKS {
+                self.control.count_errors(counts.skipped, counts.retried);
             }
-            (Ok(Ok(())), Err(payload)) => PipelineError::panicked(stage, at, payload),
-            (Ok(Err(error)), dropped) => {
+            // R1.
+            self.outboxes.store(worker, entry, results);
+            self.control.results_stored(number, &mut state.unannounced);
+            self.recycle(batch, &mut state.spares);
+        } else {
+            let at = At { batch: number, item: context.item() };
+            self.end_failed(context.failed_stage(), at, outcome, dropped, working);
+        }
+        counts.paused
+    }
+
+    /// Drops the results of a batch that has failed or is to be discarded, and notes the failure.
+    #[cold]
+    fn end_failed(
+        &self,
+        stage: Stage,
+        at: At,
+        outcome: std::thread::Result<Passed>,
+        dropped: std::thread::Result<()>,
+        working: &mut Working<S, G>,
+    ) {
+        if outcome.is_err() {
+            // The panic may have left what the stages keep in any state. It is dropped without a panic.
+            working.steps = G::State::default();
+        }
+        contain_each(working.state.results.drain(..));
+        let error = match outcome {
+            Ok(Ok(())) => dropped.err().map(|payload| PipelineError::panicked(stage, at, payload)),
+            Ok(Err(error)) => {
                 dropped.unwrap_or_else(abandon);
-                if error.is::<Discarded>() {
-                    contain_each(results.drain(..));
-                    return paused;
-                }
-                PipelineError::failed(stage, at, error)
+                (!error.is::<Discarded>()).then(|| PipelineError::failed(stage, at, error))
             }
-            (Err(payload), dropped) => {
+            Err(payload) => {
                 dropped.unwrap_or_else(abandon);
-                PipelineError::panicked(stage, at, payload)
+                Some(PipelineError::panicked(stage, at, payload))
             }
         };
-        contain_each(results.drain(..));
-        self.control.fail(Some(number), error);
-        paused
+        if let Some(error) = error {
+            self.control.fail(Some(at.batch), error);
+        }
     }
 }

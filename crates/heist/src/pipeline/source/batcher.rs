@@ -8,6 +8,7 @@ use crate::panic::{contain, contain_each};
 use crate::pipeline::control::{AfterPull, Grant};
 use crate::pipeline::error::{At, PipelineError, Stage};
 use crate::pipeline::run::BoxError;
+use crate::sync::Instant;
 
 /// The source, with what is kept between two batches.
 pub(crate) struct Batcher<S: Source> {
@@ -59,7 +60,8 @@ impl Outcome {
 }
 
 impl<S: Source> Batcher<S> {
-    pub(crate) fn new(source: S, size: usize) -> Self {
+    pub(crate) fn new(mut source: S, size: usize) -> Self {
+        source.set_batch(size);
         Self { source, size, next: 0, held: None, weighing: Vec::new() }
     }
 
@@ -70,6 +72,16 @@ impl<S: Source> Batcher<S> {
         source.drop_each();
         contain_each(held);
         contain_each(weighing);
+    }
+
+    /// See [`Source::deadline`].
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.source.deadline()
+    }
+
+    /// See [`Source::take_reader`].
+    pub(crate) fn take_reader(&mut self) -> Option<S::Reader> {
+        self.source.take_reader()
     }
 
     /// Counts the items of a batch that was cut. Returns the index of the first one.

@@ -1,19 +1,19 @@
 //! The source whose items are sent by other threads.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::num::NonZero;
+use std::{fmt, mem};
 
 use super::queue::{Found, Queue};
 use super::sender::Sender;
-use super::{Filled, Source};
+use super::{Filled, NoReader, Source};
 use crate::panic::contain_each;
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::steps::Same;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Instant, Mutex, lock};
 use crate::task::Promise;
 
 /// The source of the items that a [`Sender`] sends.
@@ -34,13 +34,15 @@ use crate::task::Promise;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Feed<T> {
-    queue: Arc<Mutex<Queue<T>>>,
+    pub(super) queue: Arc<Mutex<Queue<T>>>,
     /// Items that were taken from the queue together, and are passed on one by one. They still take up room there.
     staged: VecDeque<T>,
     /// The number of items that were passed on since, and whose room has not been released.
     passed_on: usize,
     /// The senders that have been admitted and not answered yet. It is empty while the feed is not used.
     admitted: Vec<Promise<T>>,
+    /// The number of items in a batch.
+    batch: usize,
 }
 
 impl<T> Pipeline<Feed<T>> {
@@ -50,7 +52,7 @@ impl<T> Pipeline<Feed<T>> {
     /// that many. The run ends when the last sender has been dropped and every item has been processed.
     ///
     /// A batch consists of the items that are there, up to the [size of a batch](Self::batch). The pipeline
-    /// does not wait for a batch to be full.
+    /// does not wait for a batch to be full, unless [`flush_after`](Self::flush_after) says so.
     ///
     /// ```
     /// use std::num::NonZero;
@@ -66,14 +68,19 @@ impl<T> Pipeline<Feed<T>> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn fed(capacity: NonZero<usize>) -> (Sender<T>, Self) {
-        let queue = Arc::new(Mutex::new(Queue::new(capacity.get())));
-        let sender = Sender::new(Arc::clone(&queue));
-        let feed = Feed { queue, staged: VecDeque::new(), passed_on: 0, admitted: Vec::new() };
+        let (sender, feed) = Feed::new(capacity.get());
         (sender, Self { source: feed, steps: Same, config: Config::new() })
     }
 }
 
 impl<T> Feed<T> {
+    pub(super) fn new(capacity: usize) -> (Sender<T>, Self) {
+        let queue = Arc::new(Mutex::new(Queue::new(capacity)));
+        let sender = Sender::new(Arc::clone(&queue));
+        let (staged, admitted) = (VecDeque::new(), Vec::new());
+        (sender, Self { queue, staged, passed_on: 0, admitted, batch: 1 })
+    }
+
     /// Tells the senders that were admitted that their items are in the queue. The caller has released the lock.
     fn answer_admitted(&mut self) {
         self.admitted.drain(..).for_each(|answer| answer.fulfil(Ok(Vec::new()), None));
@@ -85,9 +92,15 @@ impl<T> Sealed for Feed<T> {}
 impl<T: Send> Source for Feed<T> {
     type Item = T;
     type Handle = Arc<Mutex<Queue<T>>>;
+    type Reader = NoReader;
 
     fn fill(&mut self, batch: &mut Vec<T>, most: usize, _: &impl Fn() -> bool) -> Filled {
-        let found = lock(&self.queue).take(most, batch, &mut self.admitted);
+        let mut queue = lock(&self.queue);
+        if !queue.is_due(most) {
+            return Filled::Pending;
+        }
+        let found = queue.take(most, batch, &mut self.admitted);
+        drop(queue);
         self.answer_admitted();
         found.into()
     }
@@ -95,9 +108,13 @@ impl<T: Send> Source for Feed<T> {
     fn next(&mut self, into: &mut Vec<T>, _: &impl Fn() -> bool) -> Filled {
         if self.staged.is_empty() {
             let mut queue = lock(&self.queue);
-            let found = queue.stage(self.passed_on, &mut self.staged, &mut self.admitted);
+            // Senders are admitted first: whether there are enough items for a batch is only noticed when one is sent.
+            queue.release(mem::take(&mut self.passed_on), &mut self.admitted);
+            let found = match queue.is_due(self.batch) {
+                true => queue.stage(&mut self.staged),
+                false => Found::Nothing,
+            };
             drop(queue);
-            self.passed_on = 0;
             self.answer_admitted();
             if found != Found::Items {
                 return found.into();
@@ -114,6 +131,14 @@ impl<T: Send> Source for Feed<T> {
             self.passed_on = 0;
             self.answer_admitted();
         }
+    }
+
+    fn set_batch(&mut self, items: usize) {
+        self.batch = items;
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        lock(&self.queue).deadline()
     }
 
     fn attach(&mut self, control: &Arc<Control>) -> Self::Handle {

@@ -1,6 +1,6 @@
 //! Sources that iterate.
 
-use super::{Filled, Source};
+use super::{Filled, NoReader, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
@@ -29,6 +29,7 @@ impl<I> Sealed for Items<I> {}
 impl<I: Iterator> Source for Items<I> {
     type Item = I::Item;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
@@ -74,6 +75,7 @@ where
 {
     type Item = T;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 

@@ -4,6 +4,7 @@
 
 mod batcher;
 mod feed;
+mod flush;
 mod iter;
 mod lines;
 mod parts;
@@ -17,9 +18,10 @@ use super::control::Control;
 use super::run::BoxError;
 use super::sealed::Sealed;
 use crate::panic::contain;
-use crate::sync::Arc;
+use crate::sync::{Arc, Instant};
 pub(super) use batcher::Batcher;
 pub use feed::Feed;
+pub use flush::{Flush, ReadAhead};
 pub use iter::{Items, Tried};
 pub use lines::{BlockLines, LineBlock, LineBlocks, LineError, LineText, Lines};
 pub use parts::{Applied, Batches, Cut, Numbered, Parts, Stages};
@@ -78,6 +80,26 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     fn settle(&mut self) {}
 
+    /// Tells the source the number of items in a batch. Called once, before the run.
+    #[doc(hidden)]
+    fn set_batch(&mut self, _: usize) {}
+
+    /// Returns when the source, which has said [`Filled::Pending`], has items for a batch even if no other one comes.
+    #[doc(hidden)]
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What a thread of its own does while the run lasts: [`NoReader`], or `FeedingReader`.
+    #[doc(hidden)]
+    type Reader: Reader;
+
+    /// Returns what a thread of its own is to do. Called once, when the run begins.
+    #[doc(hidden)]
+    fn take_reader(&mut self) -> Option<Self::Reader> {
+        None
+    }
+
     /// Returns the weight of an item.
     #[doc(hidden)]
     fn weight(&self, _: &Self::Item) -> u64 {
@@ -107,6 +129,24 @@ pub trait Source: Sealed {
         Self: Sized,
     {
         contain(|| drop(self));
+    }
+}
+
+/// What a thread does that belongs to a source.
+#[doc(hidden)]
+pub trait Reader: Send {
+    /// Reads the source to its end, or until the run has ended. Panics of the user's code end here.
+    fn read(self);
+}
+
+/// The reader of a source that needs no thread.
+#[doc(hidden)]
+#[derive(Debug)]
+pub enum NoReader {}
+
+impl Reader for NoReader {
+    fn read(self) {
+        match self {}
     }
 }
 

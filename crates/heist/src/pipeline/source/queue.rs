@@ -3,10 +3,11 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::time::Duration;
 
 use crate::panic::contain_each;
 use crate::pipeline::control::Control;
-use crate::sync::{Arc, Mutex, lock};
+use crate::sync::{Arc, Instant, Mutex, lock};
 use crate::task::{Promise, TaskHandle};
 
 /// The queue between the [senders](super::Sender) and the [`Feed`](super::Feed). One lock protects all of it.
@@ -26,10 +27,23 @@ pub struct Queue<T> {
     line: VecDeque<Waiting<T>>,
     /// The ticket of the next sender that waits.
     next_ticket: u64,
-    /// Whether the run has found the queue empty and waits for a notification.
-    pending: bool,
+    /// The run is notified when there are as many items, or when no sender is left: it has found too few. [`NEVER`] if it does
+    /// not wait for that.
+    notify_at: usize,
+    /// When each of the items has come, and how old one may become before it is processed in a batch that is not full.
+    aging: Option<Aging>,
     /// The run to notify, once there is one.
     control: Option<Arc<Control>>,
+}
+
+/// The run does not wait to be notified.
+const NEVER: usize = usize::MAX;
+
+/// The ages of the items in the queue.
+struct Aging {
+    limit: Duration,
+    /// When each item has come.
+    arrivals: VecDeque<Instant>,
 }
 
 /// A sender that waits for room.
@@ -76,7 +90,8 @@ impl<T> Queue<T> {
             closed: false,
             line: VecDeque::new(),
             next_ticket: 0,
-            pending: false,
+            notify_at: NEVER,
+            aging: None,
             control: None,
         }
     }
@@ -107,8 +122,9 @@ impl<T> Queue<T> {
         if !self.has_room() {
             return Offer::Full(item);
         }
-        self.items.push_back(item);
-        Offer::Taken(self.take_pending())
+        self.push(item);
+        let enough = self.items.len() >= self.notify_at;
+        Offer::Taken(if enough { self.take_pending() } else { None })
     }
 
     /// Takes items, at most `most`, and admits senders in their place until there are that many or none is left (F3).
@@ -124,6 +140,7 @@ impl<T> Queue<T> {
         loop {
             let count = left.min(self.items.len());
             into.extend(self.items.drain(..count));
+            self.forget_arrivals(count);
             self.admit(admitted);
             left -= count;
             if count == 0 || left == 0 {
@@ -133,16 +150,11 @@ impl<T> Queue<T> {
         if left < most { Found::Items } else { self.note_empty() }
     }
 
-    /// Takes all items, which still take up room (F4). `passed_on` of those that were taken before do so no longer.
-    pub(super) fn stage(
-        &mut self,
-        passed_on: usize,
-        into: &mut VecDeque<T>,
-        admitted: &mut Vec<Answer<T>>,
-    ) -> Found {
-        self.release(passed_on, admitted);
+    /// Takes all items, which still take up room (F4).
+    pub(super) fn stage(&mut self, into: &mut VecDeque<T>) -> Found {
         mem::swap(&mut self.items, into);
         self.staged = into.len();
+        self.forget_arrivals(self.staged);
         if into.is_empty() { self.note_empty() } else { Found::Items }
     }
 
@@ -180,6 +192,51 @@ impl<T> Queue<T> {
         Some((left.item, left.answer))
     }
 
+    /// Sets how old an item may become before it is processed in a batch that is not full.
+    pub(super) fn set_age_limit(&mut self, limit: Duration) {
+        let arrivals = self.items.iter().map(|_| Instant::now()).collect();
+        self.aging = Some(Aging { limit, arrivals });
+    }
+
+    pub(super) fn set_capacity(&mut self, items: usize) {
+        self.capacity = items;
+    }
+
+    /// Returns whether to cut a batch of at most `most` items now, and not to wait for further ones. If not, the run is
+    /// notified when there are enough.
+    pub(super) fn is_due(&mut self, most: usize) -> bool {
+        let wanted = most.min(self.capacity);
+        let too_few = self.aging.is_some() && self.items.len() < wanted;
+        if !too_few || self.items.is_empty() || self.senders == 0 || self.closed {
+            return true;
+        }
+        if self.deadline().is_some_and(|deadline| deadline <= Instant::now()) {
+            return true;
+        }
+        self.notify_at = wanted;
+        false
+    }
+
+    /// Returns when the oldest item is as old as it may become. `None` if there is no item, or no limit that is ever reached.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let Aging { limit, arrivals } = self.aging.as_ref()?;
+        arrivals.front()?.checked_add(*limit)
+    }
+
+    fn push(&mut self, item: T) {
+        self.items.push_back(item);
+        if let Some(aging) = &mut self.aging {
+            aging.arrivals.push_back(Instant::now());
+        }
+    }
+
+    /// Notes that the first `count` items were taken.
+    fn forget_arrivals(&mut self, count: usize) {
+        if let Some(aging) = &mut self.aging {
+            aging.arrivals.drain(..count);
+        }
+    }
+
     fn has_room(&self) -> bool {
         self.items.len() + self.staged < self.capacity
     }
@@ -187,7 +244,7 @@ impl<T> Queue<T> {
     fn admit(&mut self, admitted: &mut Vec<Answer<T>>) {
         while self.has_room() {
             let Some(first) = self.line.pop_front() else { break };
-            self.items.push_back(first.item);
+            self.push(first.item);
             admitted.push(first.answer);
         }
     }
@@ -197,14 +254,15 @@ impl<T> Queue<T> {
         if self.senders == 0 {
             return Found::End;
         }
-        self.pending = true;
+        self.notify_at = 1;
         Found::Nothing
     }
 
     /// Returns the run that waits for a notification, if one does. The caller notifies it after it has
     /// released the lock of the queue.
     fn take_pending(&mut self) -> Option<Arc<Control>> {
-        if mem::take(&mut self.pending) { self.control.clone() } else { None }
+        let waits = mem::replace(&mut self.notify_at, NEVER) != NEVER;
+        if waits { self.control.clone() } else { None }
     }
 }
 

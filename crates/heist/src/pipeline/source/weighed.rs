@@ -5,7 +5,7 @@ use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::Control;
 use crate::pipeline::sealed::Sealed;
-use crate::sync::Arc;
+use crate::sync::{Arc, Instant};
 
 /// A source with a function that weighs its items. See [`Pipeline::weigh`].
 ///
@@ -26,8 +26,8 @@ use crate::sync::Arc;
 /// ```
 #[derive(Debug)]
 pub struct Weighed<S, W> {
-    source: S,
-    weigh: W,
+    pub(super) source: S,
+    pub(super) weigh: W,
 }
 
 impl<S, W> Sealed for Weighed<S, W> {}
@@ -39,6 +39,7 @@ where
 {
     type Item = S::Item;
     type Handle = S::Handle;
+    type Reader = S::Reader;
 
     const WEIGHED: bool = true;
 
@@ -52,6 +53,18 @@ where
 
     fn settle(&mut self) {
         self.source.settle();
+    }
+
+    fn set_batch(&mut self, items: usize) {
+        self.source.set_batch(items);
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.source.deadline()
+    }
+
+    fn take_reader(&mut self) -> Option<S::Reader> {
+        self.source.take_reader()
     }
 
     fn weight(&self, item: &S::Item) -> u64 {

@@ -8,7 +8,7 @@ use std::io::Read;
 use std::marker::PhantomData;
 use std::mem;
 
-use super::{Filled, Source};
+use super::{Filled, NoReader, Source};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::Control;
@@ -111,6 +111,7 @@ impl<R, L: ?Sized> Sealed for LineBlocks<R, L> {}
 impl<R: Read, L: LineText + ?Sized> Source for LineBlocks<R, L> {
     type Item = LineBlock<L>;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
@@ -164,6 +165,7 @@ impl<R> Sealed for Lines<R> {}
 impl<R: Read> Source for Lines<R> {
     type Item = String;
     type Handle = ();
+    type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
