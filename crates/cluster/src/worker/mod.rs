@@ -4,6 +4,7 @@
 
 mod prefetch;
 pub(crate) mod runner;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +23,7 @@ use crate::coordinator::unique;
 use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
 use crate::message::{
-    BatchHead, Down, Ended, Failure, Hello, Permit, Up, Welcome, decode, encode, encode_with,
+    BatchHead, Down, Ended, Failure, Permit, Up, Welcome, decode, encode, encode_with,
 };
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
@@ -356,80 +357,6 @@ impl<P: Pull> Worker<P> {
         Ok(())
     }
 
-    fn hear_greeting(&mut self, greeting: Greeting, took: Duration) -> Result<(), ClusterError> {
-        let now = Instant::now();
-        match greeting {
-            // It was sent before the run has ended.
-            Greeting::Welcome(welcome) if self.ended == Some(welcome.run) => {}
-            Greeting::Welcome(welcome) => {
-                self.prefetch.note_round_trip(took);
-                self.alone = now;
-                self.attach(welcome)?;
-            }
-            Greeting::Foreign(protocol) => {
-                let theirs = protocol.map_or_else(
-                    || "an unknown version of heist-cluster".to_owned(),
-                    |protocol| format!("heist-cluster with protocol {protocol}"),
-                );
-                return Err(self.mismatch(theirs));
-            }
-            Greeting::Nobody => {}
-            Greeting::Over => {
-                if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
-                    self.end_of(run);
-                }
-            }
-            Greeting::NoAnswer => self.hello_at = now + HELLO_WHILE_WAITING,
-        }
-        Ok(())
-    }
-
-    fn mismatch(&self, theirs: String) -> ClusterError {
-        let (job, ours) = (self.service.job.clone(), self.service.describes.clone());
-        ClusterError::Mismatch { job, ours, theirs }
-    }
-
-    /// Serves the run that the coordinator has named.
-    fn attach(&mut self, welcome: Welcome) -> Result<(), ClusterError> {
-        if welcome.fingerprint != self.service.fingerprint {
-            return Err(self.mismatch(welcome.describes));
-        }
-        let known = self.attached.as_ref().map(|run| (run.run, run.queue.as_str()));
-        if known == Some((welcome.run, welcome.queue.as_str())) {
-            return Ok(());
-        }
-        if known.is_some_and(|(run, _)| run != welcome.run) {
-            // The coordinator of the earlier run has died.
-            self.forget();
-        }
-        self.pull.attach(&welcome.queue);
-        self.request_again(Instant::now());
-        self.attached = Some(welcome);
-        Ok(())
-    }
-
-    /// A run has ended: nothing of it is wanted any more.
-    fn end_of(&mut self, run: u64) {
-        self.ended = Some(run);
-        if self.attached.as_ref().is_none_or(|attached| attached.run != run) {
-            return;
-        }
-        self.attached = None;
-        self.alone = Instant::now();
-        self.forget();
-        self.ending |= !self.settings.stay;
-    }
-
-    /// Drops what is not started, and cancels what is.
-    fn forget(&mut self) {
-        self.token.cancel();
-        self.token = CancelToken::new();
-        for key in self.jobs.take_back(0, false) {
-            self.held.remove(&key);
-        }
-        self.request_again(Instant::now());
-    }
-
     async fn renew(&mut self) {
         if !self.connected {
             return;
@@ -495,26 +422,6 @@ impl<P: Pull> Worker<P> {
             self.pull.up(encode(&Up::Hungry { id: self.id })).await;
         }
         Ok(())
-    }
-
-    fn greet(&mut self, now: Instant) {
-        self.greeting = true;
-        self.hello_at = now + if self.attached.is_some() { HELLO } else { HELLO_WHILE_WAITING };
-        let hello = Hello {
-            node: self.settings.node.clone(),
-            id: self.id,
-            threads: self.service.threads as u64,
-            held: self.held.len() as u64,
-            batches: self.report.batches,
-            connects: self.report.reconnects,
-        };
-        let served = self.attached.as_ref().map(|attached| attached.run);
-        let hello = self.pull.hello(&hello, served);
-        let answers = self.answers.clone();
-        tokio::task::spawn_local(async move {
-            let greeting = hello.await;
-            let _ = answers.send(Answer::Hello { greeting, took: now.elapsed() });
-        });
     }
 }
 
