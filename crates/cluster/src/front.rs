@@ -13,13 +13,12 @@ use heist::pipeline::{Parts, Pipeline, Source, Steps};
 use heist::{CancelToken, Pool};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
 
 use crate::coordinator::{Bounds, Coordinator, Delivery, Input, Job, Largest, feed, fnv, unique};
 use crate::error::{ClusterError, cancelled};
 use crate::nats::{Names, NatsPull, NatsQueue};
+use crate::network::Network;
 use crate::report::ClusterReport;
 use crate::settings::{Cluster, Role};
 use crate::terminate::{self, Terminate};
@@ -147,29 +146,6 @@ where
                 let job = Job { name: job.to_owned(), fingerprint, describes, run, ordered, token };
                 coordinate(cluster, names, parts, job, sink)
             }
-        }
-    }
-}
-
-/// A runtime for one thread. Its end does not wait for a name that is being looked up.
-struct Network(Option<Runtime>);
-
-impl Network {
-    fn new() -> Result<Self, ClusterError> {
-        Ok(Self(Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?)))
-    }
-
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let runtime = self.0.as_ref().expect("only the drop takes it");
-        // For the tasks of a worker, which need not be sent to other threads.
-        LocalSet::new().block_on(runtime, future)
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The coordinator: feeds the queue, keeps order, and delivers every result once. The protocol is in ../../README.md.
 //!
-//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's. `workers` is what workers say, and
-//! `server` what the server has done.
+//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's. `workers` is what workers say,
+//! `server` what the server has done, and `watch` what others can see of the run.
 
 mod server;
 mod source;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
@@ -31,6 +32,7 @@ use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
 use crate::window::{Dispatch, Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
+use watch::Workers;
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
 const TICK: Duration = Duration::from_millis(20);
@@ -142,6 +144,8 @@ pub(crate) struct Coordinator<Q> {
     checked: Instant,
     checking: bool,
     report: ClusterReport,
+    began: Instant,
+    workers: Workers,
 }
 
 /// The server cannot be used.
@@ -200,17 +204,18 @@ impl<Q: Queue> Coordinator<Q> {
             checked: now,
             checking: false,
             report: ClusterReport::new(Role::Coordinator),
+            began: now,
+            workers: Workers::default(),
         }
     }
 
     /// Runs to the end, and removes what the run has made on the server.
     pub(crate) async fn run(mut self) -> Result<ClusterReport, ClusterError> {
-        let began = Instant::now();
         let ended = self.start_and_serve().await;
         self.stop.store(true, Ordering::SeqCst);
         self.queue.tell(Down::End { run: self.job.run }).await;
         self.queue.close(ended.is_err()).await;
-        self.report.elapsed = began.elapsed();
+        self.report.elapsed = self.began.elapsed();
         match ended {
             // The caller passes on what has happened.
             Ok(()) | Err(Stop::Gone) => Ok(self.report),

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use super::{Commit, Coordinator, LEAST_STRAGGLER, Stop};
 use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
-use crate::message::{Ended, Permit, Up, Welcome, decode, encode, encode_for_all};
+use crate::message::{
+    Ended, Hello, Permit, Question, Reply, Up, Welcome, decode, decode_of_any, encode,
+    encode_for_all,
+};
 use crate::window::{Finished, Verdict};
 
 impl<Q: Queue> Coordinator<Q> {
@@ -19,9 +22,20 @@ impl<Q: Queue> Coordinator<Q> {
                 }
             }
             // A node of another version learns from the answer that it is one.
-            QueueEvent::Hello(from) => {
+            QueueEvent::Hello(hello, from) => {
+                if let Ok(hello) = decode_of_any::<Hello>(&hello)
+                    && hello.run == Some(self.job.run)
+                {
+                    self.workers.hear(hello, Instant::now());
+                }
                 let welcome = encode_for_all(&self.welcome());
                 self.queue.answer(from, welcome).await;
+            }
+            QueueEvent::Question(question, from) => {
+                if let Ok(Question::Status) = decode_of_any(&question) {
+                    let status = encode_for_all(&Reply::Running(Box::new(self.status())));
+                    self.queue.answer(from, status).await;
+                }
             }
             QueueEvent::Connected => {
                 if !self.connected {
@@ -71,6 +85,7 @@ impl<Q: Queue> Coordinator<Q> {
                 self.unsent.extend(copy);
             }
             Up::GivenBack { run, batches } if run == ours => self.report.given_back += batches,
+            Up::Left { id } => self.workers.left(id),
             Up::Started { .. } | Up::GivenBack { .. } => {}
         }
     }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::ClusterError;
 pub use builder::ClusterBuilder;
 
@@ -39,7 +41,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// assert_eq!(cluster.role(), Role::Worker);
 /// # Ok::<(), heist_cluster::ClusterError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Runs the source and the sink.
     Coordinator,

@@ -78,6 +78,8 @@ pub(crate) struct Worker<P> {
     attached: Option<Welcome>,
     /// The run that has ended last. An answer of its coordinator may come after that.
     ended: Option<u64>,
+    /// The run that is served has no coordinator at the moment.
+    abandoned: bool,
     /// While there is no connection, nothing is sent that the next one need not have.
     connected: bool,
     /// Cancels the batches of the run that is served.
@@ -124,6 +126,7 @@ impl<P: Pull> Worker<P> {
             answers,
             attached: None,
             ended: None,
+            abandoned: false,
             connected: true,
             token: CancelToken::new(),
             held: HashMap::new(),
@@ -154,6 +157,9 @@ impl<P: Pull> Worker<P> {
         let ended = self.serve(answers, &mut news).await;
         // After an error, nothing of what is being computed can be sent.
         self.forget();
+        if self.connected {
+            self.pull.up(encode(&Up::Left { id: self.id })).await;
+        }
         self.flush().await;
         self.report.elapsed = began.elapsed();
         ended.map(|()| self.report)
@@ -211,6 +217,7 @@ impl<P: Pull> Worker<P> {
             },
             PullEvent::Hungry(id) if id != self.id => self.share().await,
             PullEvent::Hungry(_) => {}
+            PullEvent::Question(question, from) => self.hear_question(&question, from).await,
             PullEvent::Disconnected => {
                 self.connected = false;
                 self.request_again(now);

@@ -1,13 +1,16 @@
 //! Which run a worker serves: how it finds the coordinator, and when the run has ended.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use heist::CancelToken;
 
 use super::{Answer, HELLO, HELLO_WHILE_WAITING, Worker};
-use crate::engine::{Greeting, Pull};
+use crate::engine::{Address, Greeting, Pull};
 use crate::error::ClusterError;
-use crate::message::{Hello, Welcome};
+use crate::message::{Hello, Question, Reply, Welcome, decode_of_any, encode_for_all};
+use crate::status::{LeavingWorker, WaitingWorker};
 
 impl<P: Pull> Worker<P> {
     pub(super) fn hear_greeting(
@@ -20,6 +23,7 @@ impl<P: Pull> Worker<P> {
             // It was sent before the run has ended.
             Greeting::Welcome(welcome) if self.ended == Some(welcome.run) => {}
             Greeting::Welcome(welcome) => {
+                self.abandoned = false;
                 self.prefetch.note_round_trip(took);
                 self.alone = now;
                 self.attach(welcome)?;
@@ -31,7 +35,7 @@ impl<P: Pull> Worker<P> {
                 );
                 return Err(self.mismatch(theirs));
             }
-            Greeting::Nobody => {}
+            Greeting::Nobody => self.abandoned = true,
             Greeting::Over => {
                 if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
                     self.end_of(run);
@@ -63,6 +67,8 @@ impl<P: Pull> Worker<P> {
         self.pull.attach(&welcome.queue);
         self.request_again(Instant::now());
         self.attached = Some(welcome);
+        // The coordinator knows then that this worker serves the run.
+        self.hello_at = Instant::now();
         Ok(())
     }
 
@@ -88,19 +94,35 @@ impl<P: Pull> Worker<P> {
         self.request_again(Instant::now());
     }
 
+    /// Answers an observer.
+    pub(super) async fn hear_question(&mut self, question: &Bytes, from: Address) {
+        let Ok(question) = decode_of_any::<Question>(question) else { return };
+        let (node, job) = (self.settings.node.clone(), self.service.job.clone());
+        let reply = match question {
+            Question::Status if !self.ending && (self.abandoned || self.attached.is_none()) => {
+                Reply::Waiting(WaitingWorker { node, job, threads: self.service.threads })
+            }
+            Question::Drain { node: asked }
+                if asked.as_ref().is_none_or(|asked| *asked == node) =>
+            {
+                self.service.drained.store(true, Ordering::SeqCst);
+                Reply::Leaving(LeavingWorker { node, job, held: self.held.len() })
+            }
+            Question::Status | Question::Drain { .. } => return,
+        };
+        self.pull.answer(from, encode_for_all(&reply)).await;
+    }
+
     pub(super) fn greet(&mut self, now: Instant) {
         self.greeting = true;
         self.hello_at = now + if self.attached.is_some() { HELLO } else { HELLO_WHILE_WAITING };
-        let hello = Hello {
+        let hello = self.pull.hello(&Hello {
             node: self.settings.node.clone(),
             id: self.id,
-            threads: self.service.threads as u64,
-            held: self.held.len() as u64,
-            batches: self.report.batches,
-            connects: self.report.reconnects,
-        };
-        let served = self.attached.as_ref().map(|attached| attached.run);
-        let hello = self.pull.hello(&hello, served);
+            run: self.attached.as_ref().map(|attached| attached.run),
+            threads: self.service.threads,
+            held: self.held.len(),
+        });
         let answers = self.answers.clone();
         tokio::task::spawn_local(async move {
             let greeting = hello.await;
