@@ -41,6 +41,8 @@ mod report;
 mod status;
 mod window;
 mod engine;
+mod page;
+mod trace;
 mod nats;
 mod network;
 mod terminate;

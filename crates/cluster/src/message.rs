@@ -60,8 +60,12 @@ pub(crate) struct Ended {
     pub(crate) run: u64,
     pub(crate) number: u64,
     pub(crate) node: String,
+    /// When the stages began, in microseconds of the coordinator's run, if the worker knows.
+    pub(crate) began: Option<u64>,
     /// How long the stages took.
     pub(crate) micros: u64,
+    /// Which of the worker's threads it was.
+    pub(crate) thread: usize,
     /// Items that have failed and were left out.
     pub(crate) skipped: u64,
     /// Calls that were repeated because they had failed.
@@ -150,6 +154,8 @@ pub(crate) struct Welcome {
     pub(crate) fingerprint: String,
     pub(crate) describes: String,
     pub(crate) lease_millis: u64,
+    /// How long the run has lasted.
+    pub(crate) now_micros: u64,
 }
 
 /// The content of a job's lock.

@@ -5,6 +5,9 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 
 use common::roles::{cluster, run_with, squares};
@@ -146,4 +149,82 @@ fn a_worker_that_was_drained_serves_no_further_run() {
         serving.join().expect("no panic").expect("the end of the call");
     });
     squares(&settings, 0, |_, _| ()).expect("the end of the call");
+}
+
+/// Reads a page of HTTP.
+fn page(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").expect("a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("a page");
+    text
+}
+
+#[test]
+fn a_page_has_the_counts_while_a_run_goes_on() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let _worker = server.worker("a", "");
+    // No other test takes a port of this address.
+    let address = format!("{}:9464", server.host());
+    let settings = cluster(&server.url()).metrics(&address).expect("an address");
+    run_with(settings.clone(), || {
+        server.wait_for_start("a", Some(GATE));
+        let text = page(&address, "/metrics");
+        assert!(
+            text.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"),
+            "{text}"
+        );
+        let line = format!("heist_cluster_node_batches_total{{job=\"squares\",node=\"a\"}} {GATE}");
+        assert!(text.lines().any(|found| found == line), "{text}");
+        assert!(page(&address, "/other").starts_with("HTTP/1.1 404 "));
+        // A reader that says nothing does not hold up the run.
+        let _silent = TcpStream::connect(&address).expect("a connection");
+        let second = settings.clone().build().expect("settings");
+        let error = squares(&second, 1, |_, _| ()).expect_err("the address is taken");
+        assert!(matches!(error, ClusterError::Setting { name: "metrics", .. }), "{error}");
+        server.open_gate();
+    });
+    assert!(TcpStream::connect(&address).is_err());
+}
+
+#[test]
+fn a_trace_has_the_batches_of_all_nodes() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = vec![server.worker("a", ""), server.worker("b \"2\"", "")];
+    let file = server.note("trace.json");
+    let settings = cluster(&server.url()).node("c").trace(&file);
+    let report = run_with(settings, || {
+        server.wait_for_start("a", None);
+        server.wait_for_start("b \"2\"", None);
+        // What it has started is started again.
+        workers.remove(0);
+        server.open_gate();
+    });
+    let text = std::fs::read_to_string(&file).expect("a trace");
+    let trace: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("a list");
+    let of = |kind: &'static str| events.iter().filter(move |event| event["ph"] == kind);
+    let processes: Vec<_> = of("M").map(|event| event["args"]["name"].as_str()).collect();
+    assert_eq!(processes[0], Some("coordinator c"));
+    assert!(
+        processes.contains(&Some("a")) && processes.contains(&Some("b \"2\"")),
+        "{processes:?}"
+    );
+    let batches: BTreeSet<_> =
+        of("X").map(|event| event["name"].as_str().expect("a name")).collect();
+    assert!((0..BATCHES).all(|number| batches.contains(format!("batch {number}").as_str())));
+    let tracks: BTreeSet<_> =
+        of("X").map(|event| (event["pid"].as_u64(), event["tid"].as_u64())).collect();
+    assert!(tracks.len() >= 2, "{tracks:?}");
+    assert!(of("C").count() as u64 >= BATCHES);
+    let again =
+        of("i").filter(|event| event["name"].as_str().expect("a name").contains("again by"));
+    assert_eq!(again.count() as u64, report.redelivered);
+}
+
+#[test]
+fn a_trace_that_cannot_be_written_is_refused() {
+    let settings = cluster("nats://127.0.0.1:1").trace("/no/such/folder/trace.json");
+    let error = squares(&settings.build().expect("settings"), 1, |_, _| ()).expect_err("no file");
+    assert!(matches!(error, ClusterError::Setting { name: "trace", .. }), "{error}");
 }

@@ -28,8 +28,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::engine::Queue;
 use crate::error::ClusterError;
 use crate::message::{Down, Ended};
+use crate::page::Page;
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
+use crate::trace::Trace;
 use crate::window::{Dispatch, Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
 use watch::Workers;
@@ -82,6 +84,20 @@ pub(crate) struct Job {
     pub(crate) run: u64,
     pub(crate) ordered: bool,
     pub(crate) token: Option<CancelToken>,
+}
+
+/// What connects a coordinator with the other threads of the run.
+pub(crate) struct Ends {
+    pub(crate) input: UnboundedReceiver<Input>,
+    pub(crate) deliveries: Sender<Delivery>,
+    /// Has the source stop.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// What shows the run to others.
+pub(crate) struct Watched {
+    pub(crate) page: Page,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// What the server is asked to do for a batch.
@@ -146,6 +162,8 @@ pub(crate) struct Coordinator<Q> {
     report: ClusterReport,
     began: Instant,
     workers: Workers,
+    page: Page,
+    trace: Option<Trace>,
 }
 
 /// The server cannot be used.
@@ -173,11 +191,12 @@ impl<Q: Queue> Coordinator<Q> {
         queue: Q,
         job: Job,
         settings: Settings,
-        input: UnboundedReceiver<Input>,
-        deliveries: Sender<Delivery>,
-        stop: Arc<AtomicBool>,
+        ends: Ends,
+        watched: Watched,
     ) -> Self {
         let now = Instant::now();
+        let Ends { input, deliveries, stop } = ends;
+        let Watched { page, trace } = watched;
         Self {
             queue,
             window: Window::new(job.ordered),
@@ -206,6 +225,8 @@ impl<Q: Queue> Coordinator<Q> {
             report: ClusterReport::new(Role::Coordinator),
             began: now,
             workers: Workers::default(),
+            page,
+            trace,
         }
     }
 
@@ -216,6 +237,9 @@ impl<Q: Queue> Coordinator<Q> {
         self.queue.tell(Down::End { run: self.job.run }).await;
         self.queue.close(ended.is_err()).await;
         self.report.elapsed = self.began.elapsed();
+        if let Some(trace) = self.trace {
+            trace.end();
+        }
         match ended {
             // The caller passes on what has happened.
             Ok(()) | Err(Stop::Gone) => Ok(self.report),
@@ -224,6 +248,7 @@ impl<Q: Queue> Coordinator<Q> {
     }
 
     async fn start_and_serve(&mut self) -> Result<(), Stop> {
+        self.page.open()?;
         self.queue.open(true).await?;
         if self.settings.resume {
             self.committed = self.queue.committed().await?.into_iter().collect();
@@ -236,6 +261,7 @@ impl<Q: Queue> Coordinator<Q> {
                 event = self.queue.event() => self.hear(event).await?,
                 Some(done) = self.operations.next() => self.complete(done).await?,
                 Some(input) = self.input.recv() => self.take(input)?,
+                reader = self.page.reader() => reader.give(self.status().prometheus()),
                 _ = tick.tick() => self.look().await?,
             }
             self.send_some();
@@ -251,6 +277,7 @@ impl<Q: Queue> Coordinator<Q> {
             tokio::select! {
                 // All results are here: it does not matter any more what happens to the server.
                 event = self.queue.event() => drop(self.hear(event).await),
+                reader = self.page.reader() => reader.give(self.status().prometheus()),
                 input = self.input.recv() => match input {
                     Some(Input::SinkEnded { whole: true }) => return Ok(()),
                     Some(Input::SinkEnded { whole: false }) | None => return Err(Stop::Gone),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::{Coordinator, LEAST_STRAGGLER};
 use crate::engine::Queue;
-use crate::message::Hello;
+use crate::message::{Ended, Hello};
 use crate::status::{JobStatus, Straggler, WorkerStatus};
 
 /// A worker that was not heard of for this long is not shown any more.
@@ -43,6 +43,28 @@ impl Workers {
 }
 
 impl<Q: Queue> Coordinator<Q> {
+    /// Returns how long the run has lasted, in microseconds.
+    pub(super) fn micros(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    /// Adds a mark to the trace, if there is one.
+    pub(super) fn mark(&mut self, what: impl FnOnce() -> String) {
+        let micros = self.micros();
+        if let Some(trace) = &mut self.trace {
+            trace.mark(micros, &what());
+        }
+    }
+
+    /// Adds a batch that was computed to the trace, if there is one.
+    pub(super) fn trace_batch(&mut self, ended: &Ended, note: &str) {
+        let (micros, outstanding) = (self.micros(), self.window.outstanding());
+        if let Some(trace) = &mut self.trace {
+            trace.batch(ended, note);
+            trace.outstanding(micros, outstanding);
+        }
+    }
+
     /// Returns what happens at the moment.
     pub(super) fn status(&self) -> JobStatus {
         let now = Instant::now();

@@ -2,6 +2,7 @@
 //!
 //! The threads of `runner` compute; this loop on a thread of its own does the rest.
 
+mod batches;
 mod prefetch;
 pub(crate) mod runner;
 mod served;
@@ -22,14 +23,13 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::coordinator::unique;
 use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
-use crate::message::{
-    BatchHead, Down, Ended, Failure, Permit, Up, Welcome, decode, encode, encode_with,
-};
+use crate::message::{BatchHead, Down, Permit, Up, Welcome, decode, encode};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
 use crate::terminate;
+use crate::trace::RemoteClock;
 use prefetch::Prefetch;
-use runner::{Computed, Job, Jobs, Key, News};
+use runner::{Job, Jobs, Key, News};
 
 /// How often a worker looks at what no event announces, such as that it has nothing to do.
 const TICK: Duration = Duration::from_millis(5);
@@ -99,6 +99,8 @@ pub(crate) struct Worker<P> {
     hungry_at: Instant,
     hunger: Duration,
     prefetch: Prefetch,
+    /// The time of the run that is served.
+    clock: RemoteClock,
     /// The run that was served has ended, or the process is to end.
     ending: bool,
     id: u64,
@@ -140,6 +142,7 @@ impl<P: Pull> Worker<P> {
             hungry_at: now,
             hunger: TICK,
             prefetch,
+            clock: RemoteClock::default(),
             ending: false,
             id: unique(),
             report: ClusterReport::new(Role::Worker),
@@ -283,61 +286,10 @@ impl<P: Pull> Worker<P> {
         self.requested += missing;
     }
 
-    async fn hear_thread(&mut self, news: News) {
-        match news {
-            News::Started(key) => {
-                self.say_started(key, false).await;
-            }
-            News::May(key, answer) => {
-                let Some(held) = self.held.get(&key) else { return };
-                let asked = self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number }));
-                let answers = self.answers.clone();
-                tokio::task::spawn_local(async move {
-                    let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
-                    let permit = permit.map(|(permit, _)| permit);
-                    let _ = answers.send(Answer::May { key, permit, answer });
-                });
-            }
-            News::Ended { key, micros, outcome } => self.finish(key, micros, outcome).await,
-        }
-    }
-
-    /// Tells the coordinator that a batch is started now.
-    async fn say_started(&self, key: Key, again: bool) {
-        let Some(held) = self.held.get(&key) else { return };
-        let node = self.settings.node.clone();
-        let up = Up::Started { run: held.run, number: held.number, node, again };
-        self.pull.up(encode(&up)).await;
-        // The batch may end this process.
-        self.flush().await;
-    }
-
     async fn flush(&self) {
         if self.connected {
             self.pull.flush().await;
         }
-    }
-
-    async fn finish(&mut self, key: Key, micros: u64, outcome: Result<Computed, Failure>) {
-        let Some(Held { ack, run, number }) = self.held.remove(&key) else { return };
-        self.report.batches += 1;
-        self.prefetch.note_batch(Duration::from_micros(micros));
-        let node = self.settings.node.clone();
-        let (failure, computed) = match outcome {
-            Ok(computed) => (None, computed),
-            Err(failure) => (Some(failure), Computed::default()),
-        };
-        let Computed { results, skipped, retried } = computed;
-        self.report.skipped += skipped;
-        self.report.retried += retried;
-        let mut ended = Ended { run, number, node, micros, skipped, retried, ack, failure };
-        let mut message = encode_with(&Up::Ended(ended.clone()), &results);
-        let limit = self.pull.limit();
-        if message.len() > limit {
-            ended.failure = Some(Failure::ResultTooLarge { bytes: message.len(), limit });
-            message = encode(&Up::Ended(ended));
-        }
-        self.pull.up(message).await;
     }
 
     async fn hear_answer(&mut self, answer: Answer) -> Result<(), ClusterError> {

@@ -11,6 +11,7 @@ use crate::engine::{Address, Greeting, Pull};
 use crate::error::ClusterError;
 use crate::message::{Hello, Question, Reply, Welcome, decode_of_any, encode_for_all};
 use crate::status::{LeavingWorker, WaitingWorker};
+use crate::trace::RemoteClock;
 
 impl<P: Pull> Worker<P> {
     pub(super) fn hear_greeting(
@@ -26,7 +27,11 @@ impl<P: Pull> Worker<P> {
                 self.abandoned = false;
                 self.prefetch.note_round_trip(took);
                 self.alone = now;
+                let (run, micros) = (welcome.run, welcome.now_micros);
                 self.attach(welcome)?;
+                if self.attached.as_ref().is_some_and(|attached| attached.run == run) {
+                    self.clock.note(micros, took, now);
+                }
             }
             Greeting::Foreign(protocol) => {
                 let theirs = protocol.map_or_else(
@@ -63,6 +68,7 @@ impl<P: Pull> Worker<P> {
         if known.is_some_and(|(run, _)| run != welcome.run) {
             // The coordinator of the earlier run has died.
             self.forget();
+            self.clock = RemoteClock::default();
         }
         self.pull.attach(&welcome.queue);
         self.request_again(Instant::now());
@@ -79,6 +85,7 @@ impl<P: Pull> Worker<P> {
             return;
         }
         self.attached = None;
+        self.clock = RemoteClock::default();
         self.alone = Instant::now();
         self.forget();
         self.ending |= !self.settings.stay;

@@ -119,6 +119,7 @@ fn welcome(run: u64) -> Greeting {
         fingerprint: String::new(),
         describes: String::new(),
         lease_millis: 1_000,
+        now_micros: 0,
     })
 }
 

@@ -181,6 +181,10 @@ impl Server {
         self.child = None;
     }
 
+    pub(crate) fn host(&self) -> Ipv4Addr {
+        self.host
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("nats://{}:{}", self.host, self.port)
     }
