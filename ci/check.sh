@@ -72,6 +72,7 @@ step_clippy() {
     cargo clippy -p heist-deque --no-default-features "${deny[@]}"
     cargo clippy -p heist --all-targets --features "$extras" "${deny[@]}"
     for package in "${own_lock[@]}"; do on "$package" clippy --all-targets "${deny[@]}"; done
+    on crates/cluster clippy --all-targets --features command "${deny[@]}"
 }
 
 step_docs() {

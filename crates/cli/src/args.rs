@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Show processors, caches and limits as the scheduler sees them
     #[command(after_help = help::TOPO)]
     Topo(Topo),
+    /// Run pipelines on several machines: a server for trials, status, workers
+    #[command(after_help = help::CLUSTER, disable_help_flag = true)]
+    Cluster(Cluster),
     /// Print a completion script for a shell
     #[command(after_help = help::COMPLETIONS)]
     Completions(Completions),
@@ -158,6 +161,14 @@ pub(crate) struct Topo {
     /// Print JSON, for scripts
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// The program `heist-cluster` parses the rest, and has the help.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Cluster {
+    /// A command of `heist-cluster` and its arguments, such as `status`
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true, value_hint = ValueHint::Other)]
+    pub(crate) arguments: Vec<OsString>,
 }
 
 #[derive(Debug, clap::Args)]

@@ -11,6 +11,7 @@ Examples:
   heist trace duel/skewed -o skew.json  record each worker, view it in Perfetto
   heist soak --minutes 10               check that no task is lost
   heist sim --cores 1..256              simulate how it scales
+  heist cluster status                  show pipelines that several machines run
 
 Run `heist help COMMAND` for the options and examples of a command."
     };
@@ -120,6 +121,17 @@ Examples:
   taskset -c 0 heist topo                 with one processor
   HEIST_WORKERS=3 heist topo              with a given number of workers
   docker run --cpus 1.5 IMAGE heist topo  within the limit of a container";
+
+pub(crate) const CLUSTER: &str = "\
+Examples:
+  heist cluster up                    start a server for this machine
+  heist cluster worker -- ./program   start a worker of your program
+  heist cluster status                show runs, rates and workers
+  heist cluster drain left-4711       have one worker leave
+  heist cluster status --help         the options of one of them
+
+This is the program `heist-cluster`, beside `heist` or in PATH. Install it with
+  cargo install --path crates/cluster --features command";
 
 pub(crate) const COMPLETIONS: &str = "\
 Install the script where your shell finds it, then start a new shell:

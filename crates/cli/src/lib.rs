@@ -55,6 +55,7 @@ fn run(args: &Args) -> Outcome {
         Some(Command::Soak(asked)) => commands::soak::run(asked, &args.common),
         Some(Command::Sim(asked)) => commands::sim::run(asked, &args.common),
         Some(Command::Topo(asked)) => commands::topo::run(asked, &args.common),
+        Some(Command::Cluster(asked)) => commands::cluster::run(asked),
         Some(Command::Completions(asked)) => commands::completions::run(asked),
     }
 }

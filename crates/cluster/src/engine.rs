@@ -15,7 +15,9 @@ pub(crate) enum QueueEvent {
     /// A message of a worker, and where it expects an answer.
     Up(Bytes, Option<Address>),
     /// A node asks for the coordinator, and expects the answer here.
-    Hello(Address),
+    Hello(Bytes, Address),
+    /// An observer asks all nodes, and expects the answer here.
+    Question(Bytes, Address),
     Connected,
     Disconnected,
     Fatal(ClusterError),
@@ -89,6 +91,8 @@ pub(crate) enum PullEvent {
     Down(Bytes),
     /// Another node has nothing to do.
     Hungry(u64),
+    /// An observer asks all nodes, and expects the answer here.
+    Question(Bytes, Address),
     Connected,
     Disconnected,
     Fatal(ClusterError),
@@ -111,11 +115,7 @@ pub(crate) enum Greeting {
 /// A worker's end.
 pub(crate) trait Pull {
     /// Asks for the coordinator of the job, and if there is none, whether the run that is served has ended.
-    fn hello(
-        &self,
-        hello: &Hello,
-        served: Option<u64>,
-    ) -> impl Future<Output = Greeting> + use<Self> + 'static;
+    fn hello(&self, hello: &Hello) -> impl Future<Output = Greeting> + use<Self> + 'static;
 
     /// Names the queue of the following requests.
     fn attach(&mut self, queue: &str);
@@ -139,6 +139,9 @@ pub(crate) trait Pull {
 
     /// Sends a message to the coordinator, and returns the answer.
     fn ask(&self, message: Bytes) -> impl Future<Output = Option<Bytes>> + use<Self> + 'static;
+
+    /// Sends a message to whoever has asked.
+    async fn answer(&self, to: Address, message: Bytes);
 
     /// Tells the other nodes that this one has nothing to do.
     async fn hungry(&self, id: u64);

@@ -13,16 +13,19 @@ use heist::pipeline::{Parts, Pipeline, Source, Steps};
 use heist::{CancelToken, Pool};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
 
-use crate::coordinator::{Bounds, Coordinator, Delivery, Input, Job, Largest, feed, fnv, unique};
+use crate::coordinator::{
+    Bounds, Coordinator, Delivery, Ends, Input, Job, Largest, Watched, feed, fnv, unique,
+};
 use crate::error::{ClusterError, cancelled};
 use crate::nats::{Names, NatsPull, NatsQueue};
+use crate::network::Network;
+use crate::page::Page;
 use crate::report::ClusterReport;
 use crate::settings::{Cluster, Role};
 use crate::terminate::{self, Terminate};
+use crate::trace::Trace;
 use crate::worker::runner::{self, Jobs};
 use crate::worker::{Service, Worker};
 
@@ -151,29 +154,6 @@ where
     }
 }
 
-/// A runtime for one thread. Its end does not wait for a name that is being looked up.
-struct Network(Option<Runtime>);
-
-impl Network {
-    fn new() -> Result<Self, ClusterError> {
-        Ok(Self(Some(tokio::runtime::Builder::new_current_thread().enable_all().build()?)))
-    }
-
-    fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let runtime = self.0.as_ref().expect("only the drop takes it");
-        // For the tasks of a worker, which need not be sent to other threads.
-        LocalSet::new().block_on(runtime, future)
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
 /// Connects on a thread of its own: the caller's may belong to a runtime, in which no other one can wait.
 fn connect<T: Send>(
     connecting: impl AsyncFnOnce() -> Result<T, ClusterError> + Send,
@@ -219,6 +199,7 @@ where
     let settings = &cluster.settings;
     let bounds = Bounds { batches: parts.in_flight.unwrap_or(IN_FLIGHT), bytes: settings.bytes };
     let run = job.run;
+    let watched = Watched { page: Page::new(settings)?, trace: Trace::new(settings)? };
     let (network, queue) =
         connect(async || NatsQueue::new(settings, names, run, bounds.batches).await)?;
     let (batches, token) = (parts.batches, job.token.clone());
@@ -230,8 +211,8 @@ where
     thread::scope(|scope| {
         let network_stop = Arc::clone(&stop);
         let network = start(scope, "heist-cluster", move || {
-            let coordinator =
-                Coordinator::new(queue, job, settings, input, deliveries_sender, network_stop);
+            let ends = Ends { input, deliveries: deliveries_sender, stop: network_stop };
+            let coordinator = Coordinator::new(queue, job, settings, ends, watched);
             network.block_on(coordinator.run())
         })?;
         let (source_input, source_stop) = (input_sender.clone(), Arc::clone(&stop));
@@ -340,11 +321,11 @@ where
     let (news, heard) = unbounded_channel();
     thread::scope(|scope| {
         let mut runners = Vec::new();
-        for _ in 0..threads {
+        for thread in 0..threads {
             let (jobs, news) = (Arc::clone(&jobs), news.clone());
             let (pool, stages) = (&pool, &stages);
             runners.push(start(scope, "heist-batch", move || {
-                runner::run::<S::Item, G>(&jobs, pool, stages, &news);
+                runner::run::<S::Item, G>(thread, &jobs, pool, stages, &news);
             })?);
         }
         let settings = settings.clone();

@@ -33,20 +33,27 @@
 #![deny(unsafe_code)]
 
 // From what is sent to who sends it: `message` and `window` know no network, `engine` is what is asked of one, `nats`
-// implements it, `coordinator` and `worker` are the two roles, and `front` starts their threads.
+// implements it, `coordinator` and `worker` are the two roles, `front` starts their threads, and `observer` watches them.
 mod error;
 mod settings;
 mod message;
 mod report;
+mod status;
 mod window;
 mod engine;
+mod page;
+mod trace;
 mod nats;
+mod network;
 mod terminate;
 mod coordinator;
 mod worker;
 mod front;
+mod observer;
 
 pub use error::ClusterError;
 pub use front::RunOn;
+pub use observer::Observer;
 pub use report::{ClusterReport, NodeReport};
 pub use settings::{Cluster, ClusterBuilder, Role, Storage};
+pub use status::{JobStatus, LeavingWorker, Status, Straggler, WaitingWorker, WorkerStatus};

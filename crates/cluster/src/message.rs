@@ -9,9 +9,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::ClusterError;
+use crate::status::{JobStatus, LeavingWorker, WaitingWorker};
 
 /// The number of what is described here. It is the first thing in a [`Hello`] and in a [`Welcome`], for nodes of any other version.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 /// Encodes a message for nodes of any version.
 pub(crate) fn encode_for_all<T: Serialize>(message: &T) -> Bytes {
@@ -49,6 +50,8 @@ pub(crate) enum Up {
     Hungry { id: u64 },
     /// Batches that were given back to the server before they were started.
     GivenBack { run: u64, batches: u64 },
+    /// The node has left the run.
+    Left { id: u64 },
 }
 
 /// How a batch has ended.
@@ -57,8 +60,12 @@ pub(crate) struct Ended {
     pub(crate) run: u64,
     pub(crate) number: u64,
     pub(crate) node: String,
+    /// When the stages began, in microseconds of the coordinator's run, if the worker knows.
+    pub(crate) began: Option<u64>,
     /// How long the stages took.
     pub(crate) micros: u64,
+    /// Which of the worker's threads it was.
+    pub(crate) thread: usize,
     /// Items that have failed and were left out.
     pub(crate) skipped: u64,
     /// Calls that were repeated because they had failed.
@@ -129,11 +136,11 @@ pub(crate) enum Down {
 pub(crate) struct Hello {
     pub(crate) node: String,
     pub(crate) id: u64,
-    pub(crate) threads: u64,
-    pub(crate) held: u64,
-    pub(crate) batches: u64,
-    /// How often it has connected.
-    pub(crate) connects: u64,
+    /// The run that it serves.
+    pub(crate) run: Option<u64>,
+    pub(crate) threads: usize,
+    /// Batches that it has and that have no result.
+    pub(crate) held: usize,
 }
 
 /// The coordinator's answer to [`Hello`].
@@ -147,6 +154,8 @@ pub(crate) struct Welcome {
     pub(crate) fingerprint: String,
     pub(crate) describes: String,
     pub(crate) lease_millis: u64,
+    /// How long the run has lasted.
+    pub(crate) now_micros: u64,
 }
 
 /// The content of a job's lock.
@@ -157,6 +166,26 @@ pub(crate) struct Owner {
     pub(crate) node: String,
     /// The run has ended: the job has no coordinator, and workers that have missed [`Down::End`] learn it here.
     pub(crate) ended: bool,
+}
+
+/// What an [`Observer`](crate::Observer) asks all nodes of all jobs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Question {
+    /// What happens?
+    Status,
+    /// Workers with this name, or all workers, are to finish what they have and leave.
+    Drain { node: Option<String> },
+}
+
+/// The answer of one node to a [`Question`]. Who has nothing to say does not answer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) enum Reply {
+    /// Of a coordinator to [`Question::Status`].
+    Running(Box<JobStatus>),
+    /// Of a worker that serves no run to [`Question::Status`].
+    Waiting(WaitingWorker),
+    /// Of a worker to [`Question::Drain`].
+    Leaving(LeavingWorker),
 }
 
 /// Encodes a message.

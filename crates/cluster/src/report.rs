@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::settings::Role;
 
 /// What happened in a run on a cluster, as this process has seen it.
@@ -17,7 +19,7 @@ use crate::settings::Role;
 /// println!("{} batches, {} of them delivered again", report.batches, report.redelivered);
 /// # Ok::<(), heist_cluster::ClusterError>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ClusterReport {
     /// The role of this process.
@@ -48,7 +50,8 @@ pub struct ClusterReport {
     pub largest_in_flight: usize,
     /// The largest number of bytes of encoded batches in flight.
     pub largest_bytes: usize,
-    /// How long the run took.
+    /// How long the run took. As JSON, durations are numbers of seconds.
+    #[serde(with = "seconds")]
     pub elapsed: Duration,
     /// The nodes that have computed batches, by name. Empty in a worker.
     pub nodes: BTreeMap<String, NodeReport>,
@@ -60,12 +63,13 @@ pub struct ClusterReport {
 /// let report = heist_cluster::NodeReport::default();
 /// assert_eq!(report.batches, 0);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct NodeReport {
     /// Batches whose results came from this node first.
     pub batches: u64,
     /// How long the stages took for them.
+    #[serde(with = "seconds")]
     pub busy: Duration,
 }
 
@@ -143,8 +147,29 @@ impl ClusterReport {
     }
 }
 
+/// Durations as numbers of seconds.
+pub(crate) mod seconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        duration: &Duration,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        duration.as_secs_f64().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'d, D: Deserializer<'d>>(
+        deserializer: D,
+    ) -> Result<Duration, D::Error> {
+        let seconds = f64::deserialize(deserializer)?;
+        Duration::try_from_secs_f64(seconds).map_err(serde::de::Error::custom)
+    }
+}
+
 /// Returns the value of a label.
-fn escaped(value: &str) -> String {
+pub(crate) fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 

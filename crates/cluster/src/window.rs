@@ -24,6 +24,10 @@ pub(crate) struct Outstanding {
 }
 
 impl Outstanding {
+    fn age(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.first_sent)
+    }
+
     /// Returns what is sent if the batch was sent before.
     pub(crate) fn resent(&self, number: u64) -> Dispatch {
         Dispatch { number, attempt: self.attempt, again: true, payload: self.payload.clone() }
@@ -124,7 +128,7 @@ impl Window {
     /// Notes the outcome of a batch, with the size that it had counted with.
     pub(crate) fn finish(&mut self, number: u64, outcome: Outcome, now: Instant) -> Finished {
         let Some(batch) = self.outstanding.remove(&number) else { return Finished::Duplicate };
-        let took = now.saturating_duration_since(batch.first_sent);
+        let took = batch.age(now);
         if self.recent.len() < RECENT {
             self.recent.push(took);
         } else {
@@ -191,6 +195,24 @@ impl Window {
             batch.resent(*number)
         })
         .collect()
+    }
+
+    /// Returns how long ago the oldest batch without a result was sent first.
+    pub(crate) fn oldest(&self, now: Instant) -> Duration {
+        let ages = self.outstanding.values().map(|batch| batch.age(now));
+        ages.max().unwrap_or_default()
+    }
+
+    /// Returns the batches that take much longer than others do, with their ages and the nodes that have started them.
+    pub(crate) fn stragglers(
+        &self,
+        least: Duration,
+        now: Instant,
+    ) -> impl Iterator<Item = (u64, Duration, &[String])> {
+        let limit = self.median().map(|median| (median * 3).max(least));
+        let all = self.outstanding.iter();
+        all.map(move |(number, batch)| (*number, batch.age(now), &batch.nodes[..]))
+            .filter(move |(_, age, _)| limit.is_some_and(|limit| *age > limit))
     }
 
     /// Returns the oldest batch that takes much longer than others do, to be started a second time. There is at most one copy
@@ -298,9 +320,14 @@ mod tests {
         let mut window = filled(false, 50, now);
         let later = now + Duration::from_secs(1);
         assert!(window.straggler(Duration::ZERO, later).is_none(), "no times are known");
+        assert_eq!(window.stragglers(Duration::ZERO, later).count(), 0);
+        assert_eq!(window.oldest(later), Duration::from_secs(1));
         for number in 0..49 {
             assert_eq!(window.finish(number, Ok(Bytes::new()), now), Finished::First);
         }
+        window.started(49, "a");
+        let slow: Vec<_> = window.stragglers(Duration::ZERO, later).collect();
+        assert_eq!(slow, [(49, Duration::from_secs(1), &["a".to_owned()][..])]);
         let copy = window.straggler(Duration::ZERO, later);
         let copy = copy.map(|copy| (copy.number, copy.attempt, copy.again));
         assert_eq!(copy, Some((49, 1, true)));

@@ -1,6 +1,7 @@
 //! The subcommands, one module each.
 
 pub(crate) mod bench;
+pub(crate) mod cluster;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod duel;

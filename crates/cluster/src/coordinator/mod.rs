@@ -1,12 +1,13 @@
 //! The coordinator: feeds the queue, keeps order, and delivers every result once. The protocol is in ../../README.md.
 //!
-//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's. `workers` is what workers say, and
-//! `server` what the server has done.
+//! `source` runs on a thread of its own, this loop on another one, and the sink on the caller's. `workers` is what workers say,
+//! `server` what the server has done, and `watch` what others can see of the run.
 
 mod server;
 mod source;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod workers;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
@@ -27,10 +28,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::engine::Queue;
 use crate::error::ClusterError;
 use crate::message::{Down, Ended};
+use crate::page::Page;
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
+use crate::trace::Trace;
 use crate::window::{Dispatch, Finished, Outcome, Window};
 pub(crate) use source::{Bounds, Largest, feed};
+use watch::Workers;
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
 const TICK: Duration = Duration::from_millis(20);
@@ -80,6 +84,20 @@ pub(crate) struct Job {
     pub(crate) run: u64,
     pub(crate) ordered: bool,
     pub(crate) token: Option<CancelToken>,
+}
+
+/// What connects a coordinator with the other threads of the run.
+pub(crate) struct Ends {
+    pub(crate) input: UnboundedReceiver<Input>,
+    pub(crate) deliveries: Sender<Delivery>,
+    /// Has the source stop.
+    pub(crate) stop: Arc<AtomicBool>,
+}
+
+/// What shows the run to others.
+pub(crate) struct Watched {
+    pub(crate) page: Page,
+    pub(crate) trace: Option<Trace>,
 }
 
 /// What the server is asked to do for a batch.
@@ -142,6 +160,10 @@ pub(crate) struct Coordinator<Q> {
     checked: Instant,
     checking: bool,
     report: ClusterReport,
+    began: Instant,
+    workers: Workers,
+    page: Page,
+    trace: Option<Trace>,
 }
 
 /// The server cannot be used.
@@ -169,11 +191,12 @@ impl<Q: Queue> Coordinator<Q> {
         queue: Q,
         job: Job,
         settings: Settings,
-        input: UnboundedReceiver<Input>,
-        deliveries: Sender<Delivery>,
-        stop: Arc<AtomicBool>,
+        ends: Ends,
+        watched: Watched,
     ) -> Self {
         let now = Instant::now();
+        let Ends { input, deliveries, stop } = ends;
+        let Watched { page, trace } = watched;
         Self {
             queue,
             window: Window::new(job.ordered),
@@ -200,17 +223,23 @@ impl<Q: Queue> Coordinator<Q> {
             checked: now,
             checking: false,
             report: ClusterReport::new(Role::Coordinator),
+            began: now,
+            workers: Workers::default(),
+            page,
+            trace,
         }
     }
 
     /// Runs to the end, and removes what the run has made on the server.
     pub(crate) async fn run(mut self) -> Result<ClusterReport, ClusterError> {
-        let began = Instant::now();
         let ended = self.start_and_serve().await;
         self.stop.store(true, Ordering::SeqCst);
         self.queue.tell(Down::End { run: self.job.run }).await;
         self.queue.close(ended.is_err()).await;
-        self.report.elapsed = began.elapsed();
+        self.report.elapsed = self.began.elapsed();
+        if let Some(trace) = self.trace {
+            trace.end();
+        }
         match ended {
             // The caller passes on what has happened.
             Ok(()) | Err(Stop::Gone) => Ok(self.report),
@@ -219,6 +248,7 @@ impl<Q: Queue> Coordinator<Q> {
     }
 
     async fn start_and_serve(&mut self) -> Result<(), Stop> {
+        self.page.open()?;
         self.queue.open(true).await?;
         if self.settings.resume {
             self.committed = self.queue.committed().await?.into_iter().collect();
@@ -231,6 +261,7 @@ impl<Q: Queue> Coordinator<Q> {
                 event = self.queue.event() => self.hear(event).await?,
                 Some(done) = self.operations.next() => self.complete(done).await?,
                 Some(input) = self.input.recv() => self.take(input)?,
+                reader = self.page.reader() => reader.give(self.status().prometheus()),
                 _ = tick.tick() => self.look().await?,
             }
             self.send_some();
@@ -246,6 +277,7 @@ impl<Q: Queue> Coordinator<Q> {
             tokio::select! {
                 // All results are here: it does not matter any more what happens to the server.
                 event = self.queue.event() => drop(self.hear(event).await),
+                reader = self.page.reader() => reader.give(self.status().prometheus()),
                 input = self.input.recv() => match input {
                     Some(Input::SinkEnded { whole: true }) => return Ok(()),
                     Some(Input::SinkEnded { whole: false }) | None => return Err(Stop::Gone),

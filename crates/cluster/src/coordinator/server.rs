@@ -178,6 +178,8 @@ impl<Q: Queue> Coordinator<Q> {
         self.reopen = false;
         self.unsent = self.window.resend_all(Instant::now()).into();
         self.report.resent += self.unsent.len() as u64;
+        let resent = self.unsent.len();
+        self.mark(|| format!("{resent} batches sent again"));
         self.queue.tell(Down::Open).await;
         Ok(())
     }

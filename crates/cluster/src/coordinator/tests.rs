@@ -132,7 +132,9 @@ fn run(change: impl FnOnce(&mut Fake)) -> Run {
         ordered: true,
         token: None,
     };
-    let coordinator = Coordinator::new(queue, job, settings, heard, deliveries, Arc::default());
+    let watched = Watched { page: Page::new(&settings).expect("no page"), trace: None };
+    let ends = Ends { input: heard, deliveries, stop: Arc::default() };
+    let coordinator = Coordinator::new(queue, job, settings, ends, watched);
     Run { coordinator, input, events, answers, _deliveries: delivered }
 }
 
@@ -151,7 +153,9 @@ impl Run {
             run: RUN,
             number,
             node: "a".to_owned(),
+            began: None,
             micros: 1,
+            thread: 0,
             skipped: 0,
             retried: 0,
             ack: String::new(),

@@ -7,7 +7,10 @@ use bytes::Bytes;
 use super::{Commit, Coordinator, LEAST_STRAGGLER, Stop};
 use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
-use crate::message::{Ended, Permit, Up, Welcome, decode, encode, encode_for_all};
+use crate::message::{
+    Ended, Hello, Permit, Question, Reply, Up, Welcome, decode, decode_of_any, encode,
+    encode_for_all,
+};
 use crate::window::{Finished, Verdict};
 
 impl<Q: Queue> Coordinator<Q> {
@@ -19,20 +22,33 @@ impl<Q: Queue> Coordinator<Q> {
                 }
             }
             // A node of another version learns from the answer that it is one.
-            QueueEvent::Hello(from) => {
+            QueueEvent::Hello(hello, from) => {
+                if let Ok(hello) = decode_of_any::<Hello>(&hello)
+                    && hello.run == Some(self.job.run)
+                {
+                    self.workers.hear(hello, Instant::now());
+                }
                 let welcome = encode_for_all(&self.welcome());
                 self.queue.answer(from, welcome).await;
+            }
+            QueueEvent::Question(question, from) => {
+                if let Ok(Question::Status) = decode_of_any(&question) {
+                    let status = encode_for_all(&Reply::Running(Box::new(self.status())));
+                    self.queue.answer(from, status).await;
+                }
             }
             QueueEvent::Connected => {
                 if !self.connected {
                     self.connected = true;
                     self.report.reconnects += 1;
+                    self.mark(|| "connected again".to_owned());
                     self.reopen = true;
                     self.retry_at = Instant::now();
                 }
             }
             QueueEvent::Disconnected => {
                 self.connected = false;
+                self.mark(|| "connection lost".to_owned());
                 self.trouble("no connection".to_owned());
             }
             QueueEvent::Fatal(error) => return Err(error.into()),
@@ -48,6 +64,7 @@ impl<Q: Queue> Coordinator<Q> {
             fingerprint: self.job.fingerprint.clone(),
             describes: self.job.describes.clone(),
             lease_millis: self.settings.lease.as_millis() as u64,
+            now_micros: self.micros(),
         }
     }
 
@@ -55,7 +72,10 @@ impl<Q: Queue> Coordinator<Q> {
         let ours = self.job.run;
         match up {
             Up::Started { run, number, node, again } if run == ours => {
-                self.report.redelivered += u64::from(again && self.window.get(number).is_some());
+                if again && self.window.get(number).is_some() {
+                    self.report.redelivered += 1;
+                    self.mark(|| format!("batch {number} started again by {node}"));
+                }
                 self.window.started(number, &node);
             }
             Up::Ended(ended) => self.hear_end(ended, tail).await,
@@ -67,10 +87,14 @@ impl<Q: Queue> Coordinator<Q> {
             }
             Up::Hungry { .. } => {
                 let copy = self.window.straggler(LEAST_STRAGGLER, Instant::now());
-                self.report.copies += u64::from(copy.is_some());
+                if let Some(copy) = &copy {
+                    self.report.copies += 1;
+                    self.mark(|| format!("copy of batch {}", copy.number));
+                }
                 self.unsent.extend(copy);
             }
             Up::GivenBack { run, batches } if run == ours => self.report.given_back += batches,
+            Up::Left { id } => self.workers.left(id),
             Up::Started { .. } | Up::GivenBack { .. } => {}
         }
     }
@@ -103,6 +127,7 @@ impl<Q: Queue> Coordinator<Q> {
         }
         if self.window.get(number).is_none() || self.commits.contains_key(&number) {
             self.report.duplicates += 1;
+            self.trace_batch(&ended, ", dropped");
             self.queue.acknowledge(ended.ack).await;
             return;
         }
@@ -114,6 +139,7 @@ impl<Q: Queue> Coordinator<Q> {
     }
 
     pub(super) async fn accept(&mut self, ended: Ended, results: Bytes) {
+        self.trace_batch(&ended, if ended.failure.is_some() { ", failed" } else { "" });
         let Ended { number, node, micros, skipped, retried, ack, failure, .. } = ended;
         let outcome = match failure {
             None => Ok(results),

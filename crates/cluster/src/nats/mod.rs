@@ -1,6 +1,7 @@
 //! The engine on NATS JetStream: how a connection is made and what its errors mean. `queue` is the coordinator's end, with its
-//! `lock`, and `pull` a worker's.
+//! `lock`, `pull` a worker's, and `ask` that of an observer.
 
+mod ask;
 mod lock;
 mod pull;
 mod queue;
@@ -19,6 +20,7 @@ use tokio::time::timeout;
 
 use crate::error::ClusterError;
 use crate::settings::Settings;
+pub(crate) use ask::NatsAsk;
 pub(crate) use pull::NatsPull;
 pub(crate) use queue::NatsQueue;
 
@@ -30,6 +32,9 @@ const REQUEST: Duration = Duration::from_millis(2_000);
 const RECONNECT: Duration = Duration::from_millis(500);
 /// How often a silent server is asked whether it is still there. A guess.
 const PING: Duration = Duration::from_secs(2);
+
+/// Observers ask all nodes of all jobs here. No name of a job contains the sign.
+const QUESTIONS: &str = "heist.$ask";
 
 /// The names of a job's streams and subjects.
 #[derive(Clone, Debug)]

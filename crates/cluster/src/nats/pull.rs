@@ -9,8 +9,8 @@ use futures_util::StreamExt;
 use tokio::time::timeout;
 
 use super::lock::LOCKS;
-use super::{Change, Connection, Names, REQUEST, full_text};
-use crate::engine::{Greeting, Pull, PullEvent};
+use super::{Change, Connection, Names, QUESTIONS, REQUEST, full_text};
+use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
 use crate::message::{Hello, Owner, decode, decode_of_any, encode, encode_for_all};
 use crate::settings::Settings;
@@ -38,6 +38,7 @@ pub(crate) struct NatsPull {
     batches: Subscriber,
     downs: Subscriber,
     hungry: Subscriber,
+    questions: Subscriber,
 }
 
 impl NatsPull {
@@ -46,7 +47,8 @@ impl NatsPull {
         let mut connection = Connection::new(settings).await?;
         let client = connection.client.clone();
         let inbox = client.new_inbox();
-        let subjects = [inbox.clone(), names.own("down"), names.own("hungry")];
+        let questions = QUESTIONS.to_owned();
+        let subjects = [inbox.clone(), names.own("down"), names.own("hungry"), questions];
         let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             let refused = |error: &dyn std::error::Error| ClusterError::Server {
@@ -60,11 +62,11 @@ impl NatsPull {
             Ok(subscribers)
         });
         let subscribers = subscribed.await?;
-        let [batches, downs, hungry] =
-            <[Subscriber; 3]>::try_from(subscribers).expect("three of them");
+        let [batches, downs, hungry, questions] =
+            <[Subscriber; 4]>::try_from(subscribers).expect("four of them");
         let context = connection.jetstream();
         let queue = String::new();
-        Ok(Self { connection, context, names, queue, inbox, batches, downs, hungry })
+        Ok(Self { connection, context, names, queue, inbox, batches, downs, hungry, questions })
     }
 
     /// Returns what a message at the inbox means.
@@ -105,10 +107,10 @@ async fn last_ended(client: &Client, lock: &str) -> Option<u64> {
 }
 
 impl Pull for NatsPull {
-    fn hello(&self, hello: &Hello, served: Option<u64>) -> impl Future<Output = Greeting> + use<> {
+    fn hello(&self, hello: &Hello) -> impl Future<Output = Greeting> + use<> {
         let (client, subject) = (self.connection.client.clone(), self.names.shared("hello"));
         let lock = self.names.shared("lock");
-        let hello = encode_for_all(hello);
+        let (served, hello) = (hello.run, encode_for_all(hello));
         async move {
             match timeout(REQUEST, client.request(subject, hello)).await {
                 Ok(Ok(message)) => match decode_of_any(&message.payload) {
@@ -148,6 +150,10 @@ impl Pull for NatsPull {
                 Some((id, _)) => PullEvent::Hungry(id),
                 None => PullEvent::Alive,
             },
+            Some(message) = self.questions.next() => match message.reply {
+                Some(reply) => PullEvent::Question(message.payload, reply.to_string()),
+                None => PullEvent::Alive,
+            },
             change = self.connection.change() => match change {
                 Change::Connected => PullEvent::Connected,
                 Change::Disconnected => PullEvent::Disconnected,
@@ -181,6 +187,10 @@ impl Pull for NatsPull {
             let answer = timeout(REQUEST, client.request(subject, message)).await;
             answer.ok()?.ok().map(|message| message.payload)
         }
+    }
+
+    async fn answer(&self, to: Address, message: Bytes) {
+        self.publish(to, message).await;
     }
 
     async fn hungry(&self, id: u64) {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 
 use super::lock::{LOCKS, Lock};
-use super::{Change, Connection, Names, full_text};
+use super::{Change, Connection, Names, QUESTIONS, full_text};
 use crate::engine::{Address, Queue, QueueEvent};
 use crate::error::ClusterError;
 use crate::message::{Down, encode};
@@ -41,6 +41,7 @@ pub(crate) struct NatsQueue {
     hellos: Subscriber,
     /// Other coordinators ask here whether this one is alive. The subscription itself is the answer.
     alive: Subscriber,
+    questions: Subscriber,
 }
 
 impl NatsQueue {
@@ -54,7 +55,7 @@ impl NatsQueue {
         let mut connection = Connection::new(settings).await?;
         let client = connection.client.clone();
         let alive = names.shared(&format!("alive.{run:016x}"));
-        let subjects = [names.own("up"), names.shared("hello"), alive];
+        let subjects = [names.own("up"), names.shared("hello"), alive, QUESTIONS.to_owned()];
         let subscribed = connection.before_start(async {
             let mut subscribers = Vec::new();
             for subject in subjects {
@@ -65,7 +66,8 @@ impl NatsQueue {
             Ok(subscribers)
         });
         let subscribers = subscribed.await?;
-        let [ups, hellos, alive] = <[Subscriber; 3]>::try_from(subscribers).expect("three of them");
+        let [ups, hellos, alive, questions] =
+            <[Subscriber; 4]>::try_from(subscribers).expect("four of them");
         let context = connection.jetstream();
         Ok(Self {
             connection,
@@ -79,6 +81,7 @@ impl NatsQueue {
             ups,
             hellos,
             alive,
+            questions,
         })
     }
 
@@ -320,7 +323,10 @@ impl Queue for NatsQueue {
                     Change::Fatal(error) => QueueEvent::Fatal(error),
                 },
                 Some(message) = self.hellos.next() => if let Some(reply) = message.reply {
-                    return QueueEvent::Hello(reply.to_string());
+                    return QueueEvent::Hello(message.payload, reply.to_string());
+                },
+                Some(message) = self.questions.next() => if let Some(reply) = message.reply {
+                    return QueueEvent::Question(message.payload, reply.to_string());
                 },
                 Some(message) = self.alive.next() => if let Some(reply) = message.reply {
                     let _ = self.connection.client.publish(reply, Bytes::new()).await;

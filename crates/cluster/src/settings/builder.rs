@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{Cluster, Role, SHORTEST_LEASE, SHORTEST_WAIT, Settings, Storage, invalid};
+use super::{
+    Cluster, Role, SHORTEST_LEASE, SHORTEST_WAIT, Settings, Storage, invalid, page_address,
+};
 use crate::error::ClusterError;
 
 /// Builds a [`Cluster`].
@@ -254,6 +256,39 @@ impl ClusterBuilder {
     /// ```
     pub fn version(mut self, version: &str) -> Self {
         self.settings.version = version.to_owned();
+        self
+    }
+
+    /// Serves the counts of a run in the text format of Prometheus while it goes on, at `/metrics` of this address of the
+    /// coordinator: a port of the loopback interface such as `9464`, or an address with a port. The text is that of
+    /// [`JobStatus::prometheus`](crate::JobStatus::prometheus), with the counts of each node. Workers have no page. By default,
+    /// the coordinator has none either.
+    ///
+    /// ```
+    /// let builder = heist_cluster::Cluster::builder().metrics("9464")?;
+    /// builder.build()?;
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Returns [`ClusterError::Setting`] if this is no address.
+    pub fn metrics(mut self, address: &str) -> Result<Self, ClusterError> {
+        self.settings.metrics = Some(page_address(address)?);
+        Ok(self)
+    }
+
+    /// Writes a trace of the run to this file of the coordinator, for [Perfetto](https://ui.perfetto.dev): which thread of which
+    /// node has computed which batch when, and what was sent again. The clocks of the nodes are compared over the network, as
+    /// exactly as half of a round trip. If the file system refuses more, the trace ends early, and the run goes on.
+    ///
+    /// ```
+    /// let builder = heist_cluster::Cluster::builder().trace("trace.json");
+    /// builder.build()?;
+    /// # Ok::<(), heist_cluster::ClusterError>(())
+    /// ```
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
+        self.settings.trace = Some(file.into());
         self
     }
 

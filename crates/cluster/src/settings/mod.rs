@@ -3,11 +3,14 @@
 mod builder;
 
 use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
 
 use crate::error::ClusterError;
 pub use builder::ClusterBuilder;
@@ -39,7 +42,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// assert_eq!(cluster.role(), Role::Worker);
 /// # Ok::<(), heist_cluster::ClusterError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Runs the source and the sink.
     Coordinator,
@@ -102,6 +106,8 @@ pub(crate) struct Settings {
     pub(crate) resume: bool,
     pub(crate) stay: bool,
     pub(crate) version: String,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) trace: Option<PathBuf>,
 }
 
 impl fmt::Debug for Settings {
@@ -149,6 +155,8 @@ impl Cluster {
                 resume: false,
                 stay: false,
                 version: String::new(),
+                metrics: None,
+                trace: None,
             },
         }
     }
@@ -169,6 +177,8 @@ impl Cluster {
     /// | `HEIST_CLUSTER_RESUME` | [`resume`](ClusterBuilder::resume): `1` or `0` |
     /// | `HEIST_CLUSTER_VERSION` | [`version`](ClusterBuilder::version) |
     /// | `HEIST_CLUSTER_STAY` | [`stay`](ClusterBuilder::stay): `1` or `0` |
+    /// | `HEIST_CLUSTER_METRICS` | [`metrics`](ClusterBuilder::metrics) |
+    /// | `HEIST_CLUSTER_TRACE` | [`trace`](ClusterBuilder::trace) |
     ///
     /// ```
     /// let cluster = heist_cluster::Cluster::from_env()?;
@@ -260,7 +270,20 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Cluster, 
     };
     settings.resume = flag("HEIST_CLUSTER_RESUME")?;
     settings.stay = flag("HEIST_CLUSTER_STAY")?;
+    settings.trace = text("HEIST_CLUSTER_TRACE").map(PathBuf::from);
+    let metrics = text("HEIST_CLUSTER_METRICS");
+    settings.metrics = metrics.map(|address| page_address(&address)).transpose()?;
     builder.build()
+}
+
+/// Reads a port of the loopback interface, or an address with a port.
+fn page_address(text: &str) -> Result<SocketAddr, ClusterError> {
+    let port = text.parse().map(|port: u16| SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    port.or_else(|_| text.parse()).map_err(|_| {
+        let hint =
+            "use a port, for example 9464, or an address with a port, for example 0.0.0.0:9464";
+        invalid("metrics", text.to_owned(), hint)
+    })
 }
 
 fn invalid(name: &'static str, value: String, hint: &str) -> ClusterError {
@@ -287,6 +310,10 @@ mod tests {
         let worker = read("HEIST_CLUSTER_ROLE", "worker").expect("a role");
         assert_eq!(worker.role(), Role::Worker);
         assert!(read("HEIST_CLUSTER_RESUME", "1").expect("a flag").settings.resume);
+        for (text, address) in [("9464", "127.0.0.1:9464"), ("[::1]:1", "[::1]:1")] {
+            let read = read("HEIST_CLUSTER_METRICS", text).expect("an address");
+            assert_eq!(read.settings.metrics, address.parse().ok());
+        }
         for (name, value) in [
             ("HEIST_CLUSTER_ROLE", "boss"),
             ("HEIST_CLUSTER_THREADS", "0"),
@@ -294,6 +321,7 @@ mod tests {
             ("HEIST_CLUSTER_RESUME", "yes"),
             ("HEIST_CLUSTER_CA", "/no/such/file"),
             ("HEIST_CLUSTER_CERT", "alone.pem"),
+            ("HEIST_CLUSTER_METRICS", "here"),
         ] {
             let error = read(name, value).expect_err(name);
             assert!(matches!(error, ClusterError::Setting { .. }), "{name}: {error}");

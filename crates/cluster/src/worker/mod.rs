@@ -2,8 +2,10 @@
 //!
 //! The threads of `runner` compute; this loop on a thread of its own does the rest.
 
+mod batches;
 mod prefetch;
 pub(crate) mod runner;
+mod served;
 #[cfg(test)]
 mod tests;
 
@@ -21,14 +23,13 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::coordinator::unique;
 use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
-use crate::message::{
-    BatchHead, Down, Ended, Failure, Hello, Permit, Up, Welcome, decode, encode, encode_with,
-};
+use crate::message::{BatchHead, Down, Permit, Up, Welcome, decode, encode};
 use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
 use crate::terminate;
+use crate::trace::RemoteClock;
 use prefetch::Prefetch;
-use runner::{Computed, Job, Jobs, Key, News};
+use runner::{Job, Jobs, Key, News};
 
 /// How often a worker looks at what no event announces, such as that it has nothing to do.
 const TICK: Duration = Duration::from_millis(5);
@@ -77,6 +78,8 @@ pub(crate) struct Worker<P> {
     attached: Option<Welcome>,
     /// The run that has ended last. An answer of its coordinator may come after that.
     ended: Option<u64>,
+    /// The run that is served has no coordinator at the moment.
+    abandoned: bool,
     /// While there is no connection, nothing is sent that the next one need not have.
     connected: bool,
     /// Cancels the batches of the run that is served.
@@ -96,6 +99,8 @@ pub(crate) struct Worker<P> {
     hungry_at: Instant,
     hunger: Duration,
     prefetch: Prefetch,
+    /// The time of the run that is served.
+    clock: RemoteClock,
     /// The run that was served has ended, or the process is to end.
     ending: bool,
     id: u64,
@@ -123,6 +128,7 @@ impl<P: Pull> Worker<P> {
             answers,
             attached: None,
             ended: None,
+            abandoned: false,
             connected: true,
             token: CancelToken::new(),
             held: HashMap::new(),
@@ -136,6 +142,7 @@ impl<P: Pull> Worker<P> {
             hungry_at: now,
             hunger: TICK,
             prefetch,
+            clock: RemoteClock::default(),
             ending: false,
             id: unique(),
             report: ClusterReport::new(Role::Worker),
@@ -153,6 +160,9 @@ impl<P: Pull> Worker<P> {
         let ended = self.serve(answers, &mut news).await;
         // After an error, nothing of what is being computed can be sent.
         self.forget();
+        if self.connected {
+            self.pull.up(encode(&Up::Left { id: self.id })).await;
+        }
         self.flush().await;
         self.report.elapsed = began.elapsed();
         ended.map(|()| self.report)
@@ -210,6 +220,7 @@ impl<P: Pull> Worker<P> {
             },
             PullEvent::Hungry(id) if id != self.id => self.share().await,
             PullEvent::Hungry(_) => {}
+            PullEvent::Question(question, from) => self.hear_question(&question, from).await,
             PullEvent::Disconnected => {
                 self.connected = false;
                 self.request_again(now);
@@ -275,61 +286,10 @@ impl<P: Pull> Worker<P> {
         self.requested += missing;
     }
 
-    async fn hear_thread(&mut self, news: News) {
-        match news {
-            News::Started(key) => {
-                self.say_started(key, false).await;
-            }
-            News::May(key, answer) => {
-                let Some(held) = self.held.get(&key) else { return };
-                let asked = self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number }));
-                let answers = self.answers.clone();
-                tokio::task::spawn_local(async move {
-                    let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
-                    let permit = permit.map(|(permit, _)| permit);
-                    let _ = answers.send(Answer::May { key, permit, answer });
-                });
-            }
-            News::Ended { key, micros, outcome } => self.finish(key, micros, outcome).await,
-        }
-    }
-
-    /// Tells the coordinator that a batch is started now.
-    async fn say_started(&self, key: Key, again: bool) {
-        let Some(held) = self.held.get(&key) else { return };
-        let node = self.settings.node.clone();
-        let up = Up::Started { run: held.run, number: held.number, node, again };
-        self.pull.up(encode(&up)).await;
-        // The batch may end this process.
-        self.flush().await;
-    }
-
     async fn flush(&self) {
         if self.connected {
             self.pull.flush().await;
         }
-    }
-
-    async fn finish(&mut self, key: Key, micros: u64, outcome: Result<Computed, Failure>) {
-        let Some(Held { ack, run, number }) = self.held.remove(&key) else { return };
-        self.report.batches += 1;
-        self.prefetch.note_batch(Duration::from_micros(micros));
-        let node = self.settings.node.clone();
-        let (failure, computed) = match outcome {
-            Ok(computed) => (None, computed),
-            Err(failure) => (Some(failure), Computed::default()),
-        };
-        let Computed { results, skipped, retried } = computed;
-        self.report.skipped += skipped;
-        self.report.retried += retried;
-        let mut ended = Ended { run, number, node, micros, skipped, retried, ack, failure };
-        let mut message = encode_with(&Up::Ended(ended.clone()), &results);
-        let limit = self.pull.limit();
-        if message.len() > limit {
-            ended.failure = Some(Failure::ResultTooLarge { bytes: message.len(), limit });
-            message = encode(&Up::Ended(ended));
-        }
-        self.pull.up(message).await;
     }
 
     async fn hear_answer(&mut self, answer: Answer) -> Result<(), ClusterError> {
@@ -354,80 +314,6 @@ impl<P: Pull> Worker<P> {
             }
         }
         Ok(())
-    }
-
-    fn hear_greeting(&mut self, greeting: Greeting, took: Duration) -> Result<(), ClusterError> {
-        let now = Instant::now();
-        match greeting {
-            // It was sent before the run has ended.
-            Greeting::Welcome(welcome) if self.ended == Some(welcome.run) => {}
-            Greeting::Welcome(welcome) => {
-                self.prefetch.note_round_trip(took);
-                self.alone = now;
-                self.attach(welcome)?;
-            }
-            Greeting::Foreign(protocol) => {
-                let theirs = protocol.map_or_else(
-                    || "an unknown version of heist-cluster".to_owned(),
-                    |protocol| format!("heist-cluster with protocol {protocol}"),
-                );
-                return Err(self.mismatch(theirs));
-            }
-            Greeting::Nobody => {}
-            Greeting::Over => {
-                if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
-                    self.end_of(run);
-                }
-            }
-            Greeting::NoAnswer => self.hello_at = now + HELLO_WHILE_WAITING,
-        }
-        Ok(())
-    }
-
-    fn mismatch(&self, theirs: String) -> ClusterError {
-        let (job, ours) = (self.service.job.clone(), self.service.describes.clone());
-        ClusterError::Mismatch { job, ours, theirs }
-    }
-
-    /// Serves the run that the coordinator has named.
-    fn attach(&mut self, welcome: Welcome) -> Result<(), ClusterError> {
-        if welcome.fingerprint != self.service.fingerprint {
-            return Err(self.mismatch(welcome.describes));
-        }
-        let known = self.attached.as_ref().map(|run| (run.run, run.queue.as_str()));
-        if known == Some((welcome.run, welcome.queue.as_str())) {
-            return Ok(());
-        }
-        if known.is_some_and(|(run, _)| run != welcome.run) {
-            // The coordinator of the earlier run has died.
-            self.forget();
-        }
-        self.pull.attach(&welcome.queue);
-        self.request_again(Instant::now());
-        self.attached = Some(welcome);
-        Ok(())
-    }
-
-    /// A run has ended: nothing of it is wanted any more.
-    fn end_of(&mut self, run: u64) {
-        self.ended = Some(run);
-        if self.attached.as_ref().is_none_or(|attached| attached.run != run) {
-            return;
-        }
-        self.attached = None;
-        self.alone = Instant::now();
-        self.forget();
-        self.ending |= !self.settings.stay;
-    }
-
-    /// Drops what is not started, and cancels what is.
-    fn forget(&mut self) {
-        self.token.cancel();
-        self.token = CancelToken::new();
-        for key in self.jobs.take_back(0, false) {
-            self.held.remove(&key);
-        }
-        self.request_again(Instant::now());
     }
 
     async fn renew(&mut self) {
@@ -495,26 +381,6 @@ impl<P: Pull> Worker<P> {
             self.pull.up(encode(&Up::Hungry { id: self.id })).await;
         }
         Ok(())
-    }
-
-    fn greet(&mut self, now: Instant) {
-        self.greeting = true;
-        self.hello_at = now + if self.attached.is_some() { HELLO } else { HELLO_WHILE_WAITING };
-        let hello = Hello {
-            node: self.settings.node.clone(),
-            id: self.id,
-            threads: self.service.threads as u64,
-            held: self.held.len() as u64,
-            batches: self.report.batches,
-            connects: self.report.reconnects,
-        };
-        let served = self.attached.as_ref().map(|attached| attached.run);
-        let hello = self.pull.hello(&hello, served);
-        let answers = self.answers.clone();
-        tokio::task::spawn_local(async move {
-            let greeting = hello.await;
-            let _ = answers.send(Answer::Hello { greeting, took: now.elapsed() });
-        });
     }
 }
 

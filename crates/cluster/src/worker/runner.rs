@@ -40,7 +40,13 @@ pub(crate) enum News {
     /// May it be started? The thread waits for the answer.
     May(Key, Sender<bool>),
     /// A batch has ended.
-    Ended { key: Key, micros: u64, outcome: Result<Computed, Failure> },
+    Ended {
+        key: Key,
+        began: Instant,
+        micros: u64,
+        thread: usize,
+        outcome: Result<Computed, Failure>,
+    },
 }
 
 /// What the stages have made of a batch.
@@ -96,8 +102,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Starts batches until the worker ends.
-pub(crate) fn run<T, G>(jobs: &Jobs, pool: &Pool, stages: &Stages<G>, news: &UnboundedSender<News>)
-where
+pub(crate) fn run<T, G>(
+    thread: usize,
+    jobs: &Jobs,
+    pool: &Pool,
+    stages: &Stages<G>,
+    news: &UnboundedSender<News>,
+) where
     T: DeserializeOwned + Send,
     G: Steps<T>,
     G::Out: Serialize + Send,
@@ -131,7 +142,7 @@ where
             state = G::State::default();
         }
         let micros = began.elapsed().as_micros() as u64;
-        if news.send(News::Ended { key, micros, outcome }).is_err() {
+        if news.send(News::Ended { key, began, micros, thread, outcome }).is_err() {
             return;
         }
     }

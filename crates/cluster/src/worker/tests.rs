@@ -8,6 +8,7 @@ use tokio::task::{LocalSet, yield_now};
 use tokio::time::sleep_until;
 
 use super::*;
+use crate::message::Hello;
 use crate::settings::Cluster;
 
 /// What the server and the coordinator do, and what the worker has asked of them.
@@ -36,11 +37,7 @@ impl Fake {
 }
 
 impl Pull for Fake {
-    fn hello(
-        &self,
-        _hello: &Hello,
-        _served: Option<u64>,
-    ) -> impl Future<Output = Greeting> + use<> + 'static {
+    fn hello(&self, _hello: &Hello) -> impl Future<Output = Greeting> + use<> + 'static {
         let (greetings, events) = (Arc::clone(&self.greetings), Arc::clone(&self.events));
         async move {
             while !lock(&events).is_empty() {
@@ -97,6 +94,10 @@ impl Pull for Fake {
         std::future::ready(None)
     }
 
+    async fn answer(&self, _to: Address, _message: Bytes) {
+        self.call("answer");
+    }
+
     async fn hungry(&self, _id: u64) {
         self.call("hungry");
     }
@@ -118,6 +119,7 @@ fn welcome(run: u64) -> Greeting {
         fingerprint: String::new(),
         describes: String::new(),
         lease_millis: 1_000,
+        now_micros: 0,
     })
 }
 

@@ -3,6 +3,10 @@
 //! The batches from [`GATE`] on wait in the stages until the test opens the gate. So what happens while it is closed happens while
 //! these batches are outstanding, whatever the schedule.
 
+#![allow(dead_code, reason = "each test binary uses its own part of this module")]
+
+pub(crate) mod roles;
+
 use std::fs;
 use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
@@ -12,15 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use heist::pipeline::Pipeline;
-use heist_cluster::{Cluster, ClusterBuilder, ClusterError, ClusterReport, RunOn};
-
 /// Something is wrong if a step takes this long. Nothing else depends on it.
 const HANG: Duration = Duration::from_secs(120);
 /// The number of batches of a run.
 pub(crate) const BATCHES: u64 = 60;
 /// The first batch that waits for the gate.
 pub(crate) const GATE: u64 = 20;
+/// The options of a server with JetStream.
+pub(crate) const JETSTREAM: &[&str] = &["-js"];
 /// The bound of what is in flight.
 pub(crate) const IN_FLIGHT: usize = 16;
 
@@ -37,6 +40,11 @@ impl Drop for Guard {
 impl Guard {
     /// Starts a process, which the system ends with the thread that has started it.
     fn spawn(command: &mut Command) -> Self {
+        Self::spawn_piped(command.stdout(Stdio::null()))
+    }
+
+    /// The same, with an output that the test can read.
+    pub(crate) fn spawn_piped(command: &mut Command) -> Self {
         let with_thread = || {
             // SAFETY: this option takes a signal, and no memory is read or written.
             match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
@@ -44,7 +52,7 @@ impl Guard {
                 _ => Err(std::io::Error::last_os_error()),
             }
         };
-        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.stderr(Stdio::null());
         // SAFETY: the closure makes a system call, and does nothing else.
         unsafe { command.pre_exec(with_thread) };
         Self(command.spawn().expect("a process"))
@@ -88,7 +96,7 @@ pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> 
 }
 
 /// Returns the program, or `None` if the tests are to be skipped.
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let root =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/nats-server/bin/nats-server");
     let named = std::env::var_os("HEIST_NATS_SERVER").map(PathBuf::from);
@@ -173,6 +181,10 @@ impl Server {
         self.child = None;
     }
 
+    pub(crate) fn host(&self) -> Ipv4Addr {
+        self.host
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("nats://{}:{}", self.host, self.port)
     }
@@ -218,7 +230,7 @@ impl Server {
 
     /// The same, with an address that contains the user, and with more variables.
     pub(crate) fn worker_at(&self, url: &str, node: &str, variables: &[(&str, &str)]) -> Guard {
-        let mut command = self.helper("serve_as_worker", node);
+        let mut command = self.helper("common::roles::serve_as_worker", node);
         command.env("HEIST_CLUSTER_ROLE", "worker").env("HEIST_CLUSTER_THREADS", "1");
         command.env("HEIST_CLUSTER_URL", url).envs(variables.iter().copied());
         Guard::spawn(&mut command)
@@ -231,7 +243,10 @@ impl Server {
 
     /// The same, with `resume` or without.
     pub(crate) fn coordinator_with(&self, mode: &str) -> Guard {
-        Guard::spawn(self.helper("serve_as_coordinator", "c").env("HEIST_TEST_COORDINATOR", mode))
+        Guard::spawn(
+            self.helper("common::roles::serve_as_coordinator", "c")
+                .env("HEIST_TEST_COORDINATOR", mode),
+        )
     }
 
     /// Returns the content of a note, if it is there.
@@ -270,56 +285,4 @@ impl Server {
             run()
         })
     }
-}
-
-/// Returns the settings that all tests share. A machine that is busy for longer than the lease has batches started often, and that
-/// is no failure.
-pub(crate) fn cluster(url: &str) -> ClusterBuilder {
-    Cluster::builder().url(url).lease(Duration::from_secs(1)).attempts(1_000).start_within(HANG)
-}
-
-/// Runs the job that the workers know: squares, in batches of one item. The sink gets each number and its square.
-pub(crate) fn squares(
-    cluster: &Cluster,
-    batches: u64,
-    mut sink: impl FnMut(u64, u64),
-) -> Result<ClusterReport, ClusterError> {
-    let mut next = 0;
-    squares_into(cluster, batches, |square| {
-        sink(next, square);
-        next += 1;
-        Ok(())
-    })
-}
-
-/// The same, with a sink that may fail.
-pub(crate) fn squares_into(
-    cluster: &Cluster,
-    batches: u64,
-    sink: impl FnMut(u64) -> Result<(), String>,
-) -> Result<ClusterReport, ClusterError> {
-    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
-    pipeline.try_run_on(cluster, "squares", sink)
-}
-
-/// What a worker does with a number. `HEIST_TEST_TROUBLE` names a number and what happens to it.
-fn work(number: u64) -> u64 {
-    let variable = |name| std::env::var(name).unwrap_or_default();
-    let folder = PathBuf::from(variable("HEIST_TEST_FOLDER"));
-    let started = format!("started-{}-{number}", variable("HEIST_CLUSTER_NODE"));
-    fs::write(folder.join(started), "").expect("a file");
-    if number >= GATE {
-        until("the gate", || folder.join("open").exists().then_some(()));
-    }
-    thread::sleep(Duration::from_millis(2));
-    let trouble = variable("HEIST_TEST_TROUBLE");
-    if let Some((what, at)) = trouble.split_once('=')
-        && at.parse() == Ok(number)
-    {
-        match what {
-            "abort" => std::process::abort(),
-            _ => panic!("no such number"),
-        }
-    }
-    number * number
 }

@@ -1,0 +1,70 @@
+//! The batches of a worker: what its threads say of them, and what it tells the coordinator.
+
+use std::time::{Duration, Instant};
+
+use super::runner::{Computed, Key, News};
+use super::{Answer, Held, Worker};
+use crate::engine::Pull;
+use crate::message::{Ended, Failure, Permit, Up, decode, encode, encode_with};
+
+impl<P: Pull> Worker<P> {
+    pub(super) async fn hear_thread(&mut self, news: News) {
+        match news {
+            News::Started(key) => {
+                self.say_started(key, false).await;
+            }
+            News::May(key, answer) => {
+                let Some(held) = self.held.get(&key) else { return };
+                let asked = self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number }));
+                let answers = self.answers.clone();
+                tokio::task::spawn_local(async move {
+                    let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
+                    let permit = permit.map(|(permit, _)| permit);
+                    let _ = answers.send(Answer::May { key, permit, answer });
+                });
+            }
+            News::Ended { key, began, micros, thread, outcome } => {
+                self.finish(key, (began, micros, thread), outcome).await;
+            }
+        }
+    }
+
+    /// Tells the coordinator that a batch is started now.
+    pub(super) async fn say_started(&self, key: Key, again: bool) {
+        let Some(held) = self.held.get(&key) else { return };
+        let node = self.settings.node.clone();
+        let up = Up::Started { run: held.run, number: held.number, node, again };
+        self.pull.up(encode(&up)).await;
+        // The batch may end this process.
+        self.flush().await;
+    }
+
+    async fn finish(
+        &mut self,
+        key: Key,
+        (began, micros, thread): (Instant, u64, usize),
+        outcome: Result<Computed, Failure>,
+    ) {
+        let Some(Held { ack, run, number }) = self.held.remove(&key) else { return };
+        self.report.batches += 1;
+        self.prefetch.note_batch(Duration::from_micros(micros));
+        let node = self.settings.node.clone();
+        let (failure, computed) = match outcome {
+            Ok(computed) => (None, computed),
+            Err(failure) => (Some(failure), Computed::default()),
+        };
+        let Computed { results, skipped, retried } = computed;
+        self.report.skipped += skipped;
+        self.report.retried += retried;
+        let began = self.clock.at(began);
+        let mut ended =
+            Ended { run, number, node, began, micros, thread, skipped, retried, ack, failure };
+        let mut message = encode_with(&Up::Ended(ended.clone()), &results);
+        let limit = self.pull.limit();
+        if message.len() > limit {
+            ended.failure = Some(Failure::ResultTooLarge { bytes: message.len(), limit });
+            message = encode(&Up::Ended(ended));
+        }
+        self.pull.up(message).await;
+    }
+}
