@@ -20,6 +20,9 @@ static POOLS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 /// A lock that is not free for so many milliseconds, in a copy of the process, is that of a thread which is not there: no user
 /// code runs under the locks of this crate.
 const PATIENCE: u32 = 10_000;
+/// How often a thread yields its processor before it sleeps for the first of these milliseconds. The pools of the copy itself have
+/// locks that are free again after a moment.
+const YIELDS: u32 = 1_000;
 
 /// Returns which copy of the first process this one is: zero if it is none.
 #[inline(always)]
@@ -75,6 +78,12 @@ fn die() -> ! {
 /// Locks a mutex in a copy of the process, where nobody may be left to unlock it.
 #[cold]
 pub(crate) fn lock_in_copy<T>(mutex: &Mutex<T>) -> super::MutexGuard<'_, T> {
+    for _ in 0..YIELDS {
+        if let Some(guard) = super::try_lock(mutex) {
+            return guard;
+        }
+        std::thread::yield_now();
+    }
     for _ in 0..PATIENCE {
         if let Some(guard) = super::try_lock(mutex) {
             return guard;

@@ -57,10 +57,10 @@ impl Case {
     /// Runs the case in a process of its own. Returns whether that ended as it should, and prints a line.
     pub(crate) fn passes(&self, size: Size) -> bool {
         let start = Instant::now();
-        let mut command = again(&["--run", self.name]);
-        if size == Size::Long {
-            command.arg("--long");
-        }
+        let command = match size {
+            Size::Short => again(&["--run", self.name]),
+            Size::Long => again(&["--long", "--run", self.name]),
+        };
         let ended = run(command, size.patience());
         let problem = match (self.ends, &ended.status) {
             (_, None) => Some("hangs".to_owned()),
