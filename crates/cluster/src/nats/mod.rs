@@ -194,7 +194,11 @@ async fn options(
         };
     }
     if let Some(file) = &settings.credentials {
-        options = options.credentials_file(file).await?;
+        options = options.credentials_file(file).await.map_err(|error| ClusterError::Setting {
+            name: "credentials",
+            value: file.display().to_string(),
+            hint: format!("it is no credentials file as `nsc` writes it ({error})"),
+        })?;
     }
     if let Some(ca) = &settings.ca {
         options = options.add_root_certificates(ca.clone()).require_tls(true);
