@@ -251,6 +251,12 @@ impl Server {
         self.worker_at(&self.url(), node, &[("HEIST_TEST_TROUBLE", trouble)])
     }
 
+    /// The same, with a thread for each batch in flight and some copies. Of several workers with one thread, each could wait at the
+    /// gate with a batch that comes before it in its queue.
+    pub(crate) fn wide_worker(&self, node: &str) -> Guard {
+        self.worker_at(&self.url(), node, &[("HEIST_CLUSTER_THREADS", "24")])
+    }
+
     /// The same, with an address that contains the user, and with more variables.
     pub(crate) fn worker_at(&self, url: &str, node: &str, variables: &[(&str, &str)]) -> Guard {
         let mut command = self.helper("common::roles::serve_as_worker", node);
