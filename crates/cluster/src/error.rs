@@ -27,7 +27,7 @@ pub enum ClusterError {
     },
     /// No server answers.
     #[error(
-        "no NATS server answers at {url} ({reason}): start one with `nats-server -js`, or set HEIST_CLUSTER_URL to the address \
+        "no NATS server answers at {url} ({reason}): start one with `nats-server -js` or `heist cluster up`, or set HEIST_CLUSTER_URL to the address \
          of the one that runs"
     )]
     Unreachable {
@@ -204,7 +204,7 @@ pub enum ClusterError {
     },
     /// The server has no room for what the run stores there.
     #[error(
-        "the NATS server has no room for {operation} ({reason}): raise the limits of the server, of the account or of the stream,          or have less in flight with `in_flight` or `bytes`"
+        "the NATS server has no room for {operation} ({reason}): raise the limits of the server, of the account or of the stream, or have less in flight with `in_flight` or `bytes`"
     )]
     Limit {
         /// What was to be stored.

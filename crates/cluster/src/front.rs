@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::coordinator::{
-    Bounds, Coordinator, Delivery, Ends, Input, Job, Largest, Watched, feed, fnv, unique,
+    Bounds, Coordinator, Delivery, Ends, Input, Job, Largest, Move, Watched, feed, fnv, unique,
 };
 use crate::error::{ClusterError, cancelled};
 use crate::nats::{Names, NatsPull, NatsQueue};
@@ -205,23 +205,29 @@ where
     let (batches, token) = (parts.batches, job.token.clone());
     let (input_sender, input) = unbounded_channel();
     let (deliveries_sender, deliveries) = channel();
-    let (left_sender, left) = channel();
+    let (moves_sender, moves) = channel();
     let stop = Arc::new(AtomicBool::new(false));
     let settings = settings.clone();
     thread::scope(|scope| {
         let network_stop = Arc::clone(&stop);
+        let coordinator_moves = moves_sender.clone();
         let network = start(scope, "heist-cluster", move || {
-            let ends = Ends { input, deliveries: deliveries_sender, stop: network_stop };
+            let ends = Ends {
+                input,
+                deliveries: deliveries_sender,
+                moves: coordinator_moves,
+                stop: network_stop,
+            };
             let coordinator = Coordinator::new(queue, job, settings, ends, watched);
             network.block_on(coordinator.run())
         })?;
         let (source_input, source_stop) = (input_sender.clone(), Arc::clone(&stop));
         let source = start(scope, "heist-source", move || {
-            feed(batches, run, bounds, &source_input, left, &source_stop)
+            feed(batches, run, bounds, &source_input, moves, &source_stop)
         });
         // Without a source, the network thread ends as soon as it hears that the sink is gone.
         let sunk = match &source {
-            Ok(_) => deliver(&deliveries, left_sender, &input_sender, token.as_ref(), sink),
+            Ok(_) => deliver(&deliveries, moves_sender, &input_sender, token.as_ref(), sink),
             Err(_) => {
                 let _ = input_sender.send(Input::SinkEnded { whole: false });
                 Ok(0)
@@ -252,7 +258,7 @@ impl Drop for SinkGuard<'_> {
 /// Passes results to the sink, until there are no more. Returns their number.
 fn deliver<U, E>(
     deliveries: &Receiver<Delivery>,
-    left: Sender<usize>,
+    moves: Sender<Move>,
     input: &UnboundedSender<Input>,
     token: Option<&CancelToken>,
     mut sink: impl FnMut(U) -> Result<(), E>,
@@ -263,7 +269,8 @@ where
 {
     let mut guard = SinkGuard { input, whole: false };
     let mut count = 0;
-    while let Ok(Delivery { number, size, results }) = deliveries.recv() {
+    while let Ok(Delivery { number, results }) = deliveries.recv() {
+        let size = results.len();
         let results: Vec<U> = postcard::from_bytes(&results).map_err(|error| {
             let action = "decoded by the coordinator";
             ClusterError::Codec { batch: number, action, reason: error.to_string() }
@@ -277,7 +284,7 @@ where
             count += 1;
         }
         // The source has ended otherwise.
-        let _ = left.send(size);
+        let _ = moves.send(Move::Delivered(size));
     }
     guard.whole = true;
     Ok(count)

@@ -48,7 +48,7 @@ pub struct ClusterReport {
     pub reconnects: u64,
     /// The largest number of batches in flight.
     pub largest_in_flight: usize,
-    /// The largest number of bytes of encoded batches in flight.
+    /// The largest number of bytes in flight: encoded batches, and encoded results that were not delivered.
     pub largest_bytes: usize,
     /// How long the run took. As JSON, durations are numbers of seconds.
     #[serde(with = "seconds")]

@@ -70,7 +70,7 @@ pub(crate) struct Window {
     ordered: bool,
     outstanding: BTreeMap<u64, Outstanding>,
     /// Results that can be delivered, or that wait for those before them.
-    finished: BTreeMap<u64, (usize, Outcome)>,
+    finished: BTreeMap<u64, Outcome>,
     /// If ordered, the batch whose results are delivered next.
     next: u64,
     recent: Vec<Duration>,
@@ -125,7 +125,7 @@ impl Window {
         Verdict::Start
     }
 
-    /// Notes the outcome of a batch, with the size that it had counted with.
+    /// Notes the outcome of a batch.
     pub(crate) fn finish(&mut self, number: u64, outcome: Outcome, now: Instant) -> Finished {
         let Some(batch) = self.outstanding.remove(&number) else { return Finished::Duplicate };
         let took = batch.age(now);
@@ -135,24 +135,24 @@ impl Window {
             self.recent[self.recent_at] = took;
             self.recent_at = (self.recent_at + 1) % RECENT;
         }
-        self.finished.insert(number, (batch.payload.len(), outcome));
+        self.finished.insert(number, outcome);
         Finished::First
     }
 
     /// Notes the outcome of a batch that was never sent, because it is known.
-    pub(crate) fn finish_known(&mut self, number: u64, size: usize, outcome: Outcome) {
-        self.finished.insert(number, (size, outcome));
+    pub(crate) fn finish_known(&mut self, number: u64, outcome: Outcome) {
+        self.finished.insert(number, outcome);
     }
 
-    /// Takes the next outcome that can be delivered, with the number of its batch and the size of the batch.
-    pub(crate) fn deliverable(&mut self) -> Option<(u64, usize, Outcome)> {
+    /// Takes the next outcome that can be delivered, with the number of its batch.
+    pub(crate) fn deliverable(&mut self) -> Option<(u64, Outcome)> {
         let entry = self.finished.first_entry()?;
         if self.ordered && *entry.key() != self.next {
             return None;
         }
-        let (number, (size, outcome)) = entry.remove_entry();
+        let (number, outcome) = entry.remove_entry();
         self.next = number + 1;
-        Some((number, size, outcome))
+        Some((number, outcome))
     }
 
     /// Returns how many batches have no result.
@@ -275,7 +275,7 @@ mod tests {
     fn without_order_results_come_at_once() {
         let mut window = filled(false, 3, Instant::now());
         assert_eq!(finish(&mut window, 2), Finished::First);
-        assert_eq!(window.deliverable().map(|(number, size, _)| (number, size)), Some((2, 2)));
+        assert_eq!(window.deliverable().map(|(number, _)| number), Some(2));
     }
 
     #[test]

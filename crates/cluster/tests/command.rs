@@ -34,8 +34,8 @@ fn output(url: &str, arguments: &[&str]) -> (String, String, Option<i32>) {
 fn a_run_is_shown_and_a_worker_is_drained() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
     let url = server.url();
-    let mut leaving = server.worker("a", "");
-    let mut workers = vec![server.worker("b", "")];
+    let mut leaving = server.wide_worker("a");
+    let mut workers = vec![server.wide_worker("b")];
     let report = run_with(cluster(&url).node("c"), || {
         server.wait_for_start("a", None);
         server.wait_for_start("b", None);

@@ -59,7 +59,7 @@ fn a_run_is_seen_while_it_goes_on() {
 #[test]
 fn one_worker_leaves_and_the_other_goes_on() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
-    let (mut leaving, mut staying) = (server.worker("a", ""), server.worker("b", ""));
+    let (mut leaving, mut staying) = (server.wide_worker("a"), server.wide_worker("b"));
     let mut observer = cluster(&server.url()).build().expect("settings").observe().expect("a link");
     let report = run_with(cluster(&server.url()), || {
         server.wait_for_start("a", None);
@@ -190,7 +190,7 @@ fn a_page_has_the_counts_while_a_run_goes_on() {
 #[test]
 fn a_trace_has_the_batches_of_all_nodes() {
     let Some(server) = Server::start(JETSTREAM, "") else { return };
-    let mut workers = vec![server.worker("a", ""), server.worker("b \"2\"", "")];
+    let mut workers = vec![server.wide_worker("a"), server.wide_worker("b \"2\"")];
     let file = server.note("trace.json");
     let settings = cluster(&server.url()).node("c").trace(&file);
     let report = run_with(settings, || {

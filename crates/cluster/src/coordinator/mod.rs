@@ -33,7 +33,7 @@ use crate::report::ClusterReport;
 use crate::settings::{Role, Settings};
 use crate::trace::Trace;
 use crate::window::{Dispatch, Finished, Outcome, Window};
-pub(crate) use source::{Bounds, Largest, feed};
+pub(crate) use source::{Bounds, Largest, Move, feed};
 use watch::Workers;
 
 /// How often the coordinator looks at its token and at what is to be sent again. A guess.
@@ -70,8 +70,6 @@ pub(crate) enum Input {
 /// The results of a batch, on their way to the sink.
 pub(crate) struct Delivery {
     pub(crate) number: u64,
-    /// The size that the batch has counted with.
-    pub(crate) size: usize,
     pub(crate) results: Bytes,
 }
 
@@ -90,6 +88,7 @@ pub(crate) struct Job {
 pub(crate) struct Ends {
     pub(crate) input: UnboundedReceiver<Input>,
     pub(crate) deliveries: Sender<Delivery>,
+    pub(crate) moves: Sender<Move>,
     /// Has the source stop.
     pub(crate) stop: Arc<AtomicBool>,
 }
@@ -131,6 +130,8 @@ pub(crate) struct Coordinator<Q> {
     input: UnboundedReceiver<Input>,
     /// `None` when everything was delivered.
     deliveries: Option<Sender<Delivery>>,
+    /// Tells the source what is in flight.
+    moves: Sender<Move>,
     /// Has the source stop.
     stop: Arc<AtomicBool>,
     operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done>>>>,
@@ -195,7 +196,7 @@ impl<Q: Queue> Coordinator<Q> {
         watched: Watched,
     ) -> Self {
         let now = Instant::now();
-        let Ends { input, deliveries, stop } = ends;
+        let Ends { input, deliveries, moves, stop } = ends;
         let Watched { page, trace } = watched;
         Self {
             queue,
@@ -204,6 +205,7 @@ impl<Q: Queue> Coordinator<Q> {
             settings,
             input,
             deliveries: Some(deliveries),
+            moves,
             stop,
             operations: FuturesUnordered::new(),
             sending: 0,
@@ -301,7 +303,7 @@ impl<Q: Queue> Coordinator<Q> {
             Input::Failed { number, error } => {
                 self.source_ended = true;
                 self.failing = true;
-                self.window.finish_known(number, 0, Err(error));
+                self.window.finish_known(number, Err(error));
             }
             Input::SourceGone if self.source_ended || self.failing => self.source_ended = true,
             Input::SourceGone | Input::SinkEnded { .. } => return Err(Stop::Gone),
@@ -350,13 +352,23 @@ impl<Q: Queue> Coordinator<Q> {
             self.failing = true;
             self.stop.store(true, Ordering::SeqCst);
         }
+        let batch = self.window.get(number).map(|batch| batch.payload.len());
+        if let (Some(batch), Ok(results)) = (batch, &outcome) {
+            self.results_are(batch, results.len());
+        }
         self.window.finish(number, outcome, Instant::now())
+    }
+
+    /// Tells the source that the results of a batch take its place.
+    fn results_are(&self, batch: usize, results: usize) {
+        // The source may have ended.
+        let _ = self.moves.send(Move::Results { batch, results });
     }
 
     /// Passes on what can be delivered.
     fn deliver(&mut self) -> Result<(), Stop> {
-        while let Some((number, size, outcome)) = self.window.deliverable() {
-            let delivery = Delivery { number, size, results: outcome? };
+        while let Some((number, outcome)) = self.window.deliverable() {
+            let delivery = Delivery { number, results: outcome? };
             self.report.batches += 1;
             if self.deliveries.as_ref().is_none_or(|sink| sink.send(delivery).is_err()) {
                 return Err(Stop::Gone);

@@ -83,7 +83,8 @@ impl<Q: Queue> Coordinator<Q> {
         match decode::<u64>(committed) {
             Some((hash, results)) if hash == digest(&payload) => {
                 self.report.resumed += 1;
-                self.window.finish_known(number, payload.len(), Ok(results));
+                self.results_are(payload.len(), results.len());
+                self.window.finish_known(number, Ok(results));
                 Ok(())
             }
             _ => Err(ClusterError::SourceChanged { job: self.job.name.clone(), batch: number }),

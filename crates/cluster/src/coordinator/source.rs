@@ -36,8 +36,16 @@ struct InFlight {
     batches: usize,
     bytes: usize,
     largest: Largest,
-    /// The size of each batch that has been delivered.
-    left: Receiver<usize>,
+    moves: Receiver<Move>,
+}
+
+/// What changes what is in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Move {
+    /// A batch of this size has results of this size, which take its place.
+    Results { batch: usize, results: usize },
+    /// Results of this size were delivered.
+    Delivered(usize),
 }
 
 /// The run has ended.
@@ -53,19 +61,27 @@ impl InFlight {
 
     /// Waits until the condition holds. It does if nothing is in flight.
     fn wait_until(&mut self, fits: impl Fn(&Self) -> bool) -> Result<(), Over> {
-        while let Ok(bytes) = self.left.try_recv() {
-            self.leave(bytes);
+        while let Ok(next) = self.moves.try_recv() {
+            self.apply(next);
         }
         while self.batches > 0 && !fits(self) {
-            let bytes = self.left.recv().map_err(|_| Over)?;
-            self.leave(bytes);
+            let next = self.moves.recv().map_err(|_| Over)?;
+            self.apply(next);
         }
         Ok(())
     }
 
-    fn leave(&mut self, bytes: usize) {
-        self.batches -= 1;
-        self.bytes -= bytes;
+    fn apply(&mut self, next: Move) {
+        match next {
+            Move::Results { batch, results } => {
+                self.bytes = self.bytes + results - batch;
+                self.largest.bytes = self.largest.bytes.max(self.bytes);
+            }
+            Move::Delivered(results) => {
+                self.batches -= 1;
+                self.bytes -= results;
+            }
+        }
     }
 }
 
@@ -78,13 +94,13 @@ impl Drop for Farewell<'_> {
     }
 }
 
-/// Sends the batches of the source, until it ends or is to `stop`. `left` yields the size of each batch that was delivered.
+/// Sends the batches of the source, until it ends or is to `stop`. `moves` yields what becomes of them.
 pub(crate) fn feed<S>(
     mut batches: Batches<S>,
     run: u64,
     bounds: Bounds,
     input: &UnboundedSender<Input>,
-    left: Receiver<usize>,
+    moves: Receiver<Move>,
     stop: &AtomicBool,
 ) -> Largest
 where
@@ -92,7 +108,7 @@ where
     S::Item: Serialize,
 {
     let _farewell = Farewell(input);
-    let mut flight = InFlight { batches: 0, bytes: 0, largest: Largest::default(), left };
+    let mut flight = InFlight { batches: 0, bytes: 0, largest: Largest::default(), moves };
     let is_over = || stop.load(Ordering::SeqCst);
     let mut number = 0;
     while !is_over() {
@@ -134,4 +150,32 @@ where
         number += 1;
     }
     flight.largest
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn results_take_the_place_of_their_batch() {
+        let (sender, moves) = channel();
+        let mut flight = InFlight { batches: 0, bytes: 0, largest: Largest::default(), moves };
+        flight.enter(10);
+        flight.enter(20);
+        for next in [Move::Results { batch: 10, results: 100 }, Move::Delivered(100)] {
+            sender.send(next).expect("a receiver");
+        }
+        // It holds at once, and what has happened is counted first.
+        assert!(flight.wait_until(|_| true).is_ok());
+        assert_eq!((flight.batches, flight.bytes, flight.largest.bytes), (1, 20, 120));
+        sender.send(Move::Results { batch: 20, results: 5 }).expect("a receiver");
+        assert!(flight.wait_until(|flight| flight.bytes <= 5).is_ok());
+        sender.send(Move::Delivered(5)).expect("a receiver");
+        assert!(flight.wait_until(|flight| flight.bytes == 0).is_ok());
+        flight.enter(7);
+        drop(sender);
+        assert!(flight.wait_until(|flight| flight.bytes == 0).is_err());
+    }
 }

@@ -133,7 +133,7 @@ fn run(change: impl FnOnce(&mut Fake)) -> Run {
         token: None,
     };
     let watched = Watched { page: Page::new(&settings).expect("no page"), trace: None };
-    let ends = Ends { input: heard, deliveries, stop: Arc::default() };
+    let ends = Ends { input: heard, deliveries, moves: channel().0, stop: Arc::default() };
     let coordinator = Coordinator::new(queue, job, settings, ends, watched);
     Run { coordinator, input, events, answers, _deliveries: delivered }
 }

@@ -194,7 +194,11 @@ async fn options(
         };
     }
     if let Some(file) = &settings.credentials {
-        options = options.credentials_file(file).await?;
+        options = options.credentials_file(file).await.map_err(|error| ClusterError::Setting {
+            name: "credentials",
+            value: file.display().to_string(),
+            hint: format!("it is no credentials file as `nsc` writes it ({error})"),
+        })?;
     }
     if let Some(ca) = &settings.ca {
         options = options.add_root_certificates(ca.clone()).require_tls(true);
@@ -249,12 +253,16 @@ fn refused(error: &async_nats::ConnectError, url: &str) -> ClusterError {
             ClusterError::Credentials { url }
         }
         ConnectErrorKind::Tls => ClusterError::Tls { url, reason },
-        // A server that misses the certificate of a client says so after the handshake.
-        _ if reason.to_ascii_lowercase().contains("certificate") => {
-            ClusterError::Tls { url, reason }
-        }
+        _ if is_of_tls(&reason) => ClusterError::Tls { url, reason },
         _ => ClusterError::Unreachable { url, reason },
     }
+}
+
+/// Returns whether a reason is one of TLS: a server that misses the certificate of a client, or that does not accept it, says so
+/// after the handshake, and one without TLS answers with something else.
+fn is_of_tls(reason: &str) -> bool {
+    let reason = reason.to_ascii_lowercase();
+    ["certificate", "fatal alert", "corrupt message"].iter().any(|sign| reason.contains(sign))
 }
 
 /// Returns the message of an error with those of its sources.

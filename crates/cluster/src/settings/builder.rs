@@ -139,9 +139,10 @@ impl ClusterBuilder {
         self
     }
 
-    /// Sets how many bytes of encoded batches are in flight at most. A batch that is larger is in flight alone. One further batch is
-    /// kept ready. Results do not count: those of as many batches as are in flight may wait for the sink, and how large they are is
-    /// not known before. The default is 256 MiB.
+    /// Sets how many bytes are in flight at most: encoded batches, and in their place their encoded results until the sink has had
+    /// them. A batch that is larger is in flight alone. One further batch is kept ready. How large results are is not known before:
+    /// if they are larger than their batches, those of what is in flight already may exceed the limit, and no further batch is sent
+    /// until they fit. The default is 256 MiB.
     ///
     /// ```
     /// let builder = heist_cluster::Cluster::builder().bytes(16 << 20);

@@ -5,6 +5,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its own part of this module")]
 
+pub(crate) mod proxy;
 pub(crate) mod roles;
 
 use std::fs;
@@ -115,8 +116,16 @@ pub(crate) fn program() -> Option<PathBuf> {
 
 /// Returns the port of the first address in a file of ports, if it is written completely.
 fn port_in(text: &str) -> Option<u16> {
-    let (address, _) = text.split_once("nats://")?.1.split_once('"')?;
+    // With TLS, the address begins otherwise.
+    let (address, _) = text.split_once("://")?.1.split_once('"')?;
     address.rsplit_once(':')?.1.parse().ok()
+}
+
+/// Returns an address of the loopback interface that no other test has: nobody takes a port while a server is restarted.
+pub(crate) fn host() -> Ipv4Addr {
+    static HOSTS: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, high, low, HOSTS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// A server.
@@ -133,17 +142,22 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on the loopback interface. Returns `None` if the tests are to be skipped.
     pub(crate) fn start(arguments: &[&str], config: &str) -> Option<Self> {
-        /// An address of the loopback interface for each server: no other process takes the port while a server is restarted.
-        static HOSTS: AtomicU8 = AtomicU8::new(1);
+        Self::start_with(arguments, |_, _| config.to_owned())
+    }
+
+    /// The same, with a configuration for the folder and the address of the server.
+    pub(crate) fn start_with(
+        arguments: &[&str],
+        config: impl FnOnce(&Path, Ipv4Addr) -> String,
+    ) -> Option<Self> {
         let program = program()?;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let file = folder.path().join("server.conf");
-        fs::write(&file, config).expect("a file");
         let mut extra: Vec<String> =
             arguments.iter().map(|argument| (*argument).to_owned()).collect();
         extra.extend(["-c".to_owned(), file.display().to_string()]);
-        let [.., high, low] = std::process::id().to_be_bytes();
-        let host = Ipv4Addr::new(127, high, low, HOSTS.fetch_add(1, Ordering::Relaxed));
+        let host = host();
+        fs::write(&file, config(folder.path(), host)).expect("a file");
         let mut server = Self { program, folder, child: None, host, port: 0, extra };
         server.run();
         Some(server)
@@ -185,6 +199,10 @@ impl Server {
         self.host
     }
 
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("nats://{}:{}", self.host, self.port)
     }
@@ -202,6 +220,11 @@ impl Server {
     /// Lets the batches that wait for the gate go on.
     pub(crate) fn open_gate(&self) {
         fs::write(self.note("open"), "").expect("a file");
+    }
+
+    /// Lets the batches that wait for one of several gates go on.
+    pub(crate) fn open_gate_number(&self, gate: u64) {
+        fs::write(self.note(&format!("open-{gate}")), "").expect("a file");
     }
 
     /// Waits until a node has started this batch, or any batch behind the gate.
@@ -226,6 +249,12 @@ impl Server {
     /// Starts this test program as a worker.
     pub(crate) fn worker(&self, node: &str, trouble: &str) -> Guard {
         self.worker_at(&self.url(), node, &[("HEIST_TEST_TROUBLE", trouble)])
+    }
+
+    /// The same, with a thread for each batch in flight and some copies. Of several workers with one thread, each could wait at the
+    /// gate with a batch that comes before it in its queue.
+    pub(crate) fn wide_worker(&self, node: &str) -> Guard {
+        self.worker_at(&self.url(), node, &[("HEIST_CLUSTER_THREADS", "24")])
     }
 
     /// The same, with an address that contains the user, and with more variables.

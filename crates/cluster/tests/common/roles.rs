@@ -88,7 +88,10 @@ fn work(number: u64) -> u64 {
     let folder = PathBuf::from(variable("HEIST_TEST_FOLDER"));
     let started = format!("started-{}-{number}", variable("HEIST_CLUSTER_NODE"));
     fs::write(folder.join(started), "").expect("a file");
-    if number >= GATE {
+    if let Ok(step) = variable("HEIST_TEST_STEP").parse::<u64>() {
+        let open = folder.join(format!("open-{}", number / step));
+        until("one of the gates", || (number < step || open.exists()).then_some(()));
+    } else if number >= GATE {
         until("the gate", || folder.join("open").exists().then_some(()));
     }
     thread::sleep(Duration::from_millis(2));

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use args::{Args, Command};
 use clap::Parser as _;
-use heist_cluster::{Cluster, ClusterError};
+use heist_cluster::Cluster;
 
 /// Why a command has failed: what happened, and what to do.
 type Failure = Box<dyn std::error::Error>;
@@ -37,14 +37,9 @@ fn is_closed_pipe(failure: &Failure) -> bool {
     failure.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
-/// Reads the settings from the environment, and says how to get a server if there is none.
+/// Connects to the server that the environment names.
 fn observer() -> Result<heist_cluster::Observer, Failure> {
-    Cluster::from_env()?.observe().map_err(|error| match error {
-        ClusterError::Unreachable { .. } => {
-            format!("{error}\n  `heist cluster up` starts one for this machine").into()
-        }
-        error => error.into(),
-    })
+    Ok(Cluster::from_env()?.observe()?)
 }
 
 /// Has one worker leave, or all of them.
