@@ -20,3 +20,5 @@ mod fairness;
 mod handle;
 #[cfg(feature = "futures")]
 mod built;
+#[cfg(feature = "futures")]
+mod stream;
