@@ -21,7 +21,7 @@ deny=(-- -D warnings)
 own_lock=(crates/rayon-core crates/cluster bench/rayon/stock bench/rayon/heist examples/axum)
 
 # The optional features of heist.
-extras=tracing,prometheus,futures
+extras=tracing,prometheus,futures,indicatif
 
 # on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
@@ -87,7 +87,7 @@ step_docs() {
 step_test() {
     cargo test --workspace
     cargo test -p heist --features "$extras" --test spans --test prometheus --test futures --test auto_traits
-    cargo test -p heist --features "$extras" --doc -- prometheus future
+    cargo test -p heist --features "$extras" --doc -- prometheus future stream progress
     RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }

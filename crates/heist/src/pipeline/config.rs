@@ -2,6 +2,7 @@
 
 use super::dispatch::Distribution;
 use super::error::PipelineError;
+use super::progress::Hook;
 use crate::cancel::CancelToken;
 
 /// The default number of items in a batch.
@@ -15,7 +16,7 @@ const IN_FLIGHT_PER_WORKER: usize = 64;
 const IN_FLIGHT_PER_WORKER_ORDERED: usize = 96;
 
 /// The settings of a pipeline, as the user has built it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Config {
     /// Items in a batch, at most.
     pub(super) batch: usize,
@@ -29,6 +30,8 @@ pub(super) struct Config {
     pub(super) token: Option<CancelToken>,
     /// Whether a batch that is not full may have to wait, which a worker does not do.
     pub(super) flushes: bool,
+    /// The functions that are shown the progress.
+    pub(super) progress: Vec<Hook>,
 }
 
 impl Config {
@@ -43,6 +46,7 @@ impl Config {
             ordered: false,
             token: None,
             flushes: false,
+            progress: Vec::new(),
         }
     }
 

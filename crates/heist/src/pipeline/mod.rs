@@ -53,6 +53,7 @@ mod control;
 mod deliver;
 mod dispatch;
 mod error;
+mod progress;
 mod report;
 mod run;
 mod source;
@@ -60,9 +61,12 @@ pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
+#[cfg(feature = "futures")]
+pub use deliver::ResultStream;
 pub use deliver::Results;
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
+pub use progress::Progress;
 pub use report::{Report, WorkerReport};
 #[doc(hidden)]
 pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};

@@ -22,3 +22,4 @@ mod handle;
 mod built;
 #[cfg(feature = "futures")]
 mod joined;
+mod stream;

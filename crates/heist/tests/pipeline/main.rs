@@ -17,6 +17,7 @@ mod bounds;
 mod weight;
 mod prompt;
 mod report;
+mod progress;
 mod cancel;
 mod failure;
 mod drop_panics;

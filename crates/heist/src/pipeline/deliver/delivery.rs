@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::outbox::{BatchEntry, Chunk, Outboxes};
 use crate::pipeline::control::{Control, Delivered, SleepKind};
+use crate::pipeline::progress::{INTERVAL, Meter};
 use crate::sync::Arc;
 use crate::worker::current::with_worker;
 use crate::worker::limited::Limited;
@@ -19,7 +20,7 @@ const DOZE: Duration = Duration::from_millis(1);
 
 /// The consumer's side of a run.
 pub(crate) struct Delivery<R> {
-    control: Arc<Control>,
+    pub(super) control: Arc<Control>,
     outboxes: Arc<Outboxes<R>>,
     ordered: bool,
     /// The chunks that were taken from the outboxes. The entries that `free` lists are empty.
@@ -32,9 +33,9 @@ pub(crate) struct Delivery<R> {
     queue: VecDeque<usize>,
     /// The number of batches that were delivered, which is the number of the next one if results are
     /// delivered in order.
-    next: u64,
+    pub(super) next: u64,
     /// What was delivered since the last report to `control`.
-    delivered: Delivered,
+    pub(super) delivered: Delivered,
     /// Delivered batches are reported when there are this many.
     report_batches: u64,
     /// Delivered batches are reported when they weigh this much.
@@ -43,13 +44,23 @@ pub(crate) struct Delivery<R> {
     incoming: Vec<Chunk<R>>,
     /// Empty chunks, which go back to the outboxes.
     spares: Vec<Chunk<R>>,
+    /// Shows the progress.
+    pub(crate) meter: Option<Box<Meter>>,
+    /// Where a task waits that polls for results.
+    #[cfg(feature = "futures")]
+    pub(super) sleep: Option<super::stream::Sleep>,
 }
 
 /// The chunk of a batch that has not come yet.
 const UNKNOWN: usize = usize::MAX;
 
 impl<R> Delivery<R> {
-    pub(crate) fn new(control: &Arc<Control>, outboxes: &Arc<Outboxes<R>>, ordered: bool) -> Self {
+    pub(crate) fn new(
+        control: &Arc<Control>,
+        outboxes: &Arc<Outboxes<R>>,
+        ordered: bool,
+        meter: Option<Box<Meter>>,
+    ) -> Self {
         Self {
             control: Arc::clone(control),
             outboxes: Arc::clone(outboxes),
@@ -63,7 +74,17 @@ impl<R> Delivery<R> {
             report_weight: control.quarter_of_weight(),
             incoming: Vec::new(),
             spares: Vec::new(),
+            meter,
+            #[cfg(feature = "futures")]
+            sleep: None,
         }
+    }
+
+    /// Returns the next batch if its results are here.
+    #[cfg(feature = "futures")]
+    pub(super) fn ready_batch(&mut self) -> Option<BatchEntry> {
+        let at = *self.queue.front().filter(|at| **at != UNKNOWN)?;
+        self.chunks[at].batches.pop_front()
     }
 
     /// Waits for the next batch. Its results are the next ones that [`next_result`](Self::next_result)
@@ -110,6 +131,9 @@ impl<R> Delivery<R> {
         self.delivered.batches += 1;
         self.delivered.weight += i128::from(batch.weight);
         self.delivered.results += batch.results as u64;
+        if let Some(meter) = &mut self.meter {
+            meter.count(batch.items, batch.results);
+        }
         if self.delivered.batches >= self.report_batches
             || self.delivered.weight >= self.report_weight
         {
@@ -133,9 +157,18 @@ impl<R> Delivery<R> {
         }
     }
 
+    /// Shows the progress for the last time.
+    pub(crate) fn show_end(&mut self, failed: bool) {
+        if let Some(meter) = &mut self.meter {
+            meter.finish(failed);
+        }
+    }
+
     /// Waits until there are results in the outboxes, and takes them. Returns `false` if there will be none.
     #[cold]
     fn wait_for_results(&mut self) -> bool {
+        #[cfg(feature = "futures")]
+        self.end_sleep();
         // A worker of a pool does not doze: it hands its core to another thread while it waits, which is too
         // expensive for a moment.
         let mut kind = match with_worker(|_| ()) {
@@ -143,6 +176,9 @@ impl<R> Delivery<R> {
             None => SleepKind::Doze,
         };
         loop {
+            if let Some(meter) = &mut self.meter {
+                meter.tick();
+            }
             if self.collect() {
                 return true;
             }
@@ -159,6 +195,9 @@ impl<R> Delivery<R> {
                 return true;
             }
             match kind {
+                SleepKind::Deep if self.meter.is_some() => {
+                    _ = Limited::new(&handle, INTERVAL).wait()
+                }
                 SleepKind::Deep => wait::wait(&handle, self.control.pool().id()),
                 SleepKind::Doze => {
                     Limited::new(&handle, DOZE).wait();
@@ -172,7 +211,7 @@ impl<R> Delivery<R> {
     }
 
     /// Takes the results that are in the outboxes. Returns whether there were any.
-    fn collect(&mut self) -> bool {
+    pub(super) fn collect(&mut self) -> bool {
         self.outboxes.take(&mut self.incoming, &mut self.spares);
         let any = !self.incoming.is_empty();
         for chunk in self.incoming.drain(..) {

@@ -7,7 +7,11 @@
 mod delivery;
 mod outbox;
 mod results;
+#[cfg(feature = "futures")]
+mod stream;
 
 pub(super) use delivery::Delivery;
 pub(super) use outbox::{BatchEntry, Outboxes};
 pub use results::Results;
+#[cfg(feature = "futures")]
+pub use stream::ResultStream;

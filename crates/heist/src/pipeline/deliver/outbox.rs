@@ -19,6 +19,8 @@ pub(crate) struct BatchEntry {
     pub(crate) weight: u64,
     /// The index in the source of the first item of the batch.
     pub(crate) first: u64,
+    /// How many items the batch had.
+    pub(crate) items: usize,
     /// How many results the batch has.
     pub(crate) results: usize,
 }

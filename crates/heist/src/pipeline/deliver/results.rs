@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::iter::FusedIterator;
+use std::task::{Poll, ready};
 
 use super::delivery::Delivery;
 use super::outbox::BatchEntry;
@@ -19,7 +20,8 @@ use crate::worker::current::{AnyPool, with_worker};
 
 /// An iterator over the results of a pipeline. If an error ends the run, it is the last item.
 ///
-/// It is made by [`Pipeline::results`], and by iterating over a [`Pipeline`]. Dropping it ends the run.
+/// It is made by [`Pipeline::results`], and by iterating over a [`Pipeline`]. Dropping it ends the run. With the feature `futures`,
+/// `into_stream` makes a `Stream` of it.
 ///
 /// ```
 /// use heist::pipeline::Pipeline;
@@ -83,7 +85,7 @@ impl<R: Send + 'static> Results<R> {
         // with the run, or when the source stops blocking.
         drop(unsafe { start(&run) });
         let control = Arc::clone(&run.control);
-        let delivery = Delivery::new(&control, &run.outboxes, run.config.ordered);
+        let delivery = Delivery::new(&control, &run.outboxes, run.config.ordered, run.take_meter());
         Self(Inner::Running(Box::new(Running {
             delivery,
             batch: None,
@@ -128,13 +130,35 @@ impl<R> Results<R> {
     }
 }
 
+impl<R> Results<R> {
+    /// Returns the next result. `next_batch` waits for a batch, or says that there is none yet.
+    pub(super) fn advance(
+        &mut self,
+        next_batch: impl FnMut(&mut Delivery<R>) -> Poll<Option<BatchEntry>>,
+    ) -> Poll<Option<Result<R, PipelineError>>> {
+        match &mut self.0 {
+            Inner::Running(running) => running.advance(next_batch),
+            Inner::Failed(error) => Poll::Ready(error.take().map(Err)),
+        }
+    }
+
+    /// Returns whether the last item has been returned.
+    #[cfg(feature = "futures")]
+    pub(super) fn is_over(&self) -> bool {
+        match &self.0 {
+            Inner::Running(running) => running.over,
+            Inner::Failed(error) => error.is_none(),
+        }
+    }
+}
+
 impl<R> Iterator for Results<R> {
     type Item = Result<R, PipelineError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        match &mut self.0 {
-            Inner::Running(running) => running.next(),
-            Inner::Failed(error) => error.take().map(Err),
+        match self.advance(|delivery| Poll::Ready(delivery.next_batch())) {
+            Poll::Ready(next) => next,
+            Poll::Pending => unreachable!("the call has waited for the batch"),
         }
     }
 }
@@ -150,18 +174,22 @@ impl<R> Running<R> {
         report
     }
 
-    fn next(&mut self) -> Option<Result<R, PipelineError>> {
+    fn advance(
+        &mut self,
+        mut next_batch: impl FnMut(&mut Delivery<R>) -> Poll<Option<BatchEntry>>,
+    ) -> Poll<Option<Result<R, PipelineError>>> {
         if self.over {
-            return None;
+            return Poll::Ready(None);
         }
         loop {
             // A run that failed as a whole delivers nothing more, not even the rest of a batch.
             let current = self.batch.filter(|_| !self.control.discards_all());
             let Some((batch, left)) = current else {
-                let Some(batch) = self.delivery.next_batch() else {
+                let Some(batch) = ready!(next_batch(&mut self.delivery)) else {
                     self.over = true;
-                    let error = self.control.close()?;
-                    return Some(Err(error.with_report(self.report())));
+                    let error = self.control.close();
+                    self.delivery.show_end(error.is_some());
+                    return Poll::Ready(error.map(|error| Err(error.with_report(self.report()))));
                 };
                 self.batch = Some((batch, batch.results));
                 continue;
@@ -177,7 +205,7 @@ impl<R> Running<R> {
                 self.delivery.report_delivered();
             }
             if let Some(result) = result {
-                return Some(Ok(result));
+                return Poll::Ready(Some(Ok(result)));
             }
         }
     }
@@ -187,6 +215,8 @@ impl<R> Drop for Running<R> {
     fn drop(&mut self) {
         let error = self.control.close();
         contain(|| drop(error));
+        // If the run had not ended, it ends here, before its time.
+        self.delivery.show_end(true);
         // SAFETY: the run itself leaves here, once.
         unsafe { self.control.leave() };
     }

@@ -12,6 +12,7 @@ use super::Pipeline;
 use super::control::{Control, TaskFactory};
 use super::deliver::Delivery;
 use super::error::{At, PipelineError, Stage};
+use super::progress::Meter;
 use super::report::Report;
 use super::source::{Reader, Source};
 pub(super) use super::steps::{BoxError, Steps};
@@ -44,11 +45,14 @@ where
     // SAFETY: this function closes the run and waits until every participant has left before it returns, and
     // it does not unwind before.
     let threads = unsafe { start(&run) };
-    let failed = deliver(&run, &mut sink);
+    let (failed, meter) = deliver(&run, &mut sink);
     if let Some(error) = failed {
         control.fail(None, error);
     }
     let error = control.close();
+    if let Some(mut meter) = meter {
+        meter.finish(error.is_some());
+    }
     // SAFETY: the run itself leaves here, once.
     unsafe { control.leave() };
     wait::wait(&all_left, control.pool().id());
@@ -147,17 +151,19 @@ unsafe fn start_thread(
     }
 }
 
-/// Passes the results to the sink until there are no more. Returns an error if the sink failed or panicked.
+/// Passes the results to the sink until there are no more. Returns an error if the sink failed or panicked, and what shows the
+/// progress.
 fn deliver<S, G, E>(
     run: &Run<S, G>,
     mut sink: impl FnMut(G::Out) -> Result<(), E>,
-) -> Option<PipelineError>
+) -> (Option<PipelineError>, Option<Box<Meter>>)
 where
     S: Source,
     G: Steps<S::Item>,
     E: Into<BoxError>,
 {
-    let mut delivery = Delivery::new(&run.control, &run.outboxes, run.config.ordered);
+    let mut delivery =
+        Delivery::new(&run.control, &run.outboxes, run.config.ordered, run.take_meter());
     // The current batch, and how many of its results the sink has taken.
     let (at, offset) = (Cell::new((0, 0)), Cell::new(0));
     let delivered = catch_unwind(AssertUnwindSafe(|| {
@@ -176,12 +182,14 @@ where
         Ok(())
     }));
     delivery.count_results(offset.get());
+    let meter = delivery.meter.take();
     contain(|| drop(delivery));
     let (batch, first) = at.get();
     let at = At { batch, item: G::ONE_TO_ONE.then(|| first + offset.get()) };
-    match delivered {
+    let error = match delivered {
         Ok(Ok(())) => None,
         Ok(Err(error)) => Some(PipelineError::failed(Stage::Sink, at, error)),
         Err(payload) => Some(PipelineError::panicked(Stage::Sink, at, payload)),
-    }
+    };
+    (error, meter)
 }

@@ -5,7 +5,7 @@ use std::mem::{self, ManuallyDrop};
 
 use super::worker_task::WorkerTask;
 use crate::cancel::Follower;
-use crate::panic::{contain, contain_each};
+use crate::panic::{contain, contain_each, contained};
 use crate::pipeline::Pipeline;
 use crate::pipeline::config::Config;
 use crate::pipeline::control::{Control, Rules, StopFollower, TaskFactory};
@@ -13,6 +13,7 @@ use crate::pipeline::deliver::Outboxes;
 use crate::pipeline::dispatch::{
     Batch, BoxedBatch, CACHE_LINE, Distribution, PREFETCH_LINES, PushEnd, Stock, WorkerQueue,
 };
+use crate::pipeline::progress::Meter;
 use crate::pipeline::report::Report;
 use crate::pipeline::source::{Batcher, Source};
 use crate::pipeline::steps::Steps;
@@ -52,6 +53,8 @@ pub(crate) struct Run<S: Source, G: Steps<S::Item>> {
     source_handle: S::Handle,
     /// Fails the run if the pool stops.
     pub(super) on_stop: Arc<dyn Follower>,
+    /// Shows the progress, until the consumer takes it.
+    meter: Mutex<Option<Box<Meter>>>,
     started: Instant,
 }
 
@@ -154,6 +157,7 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
             steals: config.steals,
         };
         let (control, all_left) = Control::new(rules, pool);
+        let meter = Meter::new(mem::take(&mut config.progress), || user_size(&source));
         let source_handle = source.attach(&control);
         let on_stop: Arc<dyn Follower> = unsize_arc!(Arc::new(StopFollower(Arc::clone(&control))));
         let heaviest_first = S::WEIGHED && !config.ordered;
@@ -193,9 +197,15 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
             spares: Mutex::new(Vec::new()),
             source_handle,
             on_stop,
+            meter: Mutex::new(meter),
             started: Instant::now(),
         };
         (Arc::new(run), all_left)
+    }
+
+    /// Takes what shows the progress. The consumer calls this once.
+    pub(crate) fn take_meter(&self) -> Option<Box<Meter>> {
+        lock(&self.meter).take()
     }
 
     /// Returns the nanoseconds since the start of the run.
@@ -327,6 +337,11 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         }
         report
     }
+}
+
+/// Returns how many items the source has at most. The iterator is the user's code, and may panic: then that is not known.
+fn user_size<S: Source>(source: &S) -> Option<u64> {
+    contained(|| source.size()).flatten()
 }
 
 impl<S: Source, G: Steps<S::Item>> Drop for Run<S, G> {

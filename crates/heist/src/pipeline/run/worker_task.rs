@@ -3,6 +3,7 @@
 //! It ends when it finds nothing to do, and a new one is started when there is something. So no worker of the
 //! pool is kept waiting for a pipeline.
 
+use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -41,6 +42,9 @@ enum EndOfRun {
     /// The source has not ended, or others have had batches in their queues for some time.
     NotNear,
 }
+
+/// What the user's code has returned, or the payload of its panic.
+type Caught<T> = Result<T, Box<dyn Any + Send>>;
 
 /// Says whether there is enough room for the sender that helps. It is no type parameter: the code that processes batches would be
 /// compiled twice, and none of it would be inlined.
@@ -299,7 +303,7 @@ where
         working: &mut Working<S, G>,
     ) -> u64 {
         let Batch { number, weight, first, items } = &mut *batch;
-        let (number, weight, first) = (*number, *weight, *first);
+        let (number, weight, first, count) = (*number, *weight, *first, items.len());
         if number >= self.control.cutoff() {
             contain_each(batch.items);
             return 0;
@@ -325,7 +329,7 @@ where
         if matches!((&outcome, &dropped), (Ok(Ok(())), Ok(()))) {
             // There is nothing to drop, which the compiler does not see.
             mem::forget((outcome, dropped));
-            let entry = BatchEntry { number, weight, first, results: results.len() };
+            let entry = BatchEntry { number, weight, first, items: count, results: results.len() };
             self.queues[worker].0.count_processed();
             if G::TRACKS {
                 self.control.count_errors(counts.skipped, counts.retried);
@@ -347,8 +351,8 @@ where
         &self,
         stage: Stage,
         at: At,
-        outcome: std::thread::Result<Passed>,
-        dropped: std::thread::Result<()>,
+        outcome: Caught<Passed>,
+        dropped: Caught<()>,
         working: &mut Working<S, G>,
     ) {
         if outcome.is_err() {

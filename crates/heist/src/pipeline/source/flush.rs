@@ -203,6 +203,10 @@ where
         self.feed.settle();
     }
 
+    fn size(&self) -> Option<u64> {
+        self.reader.as_ref()?.source.as_ref()?.size()
+    }
+
     /// No more is read ahead than fits into a batch.
     fn set_batch(&mut self, items: usize) {
         lock(&self.feed.queue).set_capacity(items.max(1));

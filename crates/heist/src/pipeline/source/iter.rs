@@ -33,6 +33,10 @@ impl<I: Iterator> Source for Items<I> {
 
     fn attach(&mut self, _: &Arc<Control>) {}
 
+    fn size(&self) -> Option<u64> {
+        self.0.size_hint().1.map(|items| items as u64)
+    }
+
     #[inline]
     fn fill(&mut self, batch: &mut Vec<I::Item>, most: usize, stop: &impl Fn() -> bool) -> Filled {
         batch.reserve(most.min(self.0.size_hint().0));
@@ -78,6 +82,10 @@ where
     type Reader = NoReader;
 
     fn attach(&mut self, _: &Arc<Control>) {}
+
+    fn size(&self) -> Option<u64> {
+        self.0.size_hint().1.map(|items| items as u64)
+    }
 
     fn fill(&mut self, batch: &mut Vec<T>, most: usize, stop: &impl Fn() -> bool) -> Filled {
         for _ in 0..most {

@@ -80,6 +80,12 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     fn settle(&mut self) {}
 
+    /// Returns how many items the source has at most, if it knows.
+    #[doc(hidden)]
+    fn size(&self) -> Option<u64> {
+        None
+    }
+
     /// Tells the source the number of items in a batch. Called once, before the run.
     #[doc(hidden)]
     fn set_batch(&mut self, _: usize) {}

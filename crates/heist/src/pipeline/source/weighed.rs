@@ -55,6 +55,10 @@ where
         self.source.settle();
     }
 
+    fn size(&self) -> Option<u64> {
+        self.source.size()
+    }
+
     fn set_batch(&mut self, items: usize) {
         self.source.set_batch(items);
     }
