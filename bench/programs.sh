@@ -36,6 +36,11 @@ others() {
         grep -vE '^(rayon-core|crossbeam-(deque|epoch|utils)|heist|heist-deque|libc) ' | sort
 }
 
+# build ARGUMENTS...: builds the package in the current directory. Warnings of code that is not ours are not shown.
+build() {
+    cargo "$@" build -q --release --locked 2>"$work/build.log" || { cat "$work/build.log" >&2 && exit 1; }
+}
+
 # both PROGRAM...: builds the package in the current directory with stock rayon-core and with ours. The two builds share a
 # target directory: packages that do not depend on rayon-core are the same files in both.
 both() {
@@ -46,11 +51,11 @@ both() {
         cargo update -q -p rayon-core --precise "$stock"
         cp Cargo.lock Cargo.lock.stock
     fi
-    cargo build -q --release --locked
+    build
     for program in "$@"; do cp "$CARGO_TARGET_DIR/release/$program" "$bin/stock/"; done
     settle >/dev/null
     diff <(others Cargo.lock.stock) <(others Cargo.lock) >&2 || fail "$*: the builds differ in more than rayon-core"
-    cargo "${ours[@]}" build -q --release --locked
+    build "${ours[@]}"
     for program in "$@"; do cp "$CARGO_TARGET_DIR/release/$program" "$bin/heist/"; done
 }
 
