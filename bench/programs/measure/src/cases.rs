@@ -35,14 +35,6 @@ pub(crate) const SMALL: &str = "small";
 
 /// Returns all cases.
 pub(crate) fn all() -> Vec<Case> {
-    let tool = |id, title, package, arguments, input, output| Case {
-        id,
-        title,
-        package,
-        arguments,
-        input: Some(input),
-        output,
-    };
     let small = |id, title| Case {
         id,
         title,
@@ -50,6 +42,25 @@ pub(crate) fn all() -> Vec<Case> {
         arguments: &[],
         input: None,
         output: Output::Exact,
+    };
+    let small = [
+        small("kdtree", "builds 16 k-d trees of 100,000 points (kd-tree)"),
+        small("bvh", "builds and traverses 20 hierarchies of 20,000 boxes (bvh)"),
+        small("bodies", "120 steps of a pile of 1,000 boxes (rapier3d)"),
+        small("frames", "14,000 loops over 64 to 4,000 elements (ndarray)"),
+    ];
+    tools().into_iter().chain(small).collect()
+}
+
+/// Returns the tools.
+fn tools() -> Vec<Case> {
+    let tool = |id, title, package, arguments, input, output| Case {
+        id,
+        title,
+        package,
+        arguments,
+        input: Some(input),
+        output,
     };
     const B3SUM: &str = "b3sum=1.8.7";
     vec![
@@ -94,10 +105,6 @@ pub(crate) fn all() -> Vec<Case> {
             Input::Sources,
             Output::Exact,
         ),
-        small("kdtree", "builds 16 k-d trees of 100,000 points (kd-tree)"),
-        small("bvh", "builds and traverses 20 hierarchies of 20,000 boxes (bvh)"),
-        small("bodies", "120 steps of a pile of 1,000 boxes (rapier3d)"),
-        small("frames", "14,000 loops over 64 to 4,000 elements (ndarray)"),
     ]
 }
 
