@@ -113,7 +113,7 @@ impl<R> ResultStream<R> {
     ///
     /// let pool = heist::Pool::builder().workers(2).build()?;
     /// let mut stream = Pipeline::new(0..100).batch(10).results(&pool)?.into_stream();
-    /// smol::block_on(stream.by_ref().count());
+    /// smol::block_on((&mut stream).count());
     /// assert_eq!(stream.report().batches, 10);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
