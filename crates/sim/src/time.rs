@@ -32,6 +32,11 @@ impl Instant {
     pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0) / 1_000)
     }
+
+    /// Returns the moment after that time, or `None` if there is no such moment.
+    pub fn checked_add(&self, time: Duration) -> Option<Self> {
+        self.0.checked_add(picos(time)).map(Self)
+    }
 }
 
 /// Converts a duration to the unit of the virtual clock.

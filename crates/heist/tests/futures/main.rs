@@ -22,4 +22,5 @@ mod handle;
 mod built;
 #[cfg(feature = "futures")]
 mod joined;
+#[cfg(feature = "futures")]
 mod stream;
