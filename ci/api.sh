@@ -61,6 +61,6 @@ compare() {
 }
 
 compare heist-deque
-compare heist --features tracing,prometheus,futures
+compare heist --features tracing,prometheus,futures,indicatif
 [[ -z $changed ]] ||
     fail "the public API of$changed has changed: if that is intended, run ci/api.sh --accept, and write it in CHANGELOG.md"

@@ -61,7 +61,7 @@ done | grep -oE '"rust_version":("[^"]*"|null)' | sort -u >"$work/declared"
 
 # What is behind features compiles; its tests are few, and run with the current Rust only.
 cargo check -p heist-deque --no-default-features
-cargo check -p heist --features tracing,prometheus,futures
+cargo check -p heist --features tracing,prometheus,futures,indicatif
 
 # Compile-fail tests are left out: another version of the compiler rejects the same programs in other words.
 skip=(--skip misuse_does_not_compile)

@@ -13,7 +13,7 @@ if [[ ${1:-} == --install ]]; then
 fi
 
 # listed CRATE: the packages in the table of that crate.
-listed() { awk -v crate="## $1" '/^## /{on = $0 == crate} on && /^\| `/{print $2}' docs/DEPENDENCIES.md | tr -d '`' | sort; }
+listed() { awk -v crate="## $1" -F '|' '/^## /{on = $0 == crate} on && /^\| `/{print $2}' docs/DEPENDENCIES.md | tr -d '` ' | tr ',' '\n' | sort; }
 
 # tree ARGUMENTS...: the packages in a tree without its root.
 tree() { cargo tree --locked --edges normal,build --target all --prefix none "$@" | awk 'NR > 1 {print $1}' | sort -u; }
@@ -28,7 +28,7 @@ compare() {
 }
 
 compare heist-deque -p heist-deque
-compare heist -p heist --features tracing,prometheus,futures
+compare heist -p heist --features tracing,prometheus,futures,indicatif
 compare rayon-core --manifest-path crates/rayon-core/Cargo.toml
 printf 'supply: ok: the trees of heist-deque, heist and rayon-core\n'
 
@@ -47,6 +47,6 @@ for package in . crates/rayon-core crates/cluster examples/axum bench/rayon/stoc
     denied "$package" --all-features check --hide-inclusion-graph licenses sources
 done
 denied crates/deque --exclude-dev check bans
-denied crates/heist --exclude-dev --features tracing,prometheus,futures check bans
+denied crates/heist --exclude-dev --features tracing,prometheus,futures,indicatif check bans
 denied crates/rayon-core --exclude-dev check bans
 printf 'supply: ok: licences, duplicates and sources\n'
