@@ -9,6 +9,7 @@
 //! between that the owner passes as well, wherever it is ([`heavy_fence`](crate::sync::heavy_fence)). So either
 //! the owner sees the thief and waits for the lock, or the thief sees the chain as the owner has left it.
 
+use std::array;
 use std::cell::Cell;
 use std::iter;
 use std::ptr::NonNull;
@@ -72,7 +73,35 @@ pub(crate) enum Raided {
     /// A second half of a join, which is a task from now on.
     Job(Task),
     /// A part of a scope, or a private task and the next ones.
-    Tasks(Task, Vec<Task>),
+    Tasks(Task, More),
+}
+
+/// What a thief takes beyond the task that it runs, the oldest first. A raid allocates nothing.
+#[derive(Default)]
+pub(crate) struct More([Option<Task>; MOST_MORE]);
+
+impl More {
+    /// Takes at most that many tasks, until there is none.
+    fn take(count: usize, take: impl FnMut() -> Option<Task>) -> Self {
+        let mut more = Self::default();
+        let taken = iter::from_fn(take).take(count);
+        more.0.iter_mut().zip(taken).for_each(|(place, task)| *place = Some(task));
+        more
+    }
+
+    /// The number of tasks.
+    pub(crate) fn len(&self) -> usize {
+        self.0.iter().flatten().count()
+    }
+}
+
+impl IntoIterator for More {
+    type Item = Task;
+    type IntoIter = iter::Flatten<array::IntoIter<Option<Task>, MOST_MORE>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter().flatten()
+    }
 }
 
 /// The largest number of tasks that a thief takes beyond the one that it runs.
@@ -109,12 +138,11 @@ pub(crate) fn raid(demand: &Demand, seen: Option<&Cell<bool>>) -> Option<Raided>
     let oldest = |stack: &Stack| unsafe { stack.take_oldest(&guard) };
     // One part only: a part that is on its way to the thief's lane would be out of reach of those who wait for it.
     if let Some(part) = oldest(parts) {
-        return Some(Raided::Tasks(part, Vec::new()));
+        return Some(Raided::Tasks(part, More::default()));
     }
     let first = oldest(tasks)?;
     // Half of them, as in a steal.
-    let more = (tasks.len() / 2).min(MOST_MORE);
-    Some(Raided::Tasks(first, iter::from_fn(|| oldest(tasks)).take(more).collect()))
+    Some(Raided::Tasks(first, More::take(tasks.len() / 2, || oldest(tasks))))
 }
 
 /// Takes the oldest private job of that thread, if it seems to be of that root. Returns it together with its root, which may be

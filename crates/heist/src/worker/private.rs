@@ -4,6 +4,7 @@ use std::iter;
 
 use crate::fork::job;
 use crate::fork::private::{PrivateTasks, Stack};
+use crate::fork::raid::More;
 use crate::stats::Tally;
 use crate::sync::{HeavyFence, heavy_fence_state};
 use crate::task::Task;
@@ -226,8 +227,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
     }
 
     /// Keeps what this thread has taken in a raid beyond the task that it runs, the oldest first.
-    pub(crate) fn keep_raided(&self, tasks: Vec<Task>) {
-        if tasks.is_empty() {
+    pub(crate) fn keep_raided(&self, tasks: More) {
+        if tasks.len() == 0 {
             return;
         }
         let (queues, own) = (&self.shared.queues, &self.place.own);
