@@ -23,11 +23,15 @@ own_lock=(crates/rayon-core crates/cluster bench/rayon/stock bench/rayon/heist e
 # The optional features of heist.
 extras=tracing,prometheus,futures,indicatif
 
+# Where everything is built that is built for the machine as it is: most of what packages with their own lock file depend on
+# is compiled for others as well.
+target=${CARGO_TARGET_DIR:-target}
+
 # on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
     local package=$1 command=$2
     shift 2
-    cargo "$command" --locked --manifest-path "$package/Cargo.toml" --target-dir "target/${package//\//-}" "$@"
+    cargo "$command" --locked --manifest-path "$package/Cargo.toml" --target-dir "$target" "$@"
 }
 
 step_fmt() {
@@ -100,8 +104,10 @@ step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
     cargo run "${checked[@]}" -p heist-stress -- --seed 1
-    # Not in a release build, for which all that the tests depend on would be compiled again.
-    cargo run -p heist --example skew
+    # Not in a release build, for which all that the tests depend on would be compiled again; and with the features that heist
+    # has in the step test, in which it was built.
+    cargo build --workspace --example skew
+    "$target/debug/examples/skew"
     on examples/axum test
 }
 
@@ -120,7 +126,8 @@ step_rayon() {
 # The benchmarks run and verify their results. Their timings mean nothing here. The tests of the step test run every case with a
 # small size.
 step_bench() {
-    cargo run "${checked[@]}" --features peers -- bench --quiet --rounds 1 \
+    # Without debug assertions, with which the command would be compiled again; the tests have them.
+    cargo run --release --features peers -- bench --quiet --rounds 1 \
         fib/2 spawn/tree/2 scope/pairs latency/after-1ms pipeline/small reduce >/dev/null
     on bench/rayon/stock test
     # Without the long link of a measurement.
