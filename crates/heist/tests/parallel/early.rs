@@ -23,7 +23,7 @@ for_every_strategy! {
 }
 
 fn same_results(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             for step in [1, 2, 37, 5_000] {
                 let is_hit = |n: &usize| work(*n) > 0 && n % step == step - 1;
@@ -40,7 +40,7 @@ fn same_results(kind: Kind) {
 }
 
 fn first_errors(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             for from in [0, 1, 50, 900, 10_000] {
                 let calls: Vec<_> = (0..size).map(|_| AtomicBool::new(false)).collect();
@@ -59,7 +59,7 @@ fn first_errors(kind: Kind) {
 }
 
 fn errors_of_every_kind(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let flow = |end: usize| {
             parallel::try_for_each(
                 0..1_000_usize,
@@ -76,7 +76,7 @@ fn errors_of_every_kind(kind: Kind) {
 }
 
 fn results_or_the_first_error(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             for from in [0, 1, 50, 900, 10_000] {
                 let (ledger, made) = (Ledger::new(size), AtomicUsize::new(0));
@@ -106,7 +106,7 @@ fn results_or_the_first_error(kind: Kind) {
 
 /// These loops would take years if they did not stop early.
 fn an_end_of_loops_that_have_none(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let found = parallel::find_any(0..u64::MAX, |n| n % 1_000 == 999);
         assert_eq!(found.map(|n| n % 1_000), Some(999));
         let found = parallel::find_any(0..=u128::MAX, |n| n % 1_000 == 999);
@@ -122,7 +122,7 @@ fn an_end_of_loops_that_have_none(kind: Kind) {
 }
 
 fn all_items_before_the_first(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for first in [0, 1, 333, 999] {
             let calls: Vec<_> = (0..1_000).map(|_| AtomicUsize::new(0)).collect();
             let found = parallel::find_first(parallel::enumerate(&calls), |(index, call)| {
@@ -159,7 +159,7 @@ fn no_item_after_the_end_on_one_worker(kind: Kind) {
 }
 
 fn panics(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for bad in [0, 1, 500, 999] {
             let check = |n: usize| {
                 work(n);

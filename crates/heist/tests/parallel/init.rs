@@ -18,7 +18,7 @@ for_every_strategy! {
 }
 
 fn same_results(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             let made = parallel::map_init(0..size, Vec::new, |buffer: &mut Vec<usize>, n| {
                 buffer.clear();
@@ -54,7 +54,7 @@ impl Drop for Counting<'_> {
 }
 
 fn each_state_is_dropped(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             let total = AtomicUsize::new(0);
             let init = || Counting { seen: 0, total: &total };
@@ -93,7 +93,7 @@ fn one_state_without_help(kind: Kind) {
 }
 
 fn no_state_without_items(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         parallel::for_each_init(0..0, || panic!("no state is needed"), |(): &mut (), _| ());
         let none = parallel::map_init(0..0, || panic!("no state is needed"), |(): &mut (), n| n);
         assert_eq!(none, []);
@@ -101,7 +101,7 @@ fn no_state_without_items(kind: Kind) {
 }
 
 fn panics(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for bad in [0, 1, 40, 500, 999] {
             let (ledger, count) = (Ledger::new(1000), AtomicUsize::new(0));
             let failed = catch_unwind(AssertUnwindSafe(|| {

@@ -25,7 +25,7 @@ fn tracked(ledger: &Ledger, size: usize) -> Vec<Tracked> {
 }
 
 fn each_item_is_moved_once(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             let ledger = Ledger::new(size);
             let kept = parallel::map(tracked(&ledger, size), |item| {
@@ -41,7 +41,7 @@ fn each_item_is_moved_once(kind: Kind) {
 }
 
 fn arrays(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let words = parallel::map(["a", "b", "c"].map(String::from), |word| word + "!");
         assert_eq!(words, ["a!", "b!", "c!"]);
         let none: [String; 0] = [];
@@ -51,7 +51,7 @@ fn arrays(kind: Kind) {
 }
 
 fn nothing_is_lost_when_a_closure_panics(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for bad in [0, 1, 40, 500, ITEMS - 1] {
             let ledger = Ledger::new(ITEMS);
             let failed = catch_unwind(AssertUnwindSafe(|| {
@@ -82,7 +82,7 @@ fn nothing_is_lost_when_a_closure_panics(kind: Kind) {
 }
 
 fn nothing_is_lost_when_a_destructor_panics(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let ledger = Ledger::new(ITEMS);
         let mut items = tracked(&ledger, 500);
         items.push(ledger.bomb(500));
@@ -94,7 +94,7 @@ fn nothing_is_lost_when_a_destructor_panics(kind: Kind) {
 }
 
 fn nothing_is_lost_when_the_loop_stops_early(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for end in [0, 1, 40, 500, ITEMS - 1] {
             let ledger = Ledger::new(ITEMS);
             let is_end = |item: &Tracked| {
@@ -120,7 +120,7 @@ fn nothing_is_lost_when_the_loop_stops_early(kind: Kind) {
 }
 
 fn the_longer_one_of_a_pair(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let (long, short) = (Ledger::new(ITEMS), Ledger::new(300));
         let pairs = parallel::zip(tracked(&long, ITEMS), tracked(&short, 300));
         assert_eq!(long.dropped(), ITEMS - 300);
@@ -133,7 +133,7 @@ fn the_longer_one_of_a_pair(kind: Kind) {
 }
 
 fn pieces_that_outlive_the_loop(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         let ledger = Ledger::new(ITEMS);
         let keep = |some| vec![some];
         let join = |left: Vec<_>, right| left.into_iter().chain(right).collect();

@@ -20,7 +20,7 @@ for_every_strategy! {
 const CHUNKS: [usize; 5] = [1, 2, 7, 64, usize::MAX];
 
 fn in_chunks(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             let numbers: Vec<usize> = (0..size).collect();
             for chunk in CHUNKS {
@@ -35,7 +35,7 @@ fn in_chunks(kind: Kind) {
 }
 
 fn in_chunks_in_place(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             for chunk in CHUNKS {
                 let (mut here, mut expected): (Vec<_>, Vec<_>) = (0..size).map(|n| (n, n)).unzip();
@@ -48,7 +48,7 @@ fn in_chunks_in_place(kind: Kind) {
 }
 
 fn with_their_indices(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in SIZES {
             let mut numbers: Vec<usize> = (10..10 + size).collect();
             parallel::for_each(parallel::enumerate(&mut numbers), |(index, number)| {
@@ -65,7 +65,7 @@ fn with_their_indices(kind: Kind) {
 }
 
 fn in_pairs(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for (left, right) in [(0, 5), (5, 0), (1_000, 1_000), (1_000, 999), (64, 8_000)] {
             let numbers: Vec<usize> = (0..left).collect();
             let pairs = parallel::map(parallel::zip(&numbers, 5..5 + right), |(a, b)| (*a, b));
@@ -75,7 +75,7 @@ fn in_pairs(kind: Kind) {
 }
 
 fn inclusive_ranges(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         assert_eq!(parallel::map(0..=u8::MAX, |n| n), (0..=u8::MAX).collect::<Vec<_>>());
         assert_eq!(
             parallel::map(i8::MIN..=i8::MAX, |n| n),
@@ -121,7 +121,7 @@ where
 }
 
 fn in_all_loops(kind: Kind) {
-    everywhere(kind, || {
+    everywhere(kind, &|| {
         for size in [0, 1, 2, 3, 65, 1_000] {
             let numbers: Vec<usize> = (0..size).collect();
             all_loops(size, || 0..size, |n| n);
