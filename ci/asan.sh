@@ -44,11 +44,13 @@ run run -p heist-stress -- queues --quick --seed 1
 # stack by the addresses of locals, so it then considers the stack full, and another thread runs the task that a task waits
 # for. The tests of waiting do not expect that. So only the tests in which tasks borrow from stacks run with fake stacks.
 # After that, everything runs with real stacks. The tests called `forget` leak handles on purpose, and are skipped.
-run test -p heist --test pool -- drops:: install::
+# With the feature that the stress program and the last tests need, so that heist is compiled once.
+heist=(-p heist --features futures)
+run test "${heist[@]}" --test pool -- drops:: install::
 export ASAN_OPTIONS="detect_stack_use_after_return=0 ${ASAN_OPTIONS:-}"
 # This leaves out the stack overflow, which the sanitizer reports in its own way, and the tests of pipelines, which take as
 # long to compile as all others together: the stress program has every kind of pipeline, with panics and early ends.
-run test -p heist --test pool --test fork --test parallel --test engine --test process -- \
+run test "${heist[@]}" --test pool --test fork --test parallel --test engine --test process -- \
     --skip ::forget --skip stack_overflow::
-run test -p heist --features futures --test futures
+run test "${heist[@]}" --test futures
 run run -p heist-stress -- pools forks loops pipelines engines --quick --seed 1

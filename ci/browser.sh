@@ -50,8 +50,11 @@ must_fail() {
     printf 'browser: a broken page fails as expected: %s\n' "$expected"
 }
 
+# As in the step run of ci/check.sh, in which it is compiled.
+heist() { cargo run --quiet --release -p heist-cli "$@"; }
+
 page=$work/report.html
-report() { cargo run --quiet -p heist-cli -- report "$1" --output "$page" --quiet >/dev/null; }
+report() { heist -- report "$1" --output "$page" --quiet >/dev/null; }
 
 report crates/cli/tests/data/made-up.json
 check "$page" --screens target/heist/screens
@@ -83,7 +86,7 @@ report bench/record/deque.json
 check "$page" --charts comparison --views light,phone-dark
 
 # A simulation: several workloads, all strategies, and a band from the worst seed to the best.
-cargo run --quiet -p heist-cli -- sim --cores 1,2,4,8,16 --workload spawn,join,scope --strategy all --span 100 --seeds 2 \
+heist -- sim --cores 1,2,4,8,16 --workload spawn,join,scope --strategy all --span 100 --seeds 2 \
     --json "$work/simulated.json" --quiet >/dev/null
 simulated=efficiency,split,ends
 report "$work/simulated.json"
@@ -101,6 +104,6 @@ grep -q 'onerror' "$page"
 check "$page" --charts "$simulated" --views light,phone
 
 # One number of cores and one seed: curves of a single point.
-cargo run --quiet -p heist-cli -- sim --cores 8 --workload loop --span 100 --seeds 1 --json "$work/simulated.json" --quiet >/dev/null
+heist -- sim --cores 8 --workload loop --span 100 --seeds 1 --json "$work/simulated.json" --quiet >/dev/null
 report "$work/simulated.json"
 check "$page" --charts "$simulated" --views light,dark,phone

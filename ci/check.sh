@@ -21,13 +21,21 @@ deny=(-- -D warnings)
 own_lock=(crates/rayon-core crates/cluster bench/rayon/stock bench/rayon/heist examples/axum)
 
 # The optional features of heist.
-extras=tracing,prometheus,futures,indicatif
+extras=heist/tracing,heist/prometheus,heist/futures,heist/indicatif
+
+# Which features a dependency has depends on the packages that a command names, and with others it is compiled again. With
+# heist-cli they are those that it has in the whole workspace.
+as_workspace=(-p heist-cli)
+
+# Where everything is built that is built for the machine as it is: most of what packages with their own lock file depend on
+# is compiled for others as well.
+target=${CARGO_TARGET_DIR:-target}
 
 # on PACKAGE COMMAND ARGUMENTS...: runs a cargo command on a package with its own lock file, which must be up to date.
 on() {
     local package=$1 command=$2
     shift 2
-    cargo "$command" --locked --manifest-path "$package/Cargo.toml" --target-dir "target/${package//\//-}" "$@"
+    cargo "$command" --locked --manifest-path "$package/Cargo.toml" --target-dir "$target" "$@"
 }
 
 step_fmt() {
@@ -68,9 +76,8 @@ step_facade() {
 
 step_clippy() {
     cargo clippy --workspace --all-targets "${deny[@]}"
-    cargo clippy -p heist-bench -p heist-bench-queues -p heist-cli --all-targets --features heist-bench/peers "${deny[@]}"
+    cargo clippy --workspace --all-targets --features "heist-bench/peers,$extras" "${deny[@]}"
     cargo clippy -p heist-deque --no-default-features "${deny[@]}"
-    cargo clippy -p heist --all-targets --features "$extras" "${deny[@]}"
     for package in "${own_lock[@]}"; do on "$package" clippy --all-targets "${deny[@]}"; done
     on crates/cluster clippy --all-targets --features command "${deny[@]}"
 }
@@ -86,22 +93,25 @@ step_docs() {
 # The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
 step_test() {
     cargo test --workspace
-    cargo test -p heist --features "$extras" --test spans --test prometheus --test futures --test auto_traits
-    cargo test -p heist --features "$extras" --doc -- prometheus future stream progress
-    RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist --test engine -- \
+    cargo test -p heist "${as_workspace[@]}" --features "$extras" --test spans --test prometheus --test futures --test auto_traits \
+        -- --skip misuse_does_not_compile
+    cargo test -p heist "${as_workspace[@]}" --features "$extras" --doc -- prometheus future stream progress
+    RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist "${as_workspace[@]}" --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }
 
 # The least efficiencies on virtual cores. Their figures are those of a plain release build: debug assertions cost virtual time.
-step_sim() { cargo test --release -p heist-sim-workloads --test floors; }
+step_sim() { cargo test --release -p heist-sim-workloads "${as_workspace[@]}" --test floors; }
 
 # The first command of the README, the stress tests and the examples.
 step_run() {
     cargo run --release
     cargo run --release -- soak --minutes 0.3
     cargo run "${checked[@]}" -p heist-stress -- --seed 1
-    # Not in a release build, for which all that the tests depend on would be compiled again.
-    cargo run -p heist --example skew
+    # Not in a release build, for which all that the tests depend on would be compiled again; and with the features that heist
+    # has in the step test, in which it was built.
+    cargo build --workspace --example skew
+    "$target/debug/examples/skew"
     on examples/axum test
 }
 
@@ -120,7 +130,8 @@ step_rayon() {
 # The benchmarks run and verify their results. Their timings mean nothing here. The tests of the step test run every case with a
 # small size.
 step_bench() {
-    cargo run "${checked[@]}" --features peers -- bench --quiet --rounds 1 \
+    # Without debug assertions, with which the command would be compiled again; the tests have them.
+    cargo run --release --features peers -- bench --quiet --rounds 1 \
         fib/2 spawn/tree/2 scope/pairs latency/after-1ms pipeline/small reduce >/dev/null
     on bench/rayon/stock test
     # Without the long link of a measurement.

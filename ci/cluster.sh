@@ -15,7 +15,7 @@ if [[ -z ${HEIST_NATS_SERVER:-} ]] && ! command -v nats-server >/dev/null && [[ 
         { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends nats-server; } >/dev/null
 fi
 export HEIST_CLUSTER_TESTS=required
-tests=(cargo test --locked --features command --manifest-path crates/cluster/Cargo.toml --target-dir target/crates-cluster)
+tests=(cargo test --locked --features command --manifest-path crates/cluster/Cargo.toml --target-dir "${CARGO_TARGET_DIR:-target}")
 # The limit is for tests that hang, not for a slow build.
 "${tests[@]}" --no-run
 timeout 600 "${tests[@]}" "$@"

@@ -7,8 +7,11 @@
 # number, because a process may end before the first thread of its pool has logged a line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# The packages of the workspace with their own lock file have compiled some of it.
+target=${CARGO_TARGET_DIR:-$PWD/target}
 # shellcheck source=ci/rayon-common.sh
 source ci/rayon-common.sh
+export CARGO_TARGET_DIR=$target
 
 fetch rayon=1.12.0 rayon-core=1.13.0
 

@@ -13,10 +13,11 @@ unset CARGO_TARGET_DIR
 # chance. Therefore all loops and functions start at a cache line, in both.
 export RUSTFLAGS="${RUSTFLAGS:-} -C llvm-args=-align-loops=64 -C llvm-args=-align-all-functions=6"
 
-program() { echo "$target/rayon-$1/release/heist-bench-rayon-$1"; }
+# Packages that do not depend on rayon-core are the same in both.
+program() { echo "$target/rayon/release/heist-bench-rayon-$1"; }
 
 for side in stock heist; do
-    cargo build --release --manifest-path "$here/$side/Cargo.toml" --target-dir "$target/rayon-$side"
+    cargo build --release --manifest-path "$here/$side/Cargo.toml" --target-dir "$target/rayon"
 done
 
 # Cargo only warns about an unused patch.

@@ -115,9 +115,9 @@ fn joined_outside(pool: &Pool, waves: usize) {
 }
 
 /// A closure that does not fit allocates, and the counter shows it.
-fn counter_works<S: Kind>() {
+fn counter_works(kind: Kind) {
     let _exclusive = exclusive();
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let per_task = per_task(&pool, |pool, waves| {
         for _ in 0..waves {
             for _ in 0..WAVE {
@@ -130,21 +130,21 @@ fn counter_works<S: Kind>() {
     assert!(per_task.parse::<f64>().expect("a number") >= 0.99, "{per_task}");
 }
 
-fn inside_detached<S: Kind>() {
+fn inside_detached(kind: Kind) {
     let _exclusive = exclusive();
-    assert_eq!(per_task(&S::pool(1), detached_inside), "0.00");
+    assert_eq!(per_task(&kind.pool(1), detached_inside), "0.00");
 }
 
-fn inside_joined<S: Kind>() {
+fn inside_joined(kind: Kind) {
     let _exclusive = exclusive();
-    assert_eq!(per_task(&S::pool(1), joined_inside), "0.00");
+    assert_eq!(per_task(&kind.pool(1), joined_inside), "0.00");
 }
 
 /// One task submits and waits in a loop, on a pool of one worker. The memory of the tasks that it has
 /// waited for is freed at once, not when the task ends.
-fn one_by_one<S: Kind>() {
+fn one_by_one(kind: Kind) {
     let _exclusive = exclusive();
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let grown = pool.install(|| {
         let sum = Arc::default();
         let turns = |turns| {
@@ -157,27 +157,27 @@ fn one_by_one<S: Kind>() {
     assert!(grown < 1 << 20, "{grown} bytes more after {} tasks, none outstanding", WAVES * WAVE);
 }
 
-fn outside_detached<S: Kind>() {
+fn outside_detached(kind: Kind) {
     let _exclusive = exclusive();
     // Twenty workers are several clusters, which exchange memory.
     for workers in [1, 2, 20] {
-        assert_eq!(per_task(&S::pool(workers), detached_outside), "0.00", "{workers} workers");
+        assert_eq!(per_task(&kind.pool(workers), detached_outside), "0.00", "{workers} workers");
     }
 }
 
-fn outside_joined<S: Kind>() {
+fn outside_joined(kind: Kind) {
     let _exclusive = exclusive();
     for workers in [1, 2, 20] {
-        assert_eq!(per_task(&S::pool(workers), joined_outside), "0.00", "{workers} workers");
+        assert_eq!(per_task(&kind.pool(workers), joined_outside), "0.00", "{workers} workers");
     }
 }
 
 /// Memory that moves to another thread with its task is reused.
-fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
+fn stolen(kind: Kind, waves: fn(&Pool, usize)) {
     let _exclusive = exclusive();
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     assert_eq!(per_task(&pool, waves), "0.00");
-    if S::STEALS {
+    if kind.steals {
         // On a busy machine the other worker may not have had a processor so far.
         eventually("something is stolen", || {
             waves(&pool, 1);
@@ -186,18 +186,18 @@ fn stolen<S: Kind>(waves: fn(&Pool, usize)) {
     }
 }
 
-fn stolen_detached<S: Kind>() {
-    stolen::<S>(detached_inside);
+fn stolen_detached(kind: Kind) {
+    stolen(kind, detached_inside);
 }
 
-fn stolen_joined<S: Kind>() {
-    stolen::<S>(joined_inside);
+fn stolen_joined(kind: Kind) {
+    stolen(kind, joined_inside);
 }
 
 /// A small closure may have a result that does not fit. It costs at most one allocation.
-fn large_results<S: Kind>() {
+fn large_results(kind: Kind) {
     let _exclusive = exclusive();
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let per_task = per_task(&pool, |pool, waves| {
         for _ in 0..waves {
             (0..WAVE).for_each(|_| drop(pool.spawn(|| [1_u64; 100])));
@@ -263,9 +263,9 @@ fn forks(pool: &Pool, waves: usize) {
 }
 
 /// Private joins do not allocate, however many there are: no other worker takes a half.
-fn private_joins<S: Kind>() {
+fn private_joins(kind: Kind) {
     let _exclusive = exclusive();
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     forks(&pool, WARM_UP);
     let allocations = pool.install(|| {
         let before = allocations_here();
@@ -276,20 +276,20 @@ fn private_joins<S: Kind>() {
 }
 
 /// Some halves are published, and some of these are stolen.
-fn joins_of_two_workers<S: Kind>() {
+fn joins_of_two_workers(kind: Kind) {
     let _exclusive = exclusive();
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     assert_eq!(per_task(&pool, forks), "0.00");
 }
 
 /// A task that has handed off its core spawns tasks and joins each, while the only worker is busy. The queues do
 /// not remember tasks that have ended.
-fn joined_without_a_core<S: Kind>() {
+fn joined_without_a_core(kind: Kind) {
     const ROUNDS: usize = 50_000;
     /// Far less than one word for each round.
     const MOST: usize = 128 << 10;
     let _guard = exclusive();
-    let (here, there) = (S::pool(1), S::pool(1));
+    let (here, there) = (kind.pool(1), kind.pool(1));
     let (open, slow) = held_task(&there);
     let (wait, waits) = mpsc::channel();
     let growth = here.spawn(move || {
@@ -320,13 +320,13 @@ fn joined_without_a_core<S: Kind>() {
 
 /// A task joins tasks that come from outside, while no worker looks into the queue that they are in. That queue does
 /// not remember tasks that have ended.
-fn joined_from_outside<S: Kind>() {
+fn joined_from_outside(kind: Kind) {
     const ROUNDS: usize = 50_000;
     const WARM_UP: usize = ROUNDS / 10;
     /// Far less than one word for each round.
     const MOST: usize = 128 << 10;
     let _guard = exclusive();
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let (give, given) = mpsc::sync_channel::<JoinHandle<usize>>(16);
     let growth = pool.spawn(move || {
         let mut before = 0;

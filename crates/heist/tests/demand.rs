@@ -68,9 +68,9 @@ impl Chain<'_> {
 
 /// However many jobs were requested and published, a worker that falls asleep afterwards still has its
 /// demand raised.
-fn demand_stays_raised_after_a_chain<S: Kind>() {
+fn demand_stays_raised_after_a_chain(kind: Kind) {
     for depth in 1..=48 {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         pool.install(|| {
             let (enter, entered) = mpsc::channel();
             let (leave, left) = mpsc::channel::<()>();
@@ -101,13 +101,13 @@ fn demand_stays_raised_after_a_chain<S: Kind>() {
 /// There is a moment between the last look of a worker and its demand, which is long if the system takes
 /// the processor away just then; and with the global queue, a worker that searches is not counted as
 /// idle.
-fn a_long_fork_after_short_ones<S: Kind>() {
+fn a_long_fork_after_short_ones(kind: Kind) {
     const ROUNDS: usize = 100;
-    if !S::STEALS {
+    if !kind.steals {
         return;
     }
     for short in [1, 10, 20, 100] {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let taken = (0..ROUNDS).filter(|_| pool.install(|| is_taken_after(short))).count();
         assert!(taken > ROUNDS / 10, "{taken} of {ROUNDS}, after {short} short ones each");
     }

@@ -11,7 +11,7 @@ use heist_testkit::alloc::{CountingAllocator, exclusive, live_bytes, peak_bytes,
 use heist_testkit::test_path;
 
 use common::pipeline::{Way, assert_cancelled, ordered_ways, ways};
-use common::{Kind, WorkStealing, watched};
+use common::{Kind, watched};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -38,7 +38,7 @@ impl Drop for Counted {
 
 /// Panics if the memory of a run of `items` items is not bounded by the number of items in flight.
 fn assert_constant(way: Way, items: usize, batch: usize, bound: usize) {
-    let pool = WorkStealing::pool(2);
+    let pool = Kind::WORK_STEALING.pool(2);
     let before = reset_peak();
     let mut sum = 0_usize;
     let source = (0..items).map(|n| Counted::new(n, batch * bound));
@@ -84,7 +84,7 @@ fn large_batches() {
 fn nothing_is_left() {
     watched(test_path!("nothing_is_left"), || {
         let _exclusive = exclusive();
-        let pool = WorkStealing::pool(2);
+        let pool = Kind::WORK_STEALING.pool(2);
         let token = heist::CancelToken::new();
         let rounds = |count: usize| {
             for way in ways().cycle().take(count) {

@@ -30,11 +30,21 @@ impl Model {
     /// Panics if a check of the model fails.
     #[must_use]
     pub fn explore(self) -> usize {
+        self.explore_most(None)
+    }
+
+    /// Explores the model completely, or until there were so many executions, and returns their number.
+    fn explore_most(self, most: Option<usize>) -> usize {
         let executions = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&executions);
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = self.preemptions;
         builder.max_branches = 10_000;
+        if most.is_some() {
+            builder.max_permutations = most;
+            // Loom looks only now and then.
+            builder.checkpoint_interval = 1;
+        }
         builder.check(move || {
             count.fetch_add(1, Relaxed);
             (self.run)();
@@ -63,6 +73,11 @@ impl Model {
 const MODEL: &str = "HEIST_TWIN_MODEL";
 /// Names the ordering that the child process weakens; empty for none.
 const SITE: &str = "HEIST_TWIN_SITE";
+/// The number of executions after which the child process ends, if it is set.
+const MOST: &str = "HEIST_TWIN_MOST";
+
+/// Enough executions to show that a child process does not fail by itself.
+const SOME: usize = 1_000;
 
 /// What loom reports if no thread can go on.
 pub const DEADLOCK: &str = "deadlock; threads";
@@ -89,7 +104,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 /// `message`: it failed for another reason, an execution did not end, or there is no such test, model or site.
 #[must_use]
 pub fn fails(child: &str, model: &Model, site: &str, message: &str) -> bool {
-    let (ended, printed) = explore_in_child(child, model.name, site);
+    let (ended, printed) = explore_in_child(child, model.name, site, None);
     let verdict = verdict(ended, &printed, message);
     let name = model.name;
     verdict.unwrap_or_else(|error| panic!("{name}, {site:?} weakened: {error}:\n{printed}"))
@@ -101,7 +116,21 @@ pub fn fails(child: &str, model: &Model, site: &str, message: &str) -> bool {
 ///
 /// Panics with all that the child process has printed if it did not explore the whole model.
 pub fn must_hold_in_child(child: &str, model: &Model) {
-    let (ended, printed) = explore_in_child(child, model.name, "");
+    hold_in_child(child, model, None);
+}
+
+/// Checks that a model does not fail in a child process by itself: its first executions. A test of its own explores the whole
+/// model, by the same code.
+///
+/// # Panics
+///
+/// Panics with all that the child process has printed if it failed.
+pub fn must_begin_in_child(child: &str, model: &Model) {
+    hold_in_child(child, model, Some(SOME));
+}
+
+fn hold_in_child(child: &str, model: &Model, most: Option<usize>) {
+    let (ended, printed) = explore_in_child(child, model.name, "", most);
     assert_eq!(verdict(ended, &printed, NEVER), Ok(false), "{} by itself:\n{printed}", model.name);
 }
 
@@ -125,7 +154,12 @@ fn verdict(ended: Option<bool>, printed: &str, message: &str) -> Result<bool, &'
 }
 
 /// Returns whether the child process was successful, if it ended in time, and what it has printed.
-fn explore_in_child(child: &str, model: &str, site: &str) -> (Option<bool>, String) {
+fn explore_in_child(
+    child: &str,
+    model: &str,
+    site: &str,
+    most: Option<usize>,
+) -> (Option<bool>, String) {
     let this = std::env::current_exe().expect("the path of this test binary");
     let dir = crate::temp_dir();
     let path = dir.path().join("printed");
@@ -134,6 +168,7 @@ fn explore_in_child(child: &str, model: &str, site: &str) -> (Option<bool>, Stri
         .args(["--exact", child, "--ignored", "--nocapture"])
         .env(MODEL, model)
         .env(SITE, site)
+        .env(MOST, most.map_or(String::new(), |most| most.to_string()))
         // Names of functions are not messages.
         .env("RUST_BACKTRACE", "0")
         .stdout(file.try_clone().expect("a second handle"))
@@ -171,8 +206,9 @@ pub fn explore_as_child(
     let site = std::env::var(SITE).expect("only started by the other tests");
     let model = models.find(|model| model.name == name).expect("a known model");
     weaken([""].iter().chain(sites).find(|&&known| known == site).expect("a known site"));
+    let most = std::env::var(MOST).ok().and_then(|most| most.parse().ok());
     println!("{BEGUN}");
-    let _ = model.explore();
+    let _ = model.explore_most(most);
 }
 
 /// Makes a list of models, `MODELS`, and a test for each: name, scenario, preemptions, floor. [`Model`]

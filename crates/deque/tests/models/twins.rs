@@ -70,6 +70,6 @@ fn every_classic_mistake_is_noticed() {
 #[test]
 fn without_a_weakened_site_nothing_fails() {
     for model in deques::MODELS.iter().chain(injector::MODELS) {
-        explore::must_hold_in_child(CHILD, model);
+        explore::must_begin_in_child(CHILD, model);
     }
 }

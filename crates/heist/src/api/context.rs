@@ -1,15 +1,7 @@
 //! Contexts: what a thread knows when it spawns a task, and the task is to know when it runs.
 
-use std::any::type_name;
-
 use crate::api::builder::Builder;
-use crate::api::pool::install_on;
-use crate::fork::job;
-use crate::task::Task;
-use crate::trace::rename;
-use crate::worker::admission::Admission;
 use crate::worker::context::ContextHook;
-use crate::worker::current::current_pool;
 
 impl Builder {
     /// Sets a hook that carries a context from the code that spawns a task to the task, such as the number of a request or
@@ -79,27 +71,5 @@ impl Builder {
     {
         self.context = Some(ContextHook::new(capture));
         self
-    }
-}
-
-/// Calls [`install_on`], with the context of the calling thread if the pool has a hook for that.
-pub(super) fn install_in_context<F, R>(
-    admission: Option<&Admission>,
-    pool: usize,
-    push: impl FnOnce(Task),
-    f: F,
-) -> R
-where
-    F: FnOnce() -> R + Send,
-    R: Send,
-{
-    let is_here = || current_pool() == pool && job::is_open();
-    let captured = admission.filter(|_| !is_here()).and_then(Admission::capture);
-    match captured {
-        None => install_on(pool, push, f),
-        Some(captured) => install_on(pool, push, move || {
-            rename(type_name::<F>);
-            captured.around(f)
-        }),
     }
 }

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-use crate::api::context::install_in_context;
 use crate::api::handle::JoinHandle;
-use crate::api::pool::Pool;
+use crate::api::pool::{Pool, install_on};
 use crate::fork::job;
 use crate::priority::Priority;
 use crate::stats::Stats;
@@ -145,8 +144,7 @@ impl PoolHandle {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        let push = |task| self.0.push_remote_if_open(task);
-        install_in_context(self.0.admission(), self.0.id(), push, f)
+        install_on(self.any_pool(), self.0.id(), f)
     }
 
     /// Returns the number of workers.

@@ -93,8 +93,18 @@ impl Builder {
 /// Calls a closure that forks, for a thread that belongs to no pool: on that thread, as a guest of the global pool, or else
 /// on that pool.
 pub(crate) fn outside<R: Send>(offers: Offers, f: impl FnOnce() -> R + Send) -> R {
-    let pool = Pool::global();
-    with_shared!(pool, shared => visit(shared, offers, f)).unwrap_or_else(|f| pool.install(f))
+    as_guest(Pool::global(), offers, f)
+}
+
+/// Calls a closure that forks, for a thread that belongs to no pool: on that thread, as a guest of this pool, or else on the
+/// pool.
+fn as_guest<R: Send>(pool: &Pool, offers: Offers, f: impl FnOnce() -> R + Send) -> R {
+    let (mut f, mut result) = (Some(f), None);
+    let mut call = || result = f.take().map(|f| f());
+    if with_shared!(pool, shared => visit(shared, offers, &mut call)) {
+        return result.expect("it was called");
+    }
+    pool.install(f.expect("it was not called"))
 }
 
 #[cfg(shuttle)]
@@ -103,8 +113,7 @@ impl Pool {
     /// pool.
     #[doc(hidden)]
     pub fn visit<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        with_shared!(self, shared => visit(shared, Offers::Later, f))
-            .unwrap_or_else(|f| self.install(f))
+        as_guest(self, Offers::Later, f)
     }
 }
 

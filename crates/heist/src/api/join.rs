@@ -185,6 +185,10 @@ where
     const FITS: bool =
         size_of::<B>() <= size_of::<*const B>() && align_of::<B>() <= align_of::<*const B>();
 
+    /// Is the closure moved into the task that is made of the job? A constant, so that only one of the two kinds of tasks is
+    /// compiled.
+    const FITS_TASK: bool = size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefCell>();
+
     /// Moves the closure out of the fork.
     ///
     /// # Safety
@@ -275,7 +279,7 @@ where
         let published = self.published.with_mut(|published| published.cast::<Published<R>>());
         // SAFETY: a field of the fork, which is alive. Only its address is taken.
         let thief = ThiefCell(unsafe { &raw const (*published).thief });
-        let (task, handle) = if size_of::<B>() <= Task::ROOM_FOR_JOB - size_of::<ThiefCell>() {
+        let (task, handle) = if Self::FITS_TASK {
             // SAFETY: not taken before, and only the caller may take it, by the caller's promise.
             let closure = unsafe { self.take_closure() };
             // SAFETY: what the closure and its result borrow outlives the join, and the join waits for the task.

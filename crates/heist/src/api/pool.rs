@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::api::builder::Builder;
-use crate::api::context::install_in_context;
 use crate::api::current::PoolHandle;
 use crate::api::handle::JoinHandle;
 use crate::api::join::join;
@@ -12,12 +11,13 @@ use crate::api::scope::{Scope, scope};
 use crate::api::task::TaskBuilder;
 use crate::error::JoinError;
 use crate::fork::job;
-use crate::panic::AbortOnUnwind;
+use crate::panic::{AbortOnUnwind, contain};
 use crate::queues::{Global, Locked, Stealing, Strategy};
 use crate::stats::Stats;
 use crate::sync::{Arc, copies, is_left_behind, refuse_copy, unsize_arc};
-use crate::task::Task;
+use crate::task::{Task, TaskHandle};
 use crate::trace::{Log, Trace};
+use crate::worker::admission::Admission;
 use crate::worker::current::{AnyPool, current_pool, submit};
 use crate::worker::dump::PoolDump;
 use crate::worker::policy::PoolQueues;
@@ -142,11 +142,7 @@ impl Pool {
         F: FnOnce() -> R + Send,
         R: Send,
     {
-        with_shared!(self, shared => {
-            let admission = shared.config.admission.as_deref();
-            let push = |task| shared.push_remote_unless_stopping(task, 1);
-            install_in_context(admission, shared.id(), push, f)
-        })
+        with_shared!(self, shared => install_on(&**shared, shared.id(), f))
     }
 
     /// Runs [`join`](crate::join) on this pool.
@@ -373,49 +369,73 @@ impl Pool {
     }
 }
 
-/// Runs a closure on the pool with that id, to which `push` pushes a task, and waits for it.
-pub(super) fn install_on<F, R>(pool: usize, push: impl FnOnce(Task), f: F) -> R
+/// Runs a closure on the pool, which has that id, and waits for it. If the pool has a hook for contexts, it runs in that of the
+/// calling thread.
+pub(super) fn install_on<F, R>(pool: &dyn AnyPool, id: usize, f: F) -> R
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     // A thread that has left the pool still has its id, but no jobs.
-    if current_pool() == pool && job::is_open() {
+    if current_pool() == id && job::is_open() {
         return f();
     }
-    if is_left_behind(pool) {
-        refuse_copy();
-    }
-    let outer = job::root();
-    if job::has_flag(outer) {
-        // What runs on the pool is a part of the task that calls this, which waits for it.
-        return run_on(pool, push, || job::isolated_as(outer, f));
-    }
-    run_on(pool, push, f)
-}
-
-/// Runs a closure on the pool with that id, of which the calling thread is no part, and waits for it.
-fn run_on<F, R>(pool: usize, push: impl FnOnce(Task), f: F) -> R
-where
-    F: FnOnce() -> R + Send,
-    R: Send,
-{
-    let guard = AbortOnUnwind;
-    // SAFETY: what the closure borrows outlives this call. The call does not return before the task is done, and it does not
-    // unwind: the guard would abort.
-    let (task, handle) = unsafe { Task::new(f) };
-    push(task);
-    let outcome = JoinHandle::new(handle, pool).join();
-    std::mem::forget(guard);
-    match outcome {
-        Ok(value) => value,
+    let (mut f, mut result) = (Some(f), None);
+    let mut call = || result = f.take().map(|f| f());
+    match install_elsewhere(pool, task_for::<F>, &mut call) {
+        Ok(()) => result.expect("it was called"),
         Err(JoinError::Panicked(panic)) => panic.resume(),
         Err(JoinError::Cancelled | JoinError::Stopped) => {
+            contain(|| drop(f));
             panic!(
                 "Pool::install: the pool has stopped; install before the stop, or on another pool"
             )
         }
     }
+}
+
+/// A closure that is called once, whatever its type. What is generic over closures would be compiled for each of them.
+type Erased<'f> = &'f mut (dyn FnMut() + Send);
+
+/// Returns a task that has the name of `F` in traces.
+///
+/// # Safety
+///
+/// The closure stays valid until the task is done.
+unsafe fn task_for<F>(closure: Erased<'_>) -> (Task, TaskHandle<()>) {
+    // SAFETY: the caller's promise.
+    unsafe { Task::named::<F, _, _>(closure) }
+}
+
+/// Runs a closure on the pool, of which the calling thread is no part, as the task that `task` makes, and waits for it.
+fn install_elsewhere(
+    pool: &dyn AnyPool,
+    task: unsafe fn(Erased<'_>) -> (Task, TaskHandle<()>),
+    f: Erased<'_>,
+) -> Result<(), JoinError> {
+    let mut captured = pool.admission().and_then(Admission::capture);
+    if is_left_behind(pool.id()) {
+        refuse_copy();
+    }
+    let outer = job::root();
+    let mut call = || {
+        let mut in_context = || match captured.take() {
+            None => f(),
+            Some(captured) => captured.around(&mut *f),
+        };
+        // What runs on the pool is a part of the task that calls this, which waits for it.
+        if job::has_flag(outer) { job::isolated_as(outer, in_context) } else { in_context() }
+    };
+    let guard = AbortOnUnwind;
+    // SAFETY: the closure, and what it borrows, outlive this call. The call does not return before the task is done, and it
+    // does not unwind: the guard would abort.
+    let (task, handle) = unsafe { task(&mut call) };
+    pool.push_remote_if_open(task);
+    let outcome = JoinHandle::new(handle, pool.id()).join();
+    // There still if the task was refused.
+    contain(|| drop(captured));
+    std::mem::forget(guard);
+    outcome
 }
 
 #[inline]

@@ -7,7 +7,7 @@
 /// How a model is explored. The orderings to weaken are those of `heist-deque` and of this crate alike.
 mod explore {
     pub(crate) use heist_testkit::explore::{
-        DEADLOCK, Model, RACE, fails, models, must_hold_in_child,
+        DEADLOCK, Model, RACE, fails, models, must_begin_in_child,
     };
 
     pub(crate) fn explore_as_child(

@@ -101,9 +101,9 @@ unsafe fn group_of_detached<E: DetachedTask>(slot: NonNull<Slot>) -> usize {
     unsafe { Slot::look(slot, E::group) }
 }
 
-/// Returns the kind of a closure with a handle.
-pub(super) fn of_task<F: FnOnce() -> T, T>() -> &'static Kind {
-    const { &task_kind::<F, T>(execute::<F, T>, execute_alone::<F, T>, type_name::<F>) }
+/// Returns the kind of a closure with a handle, which has the name of the type `N` in traces.
+pub(super) fn of_task<N, F: FnOnce() -> T, T>() -> &'static Kind {
+    const { &task_kind::<F, T>(execute::<F, T>, execute_alone::<F, T>, type_name::<N>) }
 }
 
 const fn task_kind<B: Body<T>, T>(

@@ -36,7 +36,22 @@ impl Task {
         F: FnOnce() -> T + Send,
         T: Send,
     {
-        let slot = make(kind::of_task::<F, T>(), State::queued());
+        // SAFETY: the caller's promise.
+        unsafe { Self::named::<F, F, T>(closure) }
+    }
+
+    /// Like [`new`](Self::new), with the name of the type `N` in traces.
+    ///
+    /// # Safety
+    ///
+    /// What the closure and its result borrow stays valid until the task is done.
+    #[inline]
+    pub(crate) unsafe fn named<N, F, T>(closure: F) -> (Self, TaskHandle<T>)
+    where
+        F: FnOnce() -> T + Send,
+        T: Send,
+    {
+        let slot = make(kind::of_task::<N, F, T>(), State::queued());
         // SAFETY: just made, and its room is empty.
         unsafe { Slot::put(slot, closure) };
         (Self(slot), TaskHandle::new(slot))

@@ -135,7 +135,7 @@ impl Slot {
         // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with_mut(|room| {
-            if fits::<X>() {
+            if const { fits::<X>() } {
                 // SAFETY: the room belongs to the caller, and is large enough and aligned for an `X`.
                 unsafe { room.cast::<X>().write(value) };
             } else {
@@ -188,7 +188,7 @@ impl Slot {
         // SAFETY: alive.
         let room = unsafe { &(*slot.as_ptr()).room };
         room.with(|room| {
-            if fits::<X>() {
+            if const { fits::<X>() } {
                 // SAFETY: the room holds an `X`, which is moved out once.
                 unsafe { room.cast::<X>().read() }
             } else {
@@ -208,7 +208,7 @@ impl Slot {
 /// The room belongs to the caller, and [`Slot::put`] has put an `X` there.
 #[inline(always)]
 unsafe fn place_of<X>(room: *mut Room) -> *mut X {
-    if fits::<X>() {
+    if const { fits::<X>() } {
         room.cast()
     } else {
         // SAFETY: the room holds the pointer that `put` has written for an `X`.
@@ -216,7 +216,8 @@ unsafe fn place_of<X>(room: *mut Room) -> *mut X {
     }
 }
 
-/// Returns whether an `X` is stored in the slot itself.
+/// Returns whether an `X` is stored in the slot itself. Asked in a `const` block, so that only the code for one answer is
+/// compiled.
 pub(super) const fn fits<X>() -> bool {
     size_of::<X>() <= ROOM && align_of::<X>() <= align_of::<Room>()
 }

@@ -91,24 +91,26 @@ pub(crate) enum Offers {
     Later,
 }
 
-/// Calls a closure on this thread, which belongs to no pool, as a guest of that pool. Returns the closure if the thread
-/// cannot be a guest: because there are too many, because too little of its stack is left, or because the pool is stopping.
-pub(crate) fn visit<Q, F, R>(shared: &Arc<Shared<Q>>, offers: Offers, f: F) -> Result<R, F>
-where
-    Q: PoolQueues,
-    F: FnOnce() -> R,
-{
+/// Calls a closure once on this thread, which belongs to no pool, as a guest of that pool. Returns `false`, and does not call it,
+/// if the thread cannot be a guest: because there are too many, because too little of its stack is left, or because the pool is
+/// stopping.
+pub(crate) fn visit<Q: PoolQueues>(
+    shared: &Arc<Shared<Q>>,
+    offers: Offers,
+    f: &mut dyn FnMut(),
+) -> bool {
     shared.must_be_here();
     // A thread whose thread-locals are being destroyed has no seat any more, and gets none.
-    let Ok(seat) = SEAT.try_with(Cell::take) else { return Err(f) };
+    let Ok(seat) = SEAT.try_with(Cell::take) else { return false };
     let seat = seat.and_then(|seat| seat.downcast::<Seat<Q>>().ok());
     let seat = seat.filter(|seat| seat.is_of(shared)).or_else(|| Seat::new(shared));
-    let Some(seat) = seat else { return Err(f) };
+    let Some(seat) = seat else { return false };
     if !seat.0.has_room_to_visit() || !shared.idle.enter_guest(seat.0.place.index) {
-        return Err(f);
+        return false;
     }
     let (before, outer) = (Cell::new(0), job::root());
-    Ok(Visit { seat: Some(seat), before, outer }.run(offers, f))
+    Visit { seat: Some(seat), before, outer }.run(offers, f);
+    true
 }
 
 /// A visit that is under way.
@@ -122,7 +124,7 @@ struct Visit<Q: PoolQueues> {
 }
 
 impl<Q: PoolQueues> Visit<Q> {
-    fn run<F: FnOnce() -> R, R>(self, offers: Offers, f: F) -> R {
+    fn run(self, offers: Offers, f: &mut dyn FnMut()) {
         let thread = &**self.seat.as_ref().expect("there until the visit ends").0;
         let demand = &thread.shared.table.entry(thread.place.index).demand;
         thread.begin_visit(offers);
@@ -134,7 +136,7 @@ impl<Q: PoolQueues> Visit<Q> {
         let is_nested = job::has_flag(self.outer);
         let here = &self.outer;
         job::begin(if is_nested { job::nested_in(here) } else { (&raw const *here).addr() });
-        f()
+        f();
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the tests share: the strategies as types, tests that run once for each strategy, gates that keep
+//! What the tests share: the strategies, tests that run once for each strategy, gates that keep
 //! workers busy, and checks of a pool's counters. Helpers that need no type of heist are in
 //! `heist-testkit`.
 
@@ -29,54 +29,52 @@ pub(crate) mod pipeline;
 /// The numbers of workers with which a test runs, one after the other.
 pub(crate) const WORKERS: [usize; 3] = [1, 2, 4];
 
-/// A strategy as a type, so that a test can be a function of it.
-pub(crate) trait Kind: 'static {
-    const STRATEGY: Strategy;
+/// A strategy, and what tests have to know of it. Tests get it as a value: what is generic over a strategy would be compiled
+/// for each of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind {
+    pub(crate) strategy: Strategy,
     /// Whether a worker has a queue of its own, from which others steal.
-    const STEALS: bool;
+    pub(crate) steals: bool,
+}
 
-    fn builder(workers: usize) -> Builder {
-        Pool::builder().workers(workers).strategy(Self::STRATEGY)
+impl Kind {
+    pub(crate) const WORK_STEALING: Self = Self { strategy: Strategy::WorkStealing, steals: true };
+    pub(crate) const LOCKED_DEQUES: Self = Self { strategy: Strategy::LockedDeques, steals: true };
+    pub(crate) const GLOBAL_QUEUE: Self = Self { strategy: Strategy::GlobalQueue, steals: false };
+
+    pub(crate) fn builder(self, workers: usize) -> Builder {
+        Pool::builder().workers(workers).strategy(self.strategy)
     }
 
     /// Like [`Kind::builder`]; the threads of the pool belong to this group.
-    fn builder_in(threads: &ThreadGroup, workers: usize) -> Builder {
+    pub(crate) fn builder_in(self, threads: &ThreadGroup, workers: usize) -> Builder {
         let prefix = threads.prefix().to_owned();
-        Self::builder(workers).thread_name(move |index| format!("{prefix}{index}"))
+        self.builder(workers).thread_name(move |index| format!("{prefix}{index}"))
     }
 
     /// Like [`Kind::builder`]; the threads of the pool are counted.
-    fn counted_builder(workers: usize) -> (Builder, Arc<LiveThreads>) {
+    pub(crate) fn counted_builder(self, workers: usize) -> (Builder, Arc<LiveThreads>) {
         let live = Arc::new(LiveThreads::default());
         let (starting, stopping) = (Arc::clone(&live), Arc::clone(&live));
-        let builder = Self::builder(workers)
+        let builder = self
+            .builder(workers)
             .on_thread_start(move |_| starting.started())
             .on_thread_stop(move |_| stopping.stopped());
         (builder, live)
     }
 
-    fn pool(workers: usize) -> Pool {
-        Self::builder(workers).build().expect("a pool")
+    pub(crate) fn pool(self, workers: usize) -> Pool {
+        self.builder(workers).build().expect("a pool")
     }
 }
 
-macro_rules! kind {
-    ($name:ident, steals: $steals:literal) => {
-        pub(crate) struct $name;
-
-        impl Kind for $name {
-            const STRATEGY: Strategy = Strategy::$name;
-            const STEALS: bool = $steals;
-        }
-    };
+/// Runs a test, given with its [path](heist_testkit::test_path), for one strategy and under the watchdog.
+pub(crate) fn run_test(path: &'static str, test: fn(Kind), kind: Kind) {
+    watched(path, || test(kind));
 }
 
-kind!(WorkStealing, steals: true);
-kind!(LockedDeques, steals: true);
-kind!(GlobalQueue, steals: false);
-
-/// Makes `mod name { #[test] fn test() { test::<Kind>() } ... }` for one strategy. Each test is under the
-/// watchdog.
+/// Makes `mod name { #[test] fn test() { test(kind) } ... }` for one strategy. Each test is under the watchdog.
 macro_rules! tests_for {
     ($name:ident: $kind:ident, { $($test:ident),* $(,)? }) => {
         mod $name {
@@ -84,7 +82,7 @@ macro_rules! tests_for {
                 #[test]
                 fn $test() {
                     let path = heist_testkit::test_path!(stringify!($test));
-                    $crate::common::watched(path, super::$test::<$crate::common::$kind>);
+                    $crate::common::run_test(path, super::$test, $crate::common::Kind::$kind);
                 }
             )*
         }
@@ -92,18 +90,34 @@ macro_rules! tests_for {
 }
 pub(crate) use tests_for;
 
-/// Runs each test, a function with one type parameter, for every strategy.
+/// Runs each test, a function of a [`Kind`], for every strategy.
 macro_rules! for_every_strategy {
     (@all $tests:tt) => {
-        $crate::common::tests_for!(work_stealing: WorkStealing, $tests);
-        $crate::common::tests_for!(locked_deques: LockedDeques, $tests);
-        $crate::common::tests_for!(global_queue: GlobalQueue, $tests);
+        $crate::common::tests_for!(work_stealing: WORK_STEALING, $tests);
+        $crate::common::tests_for!(locked_deques: LOCKED_DEQUES, $tests);
+        $crate::common::tests_for!(global_queue: GLOBAL_QUEUE, $tests);
     };
     ($($test:ident),* $(,)?) => {
         $crate::common::for_every_strategy!(@all { $($test),* });
     };
 }
 pub(crate) use for_every_strategy;
+
+/// Runs each test, a function without arguments, once and under the watchdog: no strategy makes a difference to it.
+macro_rules! once {
+    ($($test:ident),* $(,)?) => {
+        mod once {
+            $(
+                #[test]
+                fn $test() {
+                    let path = heist_testkit::test_path!(stringify!($test));
+                    $crate::common::watched(path, super::$test);
+                }
+            )*
+        }
+    };
+}
+pub(crate) use once;
 
 /// Keeps every worker of a pool busy until it is opened, or dropped.
 pub(crate) struct Gate {

@@ -18,8 +18,8 @@ for_every_strategy! {
     names,
 }
 
-fn results<S: Kind>() {
-    let pool = S::pool(2);
+fn results(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let text = &String::from("borrowed");
     for _ in 0..50 {
@@ -35,8 +35,8 @@ fn results<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn cancelled_before_the_start<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_before_the_start(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let other = AtomicUsize::new(0);
     token.cancel();
@@ -54,8 +54,8 @@ fn cancelled_before_the_start<S: Kind>() {
     assert_eq!(pool.stats().total.cancellations, 2);
 }
 
-fn cancelled_while_it_runs<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_while_it_runs(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let seen = pool.scope(|scope| {
         let part = scope.task().cancel_on(&token).spawn_in(scope, |_| {
@@ -68,8 +68,8 @@ fn cancelled_while_it_runs<S: Kind>() {
     assert_eq!(seen, ((true, true), false), "the code around it is not cancelled");
 }
 
-fn cancelled_around_the_scope<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_around_the_scope(kind: Kind) {
+    let pool = kind.pool(2);
     let (outer, inner) = (CancelToken::new(), CancelToken::new());
     let canceller = outer.clone();
     let here = pool.handle();
@@ -88,8 +88,8 @@ fn cancelled_around_the_scope<S: Kind>() {
     assert!(task.join().unwrap());
 }
 
-fn within_a_run_that_ends_early<S: Kind>() {
-    let pool = S::pool(2);
+fn within_a_run_that_ends_early(kind: Kind) {
+    let pool = kind.pool(2);
     let (outer, inner) = (CancelToken::new(), CancelToken::new());
     let ended = pool.install(|| {
         outer.run(|| {
@@ -108,8 +108,8 @@ fn within_a_run_that_ends_early<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn the_priority_is_inherited<S: Kind>() {
-    let pool = S::pool(2);
+fn the_priority_is_inherited(kind: Kind) {
+    let pool = kind.pool(2);
     let seen = pool.scope(|scope| {
         let low = scope.task().priority(Priority::Low).spawn_in(scope, |scope| {
             let task = heist::spawn(current_priority).join().unwrap();
@@ -121,8 +121,8 @@ fn the_priority_is_inherited<S: Kind>() {
     assert_eq!(seen, ([Priority::Low; 3], Priority::Normal));
 }
 
-fn panics<S: Kind>() {
-    let pool = S::pool(2);
+fn panics(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let message = pool.scope(|scope| {
         let part = scope.task().cancel_on(&token).spawn_in(scope, |_| panic!("handled"));
@@ -134,8 +134,8 @@ fn panics<S: Kind>() {
 }
 
 /// Parts spawn parts, with and without handles, from whatever thread they run on.
-fn parts_within_parts<S: Kind>() {
-    let pool = S::pool(3);
+fn parts_within_parts(kind: Kind) {
+    let pool = kind.pool(3);
     let token = CancelToken::new();
     let count = AtomicUsize::new(0);
     for _ in 0..20 {
@@ -157,8 +157,8 @@ fn parts_within_parts<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn names<S: Kind>() {
-    let pool = S::builder(1).trace(1_000).build().unwrap();
+fn names(kind: Kind) {
+    let pool = kind.builder(1).trace(1_000).build().unwrap();
     pool.scope(|scope| scope.task().name("part").spawn_in(scope, |_| ()).join().unwrap());
     pool.stop();
     let trace = pool.trace_snapshot().unwrap();

@@ -39,10 +39,10 @@ fn for_each(items: usize, f: &(impl Fn() + Sync)) {
 
 /// Many items of one loop want one lock, and fork while they hold it. If a wait inside ran another item,
 /// that one would wait for the thread that it runs on.
-fn lock_across_a_join<S: Kind>() {
+fn lock_across_a_join(kind: Kind) {
     const ITEMS: usize = 50;
     for workers in [2, 3, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let shared = Mutex::new(0);
         let item = || {
             heist::isolate(|| {
@@ -128,9 +128,9 @@ fn tree(call: u64, seed: u64, depth: u32) -> usize {
 
 /// The tree has the same value as on one thread, and every job that ran on top of an isolated call was
 /// forked inside it.
-fn nothing_else_runs_inside<S: Kind>() {
+fn nothing_else_runs_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for seed in 0..ROUNDS as u64 {
             let whole = move |seed| move || part(0, || tree(0, seed, 10));
             // Unrelated tasks.
@@ -150,9 +150,9 @@ fn fork_until(happened: &AtomicBool) {
 
 /// The isolated half of a fork moves to another thread and waits there, while an unrelated half of the
 /// same task could be run.
-fn stolen_halves_inherit_isolation<S: Kind>() {
+fn stolen_halves_inherit_isolation(kind: Kind) {
     for workers in [2, 3, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..ROUNDS {
             pool.install(|| inherit(&pool));
         }
@@ -181,9 +181,9 @@ fn inherit(pool: &Pool) {
     });
 }
 
-fn results_and_panics<S: Kind>() {
+fn results_and_panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.install(|| heist::isolate(|| fib(12))), 144);
         assert_eq!(pool.install(|| heist::isolate(|| heist::isolate(|| fib(12)))), 144);
         // What it borrows need not be `Send`.
@@ -202,9 +202,9 @@ fn results_and_panics<S: Kind>() {
 
 /// A panic that leaves an isolated call restores the state from before: forks work as before, inside and
 /// outside of it.
-fn panics_restore<S: Kind>() {
+fn panics_restore(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let panic_inside = || {
             let panics = || {
                 heist::isolate(|| {
@@ -231,11 +231,11 @@ fn panics_restore<S: Kind>() {
 }
 
 /// The closure is called directly, and forks inside use the global pool.
-fn outside_of_any_pool<S: Kind>() {
+fn outside_of_any_pool(kind: Kind) {
     let here = thread::current().id();
     assert_eq!(heist::isolate(|| thread::current().id()), here);
     assert_eq!(heist::isolate(|| fib(10)), 55);
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     let shared = Mutex::new(0);
     heist::isolate(|| {
         let mut sum = shared.lock().expect("no panic");

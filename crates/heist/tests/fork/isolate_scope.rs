@@ -5,13 +5,13 @@ use std::thread;
 
 use heist_testkit::test_path;
 
-use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, watched};
+use crate::common::{Kind, watched};
 
 /// Several parts of a scope want one lock, and each opens a scope while it holds the lock. The thread
 /// with the lock waits for what it has spawned. It may find another part first, which it must leave to
 /// another thread, where the part waits for the lock. The spawned closures run nevertheless.
-fn under_a_lock<S: Kind>(workers: usize, rounds: usize, outside: bool) {
-    let pool = S::pool(workers);
+fn under_a_lock(kind: Kind, workers: usize, rounds: usize, outside: bool) {
+    let pool = kind.pool(workers);
     let shared = Mutex::new(0);
     for _ in 0..rounds {
         pool.scope(|scope| {
@@ -38,17 +38,17 @@ macro_rules! tests {
         $(
             #[test]
             fn $name() {
-                watched(test_path!(stringify!($name)), || under_a_lock::<$kind>($workers, $rounds, $outside));
+                watched(test_path!(stringify!($name)), || under_a_lock(Kind::$kind, $workers, $rounds, $outside));
             }
         )*
     };
 }
 
 tests! {
-    one_worker_with_a_global_queue: GlobalQueue, 1, 1, false;
-    two_workers_with_a_global_queue: GlobalQueue, 2, 100, false;
-    three_workers: WorkStealing, 3, 100, false;
-    two_workers_locked: LockedDeques, 2, 100, false;
-    one_worker_spawned_outside: WorkStealing, 1, 1, true;
-    one_worker_spawned_outside_locked: LockedDeques, 1, 1, true;
+    one_worker_with_a_global_queue: GLOBAL_QUEUE, 1, 1, false;
+    two_workers_with_a_global_queue: GLOBAL_QUEUE, 2, 100, false;
+    three_workers: WORK_STEALING, 3, 100, false;
+    two_workers_locked: LOCKED_DEQUES, 2, 100, false;
+    one_worker_spawned_outside: WORK_STEALING, 1, 1, true;
+    one_worker_spawned_outside_locked: LOCKED_DEQUES, 1, 1, true;
 }

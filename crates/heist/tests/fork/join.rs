@@ -37,9 +37,9 @@ fn fib(n: u64) -> u64 {
     a + b
 }
 
-fn a_fork_at_every_call<S: Kind>() {
+fn a_fork_at_every_call(kind: Kind) {
     for workers in [1, 2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.install(|| fib(20)), 6765);
         pool.stop();
         let stats = pool.stats();
@@ -47,8 +47,8 @@ fn a_fork_at_every_call<S: Kind>() {
     }
 }
 
-fn a_panic_waits_for_the_other_half<S: Kind>() {
-    let pool = S::pool(2);
+fn a_panic_waits_for_the_other_half(kind: Kind) {
+    let pool = kind.pool(2);
     let ran = AtomicUsize::new(0);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         pool.join(|| panic!("left"), || ran.fetch_add(1, Ordering::Relaxed))
@@ -57,8 +57,8 @@ fn a_panic_waits_for_the_other_half<S: Kind>() {
     assert_eq!(ran.into_inner(), 1);
 }
 
-fn scopes_wait_for_all<S: Kind>() {
-    let pool = S::pool(3);
+fn scopes_wait_for_all(kind: Kind) {
+    let pool = kind.pool(3);
     let count = AtomicUsize::new(0);
     pool.scope(|scope| {
         for _ in 0..1000 {
@@ -72,8 +72,8 @@ fn scopes_wait_for_all<S: Kind>() {
     assert_eq!(count.into_inner(), 1000);
 }
 
-fn an_isolated_scope_ends<S: Kind>() {
-    let pool = S::pool(1);
+fn an_isolated_scope_ends(kind: Kind) {
+    let pool = kind.pool(1);
     let count = AtomicUsize::new(0);
     pool.install(|| {
         heist::isolate(|| {
@@ -108,9 +108,9 @@ fn increment(numbers: &mut [usize]) {
     }
 }
 
-fn borrowed_halves<S: Kind>() {
+fn borrowed_halves(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let mut numbers: Vec<usize> = (0..10_000).collect();
         for _ in 0..10 {
             pool.install(|| increment(&mut numbers));
@@ -123,7 +123,7 @@ fn borrowed_halves<S: Kind>() {
 }
 
 /// Closures and results that are far larger than a task slot.
-fn large_closures_and_results<S: Kind>() {
+fn large_closures_and_results(kind: Kind) {
     fn tree(ballast: [u64; 40], depth: u64) -> [u64; 50] {
         let mut sum = [0; 50];
         if depth == 0 {
@@ -138,7 +138,7 @@ fn large_closures_and_results<S: Kind>() {
         sum
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let sum = pool.install(|| tree([1; 40], 10));
         // A path has one bit for each of its ten forks; half of all bits are set.
         let expected = |place| match place {
@@ -157,7 +157,7 @@ fn large_closures_and_results<S: Kind>() {
     }
 }
 
-fn nothing_in_and_nothing_out<S: Kind>() {
+fn nothing_in_and_nothing_out(kind: Kind) {
     fn tree(depth: u32) {
         static BOTTOM: AtomicUsize = AtomicUsize::new(0);
         if depth == 0 {
@@ -173,7 +173,7 @@ fn nothing_in_and_nothing_out<S: Kind>() {
     #[derive(Debug, PartialEq)]
     struct Nothing;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.install(|| tree(1000));
         for _ in 0..1000 {
             assert_eq!(pool.join(|| Nothing, || Nothing), (Nothing, Nothing));
@@ -182,9 +182,9 @@ fn nothing_in_and_nothing_out<S: Kind>() {
 }
 
 /// The captured values and the results of both halves are dropped exactly once.
-fn drops<S: Kind>(workers: usize, elsewhere: bool) {
+fn drops(kind: Kind, workers: usize, elsewhere: bool) {
     const ROUNDS: usize = 200;
-    let pool = S::pool(workers);
+    let pool = kind.pool(workers);
     let ledger = Ledger::new(4 * ROUNDS);
     pool.install(|| {
         for first in (0..ROUNDS).map(|round| 4 * round) {
@@ -208,18 +208,18 @@ fn drops<S: Kind>(workers: usize, elsewhere: bool) {
     assert_balanced(&pool.stats());
 }
 
-fn drops_of_private_halves<S: Kind>() {
-    drops::<S>(1, false);
+fn drops_of_private_halves(kind: Kind) {
+    drops(kind, 1, false);
 }
 
-fn drops_of_stolen_halves<S: Kind>() {
+fn drops_of_stolen_halves(kind: Kind) {
     for workers in [2, 4] {
-        drops::<S>(workers, true);
+        drops(kind, workers, true);
     }
 }
 
 /// Some halves stay private, some are published and taken back, some are stolen.
-fn drops_in_a_tree<S: Kind>() {
+fn drops_in_a_tree(kind: Kind) {
     const ITEMS: usize = 1 << 14;
     /// The first item belongs to the fork itself, the others to its halves.
     fn tree(ledger: &Ledger, first: usize, items: usize) -> usize {
@@ -235,16 +235,16 @@ fn drops_in_a_tree<S: Kind>() {
         left + right
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Ledger::new(ITEMS);
         assert_eq!(pool.install(|| tree(&ledger, 0, ITEMS)), ITEMS * (ITEMS - 1) / 2);
         ledger.assert_each_once();
     }
 }
 
-fn in_tasks<S: Kind>() {
+fn in_tasks(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let tasks = [(); 10].map(|()| pool.spawn(|| fib(14)));
         let batch = pool.spawn_batch((0..10).map(|n| move || fib(n)));
         assert_eq!(pool.install(|| heist::join(|| fib(15), || fib(16))), (610, 987));
@@ -261,17 +261,17 @@ fn in_tasks<S: Kind>() {
 }
 
 /// These run on the global pool, which is the same for every strategy.
-fn outside_of_any_pool<S: Kind>() {
+fn outside_of_any_pool(kind: Kind) {
     assert_eq!(fib(12), 144);
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let mut numbers = [0; 100];
     heist::join(|| increment(&mut numbers), || assert_eq!(pool.install(|| fib(10)), 55));
     assert_eq!(numbers, [1; 100]);
 }
 
-fn from_other_threads<S: Kind>() {
+fn from_other_threads(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -286,7 +286,7 @@ fn from_other_threads<S: Kind>() {
     }
 }
 
-fn pools_that_wait_for_each_other<S: Kind>() {
+fn pools_that_wait_for_each_other(kind: Kind) {
     fn bounce(here: &Pool, there: &Pool, depth: u32) -> u64 {
         if depth == 0 {
             return 1;
@@ -296,7 +296,7 @@ fn pools_that_wait_for_each_other<S: Kind>() {
         left + right
     }
     for workers in [1, 2] {
-        let (one, other) = (S::pool(workers), S::pool(workers));
+        let (one, other) = (kind.pool(workers), kind.pool(workers));
         thread::scope(|scope| {
             scope.spawn(|| assert_eq!(bounce(&one, &other, 6), 64));
             scope.spawn(|| assert_eq!(bounce(&other, &one, 6), 64));
@@ -311,16 +311,16 @@ fn pools_that_wait_for_each_other<S: Kind>() {
 /// The depth of nested forks.
 const DEEP: usize = if cfg!(debug_assertions) { 50_000 } else { 1_000_000 };
 
-fn on_a_large_stack<S: Kind>(deep: fn(usize) -> usize) {
+fn on_a_large_stack(kind: Kind, deep: fn(usize) -> usize) {
     for workers in [1, 2] {
-        let pool = S::builder(workers).stack_size(1 << 30).build().expect("a pool");
+        let pool = kind.builder(workers).stack_size(1 << 30).build().expect("a pool");
         assert_eq!(pool.install(|| deep(DEEP)), DEEP);
         pool.stop();
         assert_balanced(&pool.stats());
     }
 }
 
-fn deep_on_the_left<S: Kind>() {
+fn deep_on_the_left(kind: Kind) {
     fn deep(forks: usize) -> usize {
         if forks == 0 {
             return 0;
@@ -328,10 +328,10 @@ fn deep_on_the_left<S: Kind>() {
         let (below, here) = heist::join(move || deep(forks - 1), || 1);
         below + here
     }
-    on_a_large_stack::<S>(deep);
+    on_a_large_stack(kind, deep);
 }
 
-fn deep_on_the_right<S: Kind>() {
+fn deep_on_the_right(kind: Kind) {
     fn deep(forks: usize) -> usize {
         if forks == 0 {
             return 0;
@@ -339,5 +339,5 @@ fn deep_on_the_right<S: Kind>() {
         let (here, below) = heist::join(|| 1, move || deep(forks - 1));
         below + here
     }
-    on_a_large_stack::<S>(deep);
+    on_a_large_stack(kind, deep);
 }

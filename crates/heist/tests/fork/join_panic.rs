@@ -17,9 +17,9 @@ for_every_strategy! {
 }
 
 /// The panic of the first closure is propagated, whichever thread runs the second.
-fn both<S: Kind>() {
+fn both(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let join = || pool.join(|| panic!("planned: a"), || panic!("planned: b"));
             let payload = catch_unwind(AssertUnwindSafe(|| -> ((), ()) { join() }));
@@ -30,9 +30,9 @@ fn both<S: Kind>() {
 }
 
 /// A panic under a lock poisons the lock, even if the join was about to panic anyway.
-fn lock_is_poisoned<S: Kind>() {
+fn lock_is_poisoned(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let mutex = Mutex::new(());
         let second = || {
             let _guard = mutex.lock().expect("nobody has panicked yet");
@@ -47,8 +47,8 @@ fn lock_is_poisoned<S: Kind>() {
 
 /// A thread whose first closure has panicked waits for the second and may run an unrelated job
 /// meanwhile. To that job, the thread is not panicking.
-fn unrelated_jobs_see_no_panic<S: Kind>() {
-    let pool = S::pool(3);
+fn unrelated_jobs_see_no_panic(kind: Kind) {
+    let pool = kind.pool(3);
     let (start, started) = mpsc::channel();
     let (let_go, held) = mpsc::channel::<()>();
     let (run, runs) = mpsc::channel();
@@ -85,9 +85,9 @@ fn fork_until(happened: &AtomicBool) {
 
 /// The panic of the second closure is propagated if it is the only one, from this thread or from
 /// another.
-fn second<S: Kind>() {
+fn second(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
+        let pool = kind.builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
         let pool = pool.expect("a pool");
         for round in 0..100 {
             let started = AtomicBool::new(workers == 1 || round % 2 == 0);
@@ -105,10 +105,10 @@ fn second<S: Kind>() {
 }
 
 /// Captured values, and the result of a half that returns, are dropped once, whichever half panics.
-fn values_are_dropped<S: Kind>() {
+fn values_are_dropped(kind: Kind) {
     const ROUNDS: usize = 120;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Ledger::new(4 * ROUNDS);
         for round in 0..ROUNDS {
             let (one, other) = [(true, false), (false, true), (true, true)][round % 3];

@@ -63,10 +63,10 @@ fn busy_tasks(pool: &Pool, count: usize) -> Vec<Sender<()>> {
 }
 
 /// Runs the fork while the other workers are busy. They become free when it has forked.
-fn others_become_free<S: Kind>(fork: fn(&Sender<()>)) {
+fn others_become_free(kind: Kind, fork: fn(&Sender<()>)) {
     for workers in [2, 4] {
         for _ in 0..5 {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let busy = busy_tasks(&pool, workers - 1);
             let (forked, has_forked) = mpsc::channel();
             let first = pool.spawn(move || {
@@ -80,22 +80,22 @@ fn others_become_free<S: Kind>(fork: fn(&Sender<()>)) {
     }
 }
 
-fn first_half_waits_for_the_second<S: Kind>() {
-    others_become_free::<S>(meet);
+fn first_half_waits_for_the_second(kind: Kind) {
+    others_become_free(kind, meet);
 }
 
-fn inner_half_waits_for_the_outer_one<S: Kind>() {
-    others_become_free::<S>(meet_outer);
+fn inner_half_waits_for_the_outer_one(kind: Kind) {
+    others_become_free(kind, meet_outer);
 }
 
-fn half_of_a_part_waits<S: Kind>() {
-    others_become_free::<S>(meet_in_part);
+fn half_of_a_part_waits(kind: Kind) {
+    others_become_free(kind, meet_in_part);
 }
 
 /// The thread that forks has handed off its core. When it forks, the cores are in use by other tasks.
-fn without_a_core<S: Kind>() {
+fn without_a_core(kind: Kind) {
     for _ in 0..5 {
-        let (here, there) = (S::pool(2), S::pool(1));
+        let (here, there) = (kind.pool(2), kind.pool(1));
         let (open, slow) = held_task(&there);
         let (forked, has_forked) = mpsc::channel();
         let (wait, waits) = mpsc::channel();

@@ -34,9 +34,9 @@ fn one_more(count: &AtomicUsize) {
     count.fetch_add(1, Ordering::Relaxed);
 }
 
-fn borrows<S: Kind>() {
+fn borrows(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let text = String::from("borrowed");
         let mut lengths = [0; 100];
         pool.scope(|scope| {
@@ -50,9 +50,9 @@ fn borrows<S: Kind>() {
 }
 
 /// A scope returns the result of its closure, with and without spawned parts.
-fn results<S: Kind>() {
+fn results(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.scope(|_| 1), 1);
         assert_eq!(pool.install(|| heist::scope(|_| [7_u64; 20])), [7; 20]);
         let count = AtomicUsize::new(0);
@@ -64,7 +64,7 @@ fn results<S: Kind>() {
     }
 }
 
-fn nested<S: Kind>() {
+fn nested(kind: Kind) {
     fn tree(count: &AtomicUsize, depth: usize) {
         one_more(count);
         if depth > 0 {
@@ -74,7 +74,7 @@ fn nested<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let count = AtomicUsize::new(0);
         pool.install(|| tree(&count, 6));
         assert_eq!(count.into_inner(), (3_usize.pow(7) - 1) / 2);
@@ -92,7 +92,7 @@ fn nested<S: Kind>() {
     }
 }
 
-fn spawns_of_spawns<S: Kind>() {
+fn spawns_of_spawns(kind: Kind) {
     fn chain<'scope>(scope: &Scope<'scope>, count: &'scope AtomicUsize, left: usize) {
         one_more(count);
         if left > 1 {
@@ -106,7 +106,7 @@ fn spawns_of_spawns<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let count = AtomicUsize::new(0);
         pool.scope(|scope| {
             chain(scope, &count, 10_000);
@@ -117,10 +117,10 @@ fn spawns_of_spawns<S: Kind>() {
 }
 
 /// Threads of no pool spawn parts, which run on the pool.
-fn from_threads_of_no_pool<S: Kind>() {
+fn from_threads_of_no_pool(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let (here, there) = (AtomicUsize::new(0), AtomicUsize::new(0));
         pool.scope(|scope| {
             let (group, here, there) = (&group, &here, &there);
@@ -142,11 +142,11 @@ fn from_threads_of_no_pool<S: Kind>() {
     }
 }
 
-fn from_another_pool<S: Kind>() {
+fn from_another_pool(kind: Kind) {
     for workers in WORKERS {
         let (group, others) = (ThreadGroup::new(), ThreadGroup::new());
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
-        let other = S::builder_in(&others, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
+        let other = kind.builder_in(&others, workers).build().expect("a pool");
         let count = AtomicUsize::new(0);
         pool.scope(|scope| {
             let (group, others, count, other) = (&group, &others, &count, &other);
@@ -170,8 +170,8 @@ fn from_another_pool<S: Kind>() {
 }
 
 /// These run on the global pool, and inside of it on a pool of the strategy.
-fn outside_of_any_pool<S: Kind>() {
-    let pool = S::pool(2);
+fn outside_of_any_pool(kind: Kind) {
+    let pool = kind.pool(2);
     let count = AtomicUsize::new(0);
     heist::scope(|scope| {
         for _ in 0..20 {
@@ -187,10 +187,10 @@ fn outside_of_any_pool<S: Kind>() {
     assert_eq!(count.into_inner(), 200);
 }
 
-fn many<S: Kind>() {
+fn many(kind: Kind) {
     const MANY: usize = 100_000;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let count = AtomicUsize::new(0);
         pool.scope(|scope| (0..MANY).for_each(|_| scope.spawn(|_| one_more(&count))));
         assert_eq!(count.into_inner(), MANY);
@@ -199,10 +199,10 @@ fn many<S: Kind>() {
 }
 
 /// Captured values are dropped once, before the scope ends.
-fn captured_values<S: Kind>() {
+fn captured_values(kind: Kind) {
     const ITEMS: usize = 1000;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Ledger::new(ITEMS);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             pool.scope(|scope| {
@@ -221,8 +221,8 @@ fn captured_values<S: Kind>() {
 }
 
 /// Runs a scope with a hundred parts, all of which run. Returns the panic that is propagated.
-fn panic_of<S: Kind>(workers: usize, body: bool, part: fn(usize) -> bool) -> String {
-    let pool = S::builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
+fn panic_of(kind: Kind, workers: usize, body: bool, part: fn(usize) -> bool) -> String {
+    let pool = kind.builder(workers).on_panic(|_| unreachable!("it is passed on")).build();
     let pool = pool.expect("a pool");
     let count = AtomicUsize::new(0);
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -248,34 +248,34 @@ fn panic_of<S: Kind>(workers: usize, body: bool, part: fn(usize) -> bool) -> Str
     panic_message(&*outcome.expect_err("a panic")).to_owned()
 }
 
-fn panic_of_the_body<S: Kind>() {
+fn panic_of_the_body(kind: Kind) {
     for workers in WORKERS {
-        assert_eq!(panic_of::<S>(workers, true, |_| false), "planned: body");
+        assert_eq!(panic_of(kind, workers, true, |_| false), "planned: body");
     }
 }
 
-fn panic_of_one<S: Kind>() {
+fn panic_of_one(kind: Kind) {
     for workers in WORKERS {
-        assert_eq!(panic_of::<S>(workers, false, |number| number == 50), "planned: part");
+        assert_eq!(panic_of(kind, workers, false, |number| number == 50), "planned: part");
     }
 }
 
-fn panics_of_many<S: Kind>() {
+fn panics_of_many(kind: Kind) {
     for workers in WORKERS {
-        assert_eq!(panic_of::<S>(workers, false, |_| true), "planned: part");
+        assert_eq!(panic_of(kind, workers, false, |_| true), "planned: part");
     }
 }
 
-fn panics_of_body_and_parts<S: Kind>() {
+fn panics_of_body_and_parts(kind: Kind) {
     for workers in WORKERS {
-        assert_eq!(panic_of::<S>(workers, true, |number| number % 2 == 0), "planned: body");
+        assert_eq!(panic_of(kind, workers, true, |number| number % 2 == 0), "planned: body");
     }
 }
 
 /// A panic leaves the inner scope and is caught in a part of the outer scope, which returns.
-fn panic_within_nested<S: Kind>() {
+fn panic_within_nested(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (caught, count) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let inner = || {
             heist::scope(|scope| {
@@ -297,7 +297,7 @@ fn panic_within_nested<S: Kind>() {
 }
 
 /// Scopes and joins, nested in each other.
-fn joins_and_scopes<S: Kind>() {
+fn joins_and_scopes(kind: Kind) {
     fn tree(count: &AtomicUsize, depth: usize) {
         if depth == 0 {
             return one_more(count);
@@ -311,7 +311,7 @@ fn joins_and_scopes<S: Kind>() {
         heist::join(below, below);
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let count = AtomicUsize::new(0);
         pool.scope(|scope| (0..4).for_each(|_| scope.spawn(|_| tree(&count, 5))));
         assert_eq!(count.into_inner(), 4 * 4_usize.pow(5));

@@ -51,8 +51,8 @@ fn events<const COUNT: usize>() -> [Event; COUNT] {
 }
 
 /// After a part, a worker runs a task from outside.
-fn a_task_follows<S: Kind>() {
-    let pool = S::pool(2);
+fn a_task_follows(kind: Kind) {
+    let pool = kind.pool(2);
     let [over, part, queued] = &events();
     let is_over = over.clone();
     thread::scope(|threads| {
@@ -74,8 +74,8 @@ fn a_task_follows<S: Kind>() {
 }
 
 /// After a part, a worker runs a task that the part has spawned.
-fn a_spawned_task_follows<S: Kind>() {
-    let pool = S::pool(2);
+fn a_spawned_task_follows(kind: Kind) {
+    let pool = kind.pool(2);
     let [over, part] = &events();
     pool.scope(|scope| {
         scope.spawn(|scope| {
@@ -90,8 +90,8 @@ fn a_spawned_task_follows<S: Kind>() {
 }
 
 /// After a part, a worker runs a part of another scope, here of the one around it.
-fn a_part_of_another_scope_follows<S: Kind>() {
-    let pool = S::pool(2);
+fn a_part_of_another_scope_follows(kind: Kind) {
+    let pool = kind.pool(2);
     let [over, part] = &events();
     pool.scope(|outer| {
         // So the wait for the inner scope runs no part of the outer one.
@@ -111,8 +111,8 @@ fn a_part_of_another_scope_follows<S: Kind>() {
 
 /// A thread that waits for one scope runs a part of another one on top of that, and then goes on. It waits at the two
 /// places: before the part is spawned, and within the part.
-fn goes_on_after_a_wait<S: Kind>(before: Duration, within: Duration) {
-    let pool = S::pool(3);
+fn goes_on_after_a_wait(kind: Kind, before: Duration, within: Duration) {
+    let pool = kind.pool(3);
     let [over, one, another, part] = &events();
     pool.scope(|around| {
         // As a rule it runs here, after which this thread has no credit of a scope.
@@ -146,23 +146,23 @@ fn goes_on_after_a_wait<S: Kind>(before: Duration, within: Duration) {
 /// Time enough, as a rule, for another thread to fall asleep or to end what it does. The tests hold without it as well.
 const MOMENT: Duration = Duration::from_millis(20);
 
-fn the_thread_goes_on_after_a_wait<S: Kind>() {
-    goes_on_after_a_wait::<S>(Duration::ZERO, Duration::ZERO);
+fn the_thread_goes_on_after_a_wait(kind: Kind) {
+    goes_on_after_a_wait(kind, Duration::ZERO, Duration::ZERO);
 }
 
 /// What the thread waits for has ended when the part ends.
-fn the_wait_is_over_at_once<S: Kind>() {
-    goes_on_after_a_wait::<S>(Duration::ZERO, MOMENT);
+fn the_wait_is_over_at_once(kind: Kind) {
+    goes_on_after_a_wait(kind, Duration::ZERO, MOMENT);
 }
 
 /// The thread sleeps when the part is spawned.
-fn the_thread_goes_on_after_a_sleep<S: Kind>() {
-    goes_on_after_a_wait::<S>(MOMENT, Duration::ZERO);
+fn the_thread_goes_on_after_a_sleep(kind: Kind) {
+    goes_on_after_a_wait(kind, MOMENT, Duration::ZERO);
 }
 
 /// A worker that has run a part gives its core to the thread of the scope, which has waited meanwhile, and stands by.
-fn the_core_is_given_back<S: Kind>() {
-    let (pool, other) = (S::pool(1), S::pool(1));
+fn the_core_is_given_back(kind: Kind) {
+    let (pool, other) = (kind.pool(1), kind.pool(1));
     let [resumed] = &events();
     let (held, task) = held_task(&other);
     pool.scope(|scope| {
@@ -177,8 +177,8 @@ fn the_core_is_given_back<S: Kind>() {
 }
 
 /// A worker waits within a part, loses its core, and ends the part without it.
-fn the_core_is_gone<S: Kind>() {
-    let (pool, other) = (S::pool(2), S::pool(1));
+fn the_core_is_gone(kind: Kind) {
+    let (pool, other) = (kind.pool(2), kind.pool(1));
     let [over, part] = &events();
     let (held, task) = held_task(&other);
     let is_over = over.clone();
@@ -203,8 +203,8 @@ fn the_core_is_gone<S: Kind>() {
 }
 
 /// A part opens a scope, a part of which ends on another worker. That worker goes on with a part of the scope around.
-fn a_part_of_the_scope_around_follows<S: Kind>() {
-    let pool = S::pool(3);
+fn a_part_of_the_scope_around_follows(kind: Kind) {
+    let pool = kind.pool(3);
     let [over, part, last] = &events();
     pool.scope(|outer| {
         outer.spawn(|outer| {
@@ -229,8 +229,8 @@ fn a_part_of_the_scope_around_follows<S: Kind>() {
 }
 
 /// After a part, a worker runs a part of the scope around, which waits for a task. That ends when the scope has returned.
-fn a_part_that_waits_follows<S: Kind>() {
-    let (pool, other) = (S::pool(2), S::pool(1));
+fn a_part_that_waits_follows(kind: Kind) {
+    let (pool, other) = (kind.pool(2), kind.pool(1));
     let [part] = &events();
     let (held, task) = held_task(&other);
     pool.scope(|outer| {
@@ -249,8 +249,8 @@ fn a_part_that_waits_follows<S: Kind>() {
 }
 
 /// A worker of another pool has spawned parts, and goes on with a task of its own pool.
-fn spawned_on_another_pool<S: Kind>() {
-    let (pool, other) = (S::pool(2), S::pool(1));
+fn spawned_on_another_pool(kind: Kind) {
+    let (pool, other) = (kind.pool(2), kind.pool(1));
     let [over] = &events();
     pool.scope(|scope| {
         other.install(|| {
@@ -263,8 +263,8 @@ fn spawned_on_another_pool<S: Kind>() {
 }
 
 /// Threads of no pool have spawned parts, and end before the parts do.
-fn spawned_on_threads_of_no_pool<S: Kind>() {
-    let pool = S::pool(2);
+fn spawned_on_threads_of_no_pool(kind: Kind) {
+    let pool = kind.pool(2);
     let [ended] = &events();
     pool.scope(|scope| {
         thread::scope(|threads| {

@@ -44,9 +44,9 @@ fn message<T>(joined: Result<T, JoinError>) -> String {
     }
 }
 
-fn results<S: Kind>() {
+fn results(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let words: Vec<String> = (0..100).map(|n| "x".repeat(n)).collect();
         let (lengths, large): (Vec<_>, Vec<_>) = pool.scope(|scope| {
             let handles: Vec<_> = words
@@ -68,9 +68,9 @@ fn results<S: Kind>() {
 }
 
 /// A part with a handle spawns parts with and without handles.
-fn spawns_of_spawns<S: Kind>() {
+fn spawns_of_spawns(kind: Kind) {
     for workers in WORKERS {
-        let (pool, count) = (S::pool(workers), AtomicUsize::new(0));
+        let (pool, count) = (kind.pool(workers), AtomicUsize::new(0));
         let sum = pool.scope(|scope| {
             let count = &count;
             let outer = scope.spawn_handle(move |scope| {
@@ -91,9 +91,9 @@ fn spawns_of_spawns<S: Kind>() {
 }
 
 /// Each part waits for the one that was spawned before.
-fn joined_by_another_part<S: Kind>() {
+fn joined_by_another_part(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let last = pool.scope(|scope| {
             let mut last = scope.spawn_handle(|_| 0);
             for _ in 0..1000 {
@@ -107,9 +107,9 @@ fn joined_by_another_part<S: Kind>() {
     }
 }
 
-fn joined_after_the_scope<S: Kind>() {
+fn joined_after_the_scope(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let text = String::from("borrowed");
         let handles = pool.scope(|scope| [(); 10].map(|()| scope.spawn_handle(|_| text.as_str())));
         assert!(handles.iter().all(ScopedJoinHandle::is_finished));
@@ -119,9 +119,9 @@ fn joined_after_the_scope<S: Kind>() {
 }
 
 /// The scope waits for the threads, and so one worker is blocked.
-fn joined_on_threads_of_no_pool<S: Kind>() {
+fn joined_on_threads_of_no_pool(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let sum: usize = pool.scope(|scope| {
             thread::scope(|threads| {
                 let sum = |n: usize| {
@@ -142,9 +142,9 @@ fn joined_on_threads_of_no_pool<S: Kind>() {
     }
 }
 
-fn joined_on_another_pool<S: Kind>() {
+fn joined_on_another_pool(kind: Kind) {
     for workers in WORKERS {
-        let (pool, other) = (S::pool(workers), S::pool(1));
+        let (pool, other) = (kind.pool(workers), kind.pool(1));
         let sum: i32 = pool.scope(|scope| {
             let handles: Vec<_> = (0..100).map(|n| scope.spawn_handle(move |_| n)).collect();
             other.install(|| {
@@ -156,9 +156,9 @@ fn joined_on_another_pool<S: Kind>() {
 }
 
 /// The handle that is joined is never that of the newest part.
-fn a_window_of_handles<S: Kind>() {
+fn a_window_of_handles(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.scope(|scope| {
             let mut window = std::collections::VecDeque::new();
             for n in 0..10_000 {
@@ -175,7 +175,7 @@ fn a_window_of_handles<S: Kind>() {
 }
 
 /// The scope does not return before the results are dropped. They may borrow what outlives the scope.
-fn results_of_dropped_handles<S: Kind>() {
+fn results_of_dropped_handles(kind: Kind) {
     struct Looks<'a>(&'a AtomicUsize);
     impl Drop for Looks<'_> {
         fn drop(&mut self) {
@@ -183,7 +183,7 @@ fn results_of_dropped_handles<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             let drops = AtomicUsize::new(0);
             pool.scope(|scope| {
@@ -202,9 +202,9 @@ fn results_of_dropped_handles<S: Kind>() {
 }
 
 /// A leaked handle leaks its result. Everything else is as if it had been dropped.
-fn results_of_leaked_handles<S: Kind>() {
+fn results_of_leaked_handles(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let count = AtomicUsize::new(0);
         pool.scope(|scope| {
             for _ in 0..100 {
@@ -219,9 +219,9 @@ fn results_of_leaked_handles<S: Kind>() {
     }
 }
 
-fn a_joined_panic_is_handled<S: Kind>() {
+fn a_joined_panic_is_handled(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let messages = pool.scope(|scope| {
             let handles = [1, 2, 3].map(|n| scope.spawn_handle(move |_| panic!("number {n}")));
             handles.map(|handle| message::<()>(handle.join()))
@@ -231,9 +231,9 @@ fn a_joined_panic_is_handled<S: Kind>() {
     }
 }
 
-fn an_unjoined_panic_is_passed_on<S: Kind>() {
+fn an_unjoined_panic_is_passed_on(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let returned = Ledger::new(2);
         for kept in [true, false] {
             let panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -250,8 +250,8 @@ fn an_unjoined_panic_is_passed_on<S: Kind>() {
 }
 
 /// Panics that were joined do not count, and those of parts without handles do.
-fn the_first_unjoined_panic_is_passed_on<S: Kind>() {
-    let pool = S::pool(1);
+fn the_first_unjoined_panic_is_passed_on(kind: Kind) {
+    let pool = kind.pool(1);
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         pool.scope(|scope| {
             let joined = scope.spawn_handle(|_| panic!("joined"));
@@ -269,9 +269,9 @@ fn the_first_unjoined_panic_is_passed_on<S: Kind>() {
 }
 
 /// The scope has panicked with the panic of the part, and the handle still has the message.
-fn a_panic_joined_after_the_scope<S: Kind>() {
+fn a_panic_joined_after_the_scope(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let kept = Mutex::new(Vec::new());
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             pool.scope(|scope| {
@@ -288,7 +288,7 @@ fn a_panic_joined_after_the_scope<S: Kind>() {
     }
 }
 
-fn results_that_panic_when_dropped<S: Kind>() {
+fn results_that_panic_when_dropped(kind: Kind) {
     struct Panics;
     impl Drop for Panics {
         fn drop(&mut self) {
@@ -296,7 +296,7 @@ fn results_that_panic_when_dropped<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.scope(|scope| (0..10).for_each(|_| drop(scope.spawn_handle(|_| Panics))));
         assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
     }
@@ -315,8 +315,8 @@ struct Ends {
 
 /// A part with a handle waits, for its own fork or for another pool, and all other workers are blocked. The only part
 /// that is left waits for the handle. Any thread but that of the first part may run it.
-fn beneath<S: Kind>(workers: usize, fork: impl FnOnce(Ends) + Send) {
-    let pool = S::pool(workers);
+fn beneath(kind: Kind, workers: usize, fork: impl FnOnce(Ends) + Send) {
+    let pool = kind.pool(workers);
     let (start, started) = mpsc::channel();
     let (begin, begun) = mpsc::channel();
     let (let_go, held) = mpsc::channel();
@@ -340,8 +340,8 @@ fn beneath<S: Kind>(workers: usize, fork: impl FnOnce(Ends) + Send) {
     assert_balanced(&pool.stats());
 }
 
-fn beneath_a_join<S: Kind>() {
-    beneath::<S>(3, |Ends { start, started, begin, held }| {
+fn beneath_a_join(kind: Kind) {
+    beneath(kind, 3, |Ends { start, started, begin, held }| {
         heist::join(
             move || started.recv().expect("a start"),
             move || {
@@ -353,8 +353,8 @@ fn beneath_a_join<S: Kind>() {
     });
 }
 
-fn beneath_a_scope<S: Kind>() {
-    beneath::<S>(3, |Ends { start, started, begin, held }| {
+fn beneath_a_scope(kind: Kind) {
+    beneath(kind, 3, |Ends { start, started, begin, held }| {
         heist::scope(move |scope| {
             scope.spawn(move |_| {
                 start.send(()).expect("a fork that listens");
@@ -366,9 +366,9 @@ fn beneath_a_scope<S: Kind>() {
     });
 }
 
-fn beneath_a_wait_for_another_pool<S: Kind>() {
-    let other = S::pool(1);
-    beneath::<S>(2, |Ends { begin, held, .. }| {
+fn beneath_a_wait_for_another_pool(kind: Kind) {
+    let other = kind.pool(1);
+    beneath(kind, 2, |Ends { begin, held, .. }| {
         other.install(move || {
             begin.send(()).expect("a scope that listens");
             held.recv().expect("an end");
@@ -376,7 +376,7 @@ fn beneath_a_wait_for_another_pool<S: Kind>() {
     });
 }
 
-fn tree<S: Kind>() {
+fn tree(kind: Kind) {
     fn fib<'scope>(scope: &Scope<'scope>, n: u32) -> u64 {
         if n < 2 {
             return n.into();
@@ -390,7 +390,7 @@ fn tree<S: Kind>() {
         first.join().expect("a result") + second
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.scope(|scope| fib(scope, 14)), 377);
         pool.stop();
         assert_balanced(&pool.stats());
@@ -398,9 +398,9 @@ fn tree<S: Kind>() {
 }
 
 /// A stop, of whatever kind, waits for the parts of a scope that has begun, and these are not cancelled.
-fn stopped_meanwhile<S: Kind>() {
+fn stopped_meanwhile(kind: Kind) {
     for now in [false, true] {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let (begin, begun) = mpsc::channel();
         let (held, opened) = mpsc::channel::<()>();
         thread::scope(|threads| {

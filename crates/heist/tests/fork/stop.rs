@@ -47,10 +47,10 @@ fn assert_only_cancelled(pool: &Pool, cancelled: u64) {
     assert_eq!((stats.total.cancellations, stats.total.panics), (cancelled, 0));
 }
 
-fn stop_waits_for_forks<S: Kind>() {
+fn stop_waits_for_forks(kind: Kind) {
     for workers in WORKERS {
         for _ in 0..ROUNDS {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let forks = [(); 4].map(|()| pool.spawn(|| fib(12)));
             let scopes = [(); 4].map(|()| pool.spawn(|| scoped(50)));
             pool.stop();
@@ -62,10 +62,10 @@ fn stop_waits_for_forks<S: Kind>() {
 }
 
 /// Another thread stops the pool during an `install`.
-fn stop_waits_for_an_install<S: Kind>() {
+fn stop_waits_for_an_install(kind: Kind) {
     for workers in WORKERS {
         for _ in 0..ROUNDS {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let (start, started) = mpsc::channel();
             thread::scope(|threads| {
                 threads.spawn(|| {
@@ -88,8 +88,8 @@ type Hold<'h> = &'h (dyn Fn() + Sync);
 
 /// Calls `stop_now` when `work` has started. The function that `work` receives returns when no further
 /// task may start.
-fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expected: usize) {
-    let pool = S::pool(workers);
+fn stop_now_during(kind: Kind, workers: usize, work: fn(Hold<'_>) -> usize, expected: usize) {
+    let pool = kind.pool(workers);
     let (start, started) = mpsc::channel();
     let (let_go, held) = mpsc::channel::<()>();
     let held = Mutex::new(held);
@@ -110,9 +110,10 @@ fn stop_now_during<S: Kind>(workers: usize, work: fn(Hold<'_>) -> usize, expecte
 }
 
 /// The task forks after the stop has begun.
-fn stop_now_in_a_join<S: Kind>() {
+fn stop_now_in_a_join(kind: Kind) {
     for workers in WORKERS {
-        stop_now_during::<S>(
+        stop_now_during(
+            kind,
             workers,
             |hold| {
                 hold();
@@ -126,7 +127,7 @@ fn stop_now_in_a_join<S: Kind>() {
 }
 
 /// Some parts are spawned before the stop and may not have started; others are spawned later.
-fn stop_now_in_a_scope<S: Kind>() {
+fn stop_now_in_a_scope(kind: Kind) {
     fn work(hold: Hold<'_>) -> usize {
         let count = AtomicUsize::new(0);
         heist::scope(|scope| {
@@ -138,16 +139,16 @@ fn stop_now_in_a_scope<S: Kind>() {
         count.into_inner()
     }
     for workers in WORKERS {
-        stop_now_during::<S>(workers, work, 1000);
+        stop_now_during(kind, workers, work, 1000);
     }
 }
 
 /// Stops at arbitrary moments: a task that has started completes, and the others never start.
-fn stop_now_over_and_over<S: Kind>() {
+fn stop_now_over_and_over(kind: Kind) {
     const TASKS: usize = 8;
     for workers in WORKERS {
         for _ in 0..ROUNDS {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let ledger = Ledger::new(TASKS);
             let tasks: Vec<_> = (0..TASKS)
                 .map(|number| {
@@ -170,11 +171,11 @@ fn stop_now_over_and_over<S: Kind>() {
     }
 }
 
-fn dropped_after_an_install<S: Kind>() {
+fn dropped_after_an_install(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         for _ in 0..ROUNDS {
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
             assert_eq!(pool.install(|| heist::join(|| fib(10), || scoped(20))), (55, 20));
             drop(pool);
         }
@@ -183,11 +184,11 @@ fn dropped_after_an_install<S: Kind>() {
 }
 
 /// Dropping the pool waits for all tasks and for their forks.
-fn dropped_with_forks_to_come<S: Kind>() {
+fn dropped_with_forks_to_come(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         for _ in 0..ROUNDS {
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
             let tasks = [(); 4].map(|()| pool.spawn(|| heist::join(|| fib(10), || scoped(20))));
             drop(pool);
             tasks.into_iter().for_each(|task| assert_eq!(task.join().expect("a result"), (55, 20)));

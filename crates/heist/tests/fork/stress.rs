@@ -97,9 +97,9 @@ fn caught(f: impl FnOnce() -> u64) -> u64 {
     })
 }
 
-fn run<S: Kind>(workers: usize, threads: u64, seed: u64) {
+fn run(kind: Kind, workers: usize, threads: u64, seed: u64) {
     let group = ThreadGroup::new();
-    let pool = S::builder_in(&group, workers).on_panic(|_| ()).build().expect("a pool");
+    let pool = kind.builder_in(&group, workers).on_panic(|_| ()).build().expect("a pool");
     thread::scope(|scope| {
         for outsider in 0..threads {
             let pool = &pool;
@@ -117,27 +117,27 @@ fn run<S: Kind>(workers: usize, threads: u64, seed: u64) {
     group.assert_gone();
 }
 
-fn seeds<S: Kind>(workers: usize, threads: u64) {
+fn seeds(kind: Kind, workers: usize, threads: u64) {
     for seed in 0..SEEDS {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run::<S>(workers, threads, seed))) {
-            eprintln!("{} with {workers} workers: seed {seed}", S::STRATEGY);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(kind, workers, threads, seed))) {
+            eprintln!("{} with {workers} workers: seed {seed}", kind.strategy);
             resume_unwind(payload);
         }
     }
 }
 
-fn one_worker<S: Kind>() {
-    seeds::<S>(1, 1);
+fn one_worker(kind: Kind) {
+    seeds(kind, 1, 1);
 }
 
-fn two_workers<S: Kind>() {
-    seeds::<S>(2, 1);
+fn two_workers(kind: Kind) {
+    seeds(kind, 2, 1);
 }
 
-fn four_workers<S: Kind>() {
-    seeds::<S>(4, 1);
+fn four_workers(kind: Kind) {
+    seeds(kind, 4, 1);
 }
 
-fn threads_of_no_pool<S: Kind>() {
-    seeds::<S>(2, 3);
+fn threads_of_no_pool(kind: Kind) {
+    seeds(kind, 2, 3);
 }

@@ -18,12 +18,12 @@ for_every_strategy! {
 
 /// A thread that has waited in the middle of a task, and has usually handed off its core, forks in its
 /// stop hook.
-fn after_the_core_was_handed_off<S: Kind>() {
+fn after_the_core_was_handed_off(kind: Kind) {
     for _ in 0..ROUNDS {
         let count = Arc::new(AtomicUsize::new(0));
         let (threads, fork) = (Arc::new(AtomicUsize::new(0)), joins(&count));
         let ended = Arc::clone(&threads);
-        let builder = S::builder(2).on_thread_stop(move |n| {
+        let builder = kind.builder(2).on_thread_stop(move |n| {
             ended.fetch_add(1, Ordering::Relaxed);
             fork(n);
         });
@@ -37,16 +37,16 @@ fn after_the_core_was_handed_off<S: Kind>() {
 }
 
 /// Every thread waits in both hooks for tasks of another pool, and then runs tasks that wait and hand off cores.
-fn wait_in_both_hooks<S: Kind>() {
+fn wait_in_both_hooks(kind: Kind) {
     for _ in 0..ROUNDS / 5 {
-        let other = Arc::new(S::pool(1));
+        let other = Arc::new(kind.pool(1));
         let wait = move || {
             // Long enough that the hook sleeps.
             let slow = || std::thread::sleep(std::time::Duration::from_millis(1));
             (0..2).for_each(|_| other.install(slow));
         };
         let (at_start, at_end) = (wait.clone(), wait);
-        let builder = S::builder(2).on_thread_start(move |_| at_start());
+        let builder = kind.builder(2).on_thread_start(move |_| at_start());
         let pool = builder.on_thread_stop(move |_| at_end()).build().expect("a pool");
         (0..3).for_each(|_| hand_off(&pool));
         pool.stop();
@@ -81,11 +81,11 @@ fn scopes(count: &Arc<AtomicUsize>) -> Fork {
 }
 
 /// Both halves run once on each thread.
-fn forks<S: Kind>(fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -> Builder) {
+fn forks(kind: Kind, fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -> Builder) {
     for workers in [2, 1] {
         for _ in 0..ROUNDS {
             let count = Arc::new(AtomicUsize::new(0));
-            let pool = hook(S::builder(workers), fork(&count)).build().expect("a pool");
+            let pool = hook(kind.builder(workers), fork(&count)).build().expect("a pool");
             assert_eq!(pool.install(|| 1), 1);
             pool.stop();
             assert_eq!(count.load(Ordering::Relaxed), 2 * workers);
@@ -94,18 +94,18 @@ fn forks<S: Kind>(fork: fn(&Arc<AtomicUsize>) -> Fork, hook: fn(Builder, Fork) -
     }
 }
 
-fn join_at_the_start<S: Kind>() {
-    forks::<S>(joins, |builder, fork| builder.on_thread_start(fork));
+fn join_at_the_start(kind: Kind) {
+    forks(kind, joins, |builder, fork| builder.on_thread_start(fork));
 }
 
-fn scope_at_the_start<S: Kind>() {
-    forks::<S>(scopes, |builder, fork| builder.on_thread_start(fork));
+fn scope_at_the_start(kind: Kind) {
+    forks(kind, scopes, |builder, fork| builder.on_thread_start(fork));
 }
 
-fn join_at_the_end<S: Kind>() {
-    forks::<S>(joins, |builder, fork| builder.on_thread_stop(fork));
+fn join_at_the_end(kind: Kind) {
+    forks(kind, joins, |builder, fork| builder.on_thread_stop(fork));
 }
 
-fn scope_at_the_end<S: Kind>() {
-    forks::<S>(scopes, |builder, fork| builder.on_thread_stop(fork));
+fn scope_at_the_end(kind: Kind) {
+    forks(kind, scopes, |builder, fork| builder.on_thread_stop(fork));
 }

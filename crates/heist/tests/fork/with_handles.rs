@@ -15,8 +15,8 @@ for_every_strategy! {
 
 /// A task waits inside a scope for another task, which its thread runs on the spot. Afterwards it
 /// continues as the same task: the parts of its scope are its own and need no other thread.
-fn scope_around_a_wait<S: Kind>() {
-    let pool = S::pool(1);
+fn scope_around_a_wait(kind: Kind) {
+    let pool = kind.pool(1);
     let here = pool.install(|| {
         let me = thread::current().id();
         let all_here = AtomicBool::new(true);
@@ -35,8 +35,8 @@ fn scope_around_a_wait<S: Kind>() {
 
 /// A task waits for a part of its fork, which runs on another thread. The only job that is left waits
 /// for that very task. Any thread but that of the task may run the job.
-fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<()>)) {
-    let pool = S::pool(3);
+fn beneath(kind: Kind, fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receiver<()>)) {
+    let pool = kind.pool(3);
     let (start, started) = mpsc::channel();
     let (let_go, held) = mpsc::channel();
     let (arrive, arrived) = mpsc::channel();
@@ -61,8 +61,8 @@ fn beneath<S: Kind>(fork: fn(mpsc::Receiver<()>, mpsc::Sender<()>, mpsc::Receive
     assert_eq!(waiter.join().expect("a result"), 7);
 }
 
-fn handle_beneath_a_join<S: Kind>() {
-    beneath::<S>(|started, start, held| {
+fn handle_beneath_a_join(kind: Kind) {
+    beneath(kind, |started, start, held| {
         heist::join(
             move || started.recv().expect("a start"),
             move || {
@@ -73,8 +73,8 @@ fn handle_beneath_a_join<S: Kind>() {
     });
 }
 
-fn handle_beneath_a_scope<S: Kind>() {
-    beneath::<S>(|started, start, held| {
+fn handle_beneath_a_scope(kind: Kind) {
+    beneath(kind, |started, start, held| {
         heist::scope(move |scope| {
             scope.spawn(move |_| {
                 start.send(()).expect("a fork that listens");
@@ -86,8 +86,8 @@ fn handle_beneath_a_scope<S: Kind>() {
 }
 
 /// With `isolate`, the wait of the task runs nothing else.
-fn handle_beneath_an_isolated_join<S: Kind>() {
-    beneath::<S>(|started, start, held| {
+fn handle_beneath_an_isolated_join(kind: Kind) {
+    beneath(kind, |started, start, held| {
         let second = move || {
             start.send(()).expect("a fork that listens");
             held.recv().expect("an end");

@@ -57,40 +57,40 @@ fn batch(pool: &Pool) -> usize {
     pool.spawn_batch([|| 1, || 1]).join().expect("results").into_iter().sum()
 }
 
-fn scope_while_all_want_the_lock<S: Kind>() {
-    all_want_the_lock::<S>(scope);
+fn scope_while_all_want_the_lock(kind: Kind) {
+    all_want_the_lock(kind, scope);
 }
 
-fn nested_scope_while_all_want_the_lock<S: Kind>() {
-    all_want_the_lock::<S>(nested_scope);
+fn nested_scope_while_all_want_the_lock(kind: Kind) {
+    all_want_the_lock(kind, nested_scope);
 }
 
-fn join_while_all_want_the_lock<S: Kind>() {
-    all_want_the_lock::<S>(join);
+fn join_while_all_want_the_lock(kind: Kind) {
+    all_want_the_lock(kind, join);
 }
 
-fn task_while_all_want_the_lock<S: Kind>() {
-    all_want_the_lock::<S>(task);
+fn task_while_all_want_the_lock(kind: Kind) {
+    all_want_the_lock(kind, task);
 }
 
-fn batch_while_all_want_the_lock<S: Kind>() {
-    all_want_the_lock::<S>(batch);
+fn batch_while_all_want_the_lock(kind: Kind) {
+    all_want_the_lock(kind, batch);
 }
 
-fn scope_after_a_task_of_the_same_pool<S: Kind>() {
-    same_pool::<S>(scope);
+fn scope_after_a_task_of_the_same_pool(kind: Kind) {
+    same_pool(kind, scope);
 }
 
-fn batch_after_a_task_of_the_same_pool<S: Kind>() {
-    same_pool::<S>(batch);
+fn batch_after_a_task_of_the_same_pool(kind: Kind) {
+    same_pool(kind, batch);
 }
 
-fn deep_scope_without_another_thread<S: Kind>() {
-    deep_without_another_thread::<S>(|_, part| heist::scope(|scope| scope.spawn(|_| part())));
+fn deep_scope_without_another_thread(kind: Kind) {
+    deep_without_another_thread(kind, |_, part| heist::scope(|scope| scope.spawn(|_| part())));
 }
 
-fn deep_batch_without_another_thread<S: Kind>() {
-    deep_without_another_thread::<S>(|pool, part| {
+fn deep_batch_without_another_thread(kind: Kind) {
+    deep_without_another_thread(kind, |pool, part| {
         pool.spawn_batch([part]).join().expect("a result");
     });
 }
@@ -99,9 +99,9 @@ type Part = Box<dyn FnOnce() + Send>;
 
 /// A task that has used a good part of its stack forks. The pool may have no more threads, and its other worker is blocked
 /// until the part of that fork has run. So the part runs here.
-fn deep_without_another_thread<S: Kind>(fork: fn(&Pool, Part)) {
+fn deep_without_another_thread(kind: Kind, fork: fn(&Pool, Part)) {
     const STACK: usize = 4 << 20;
-    let builder = S::builder(2).max_threads(2).stack_size(STACK);
+    let builder = kind.builder(2).max_threads(2).stack_size(STACK);
     let pool = Arc::new(builder.build().expect("a pool"));
     let (begin, has_begun) = mpsc::channel();
     let (end, has_ended) = mpsc::channel();
@@ -136,9 +136,9 @@ fn deeper(bytes: usize, f: impl FnOnce()) {
 
 /// A task takes the lock and waits for a task on another pool. Then as many tasks want the lock as there are
 /// workers, so that all cores are in use when the first task forks.
-fn all_want_the_lock<S: Kind>(fork: Fork) {
+fn all_want_the_lock(kind: Kind, fork: Fork) {
     for workers in WORKERS {
-        let (here, there) = (Arc::new(S::pool(workers)), S::pool(1));
+        let (here, there) = (Arc::new(kind.pool(workers)), kind.pool(1));
         let (open, slow) = held_task(&there);
         let held = Held::new();
         let (holder, pool, state) = (mpsc::channel(), Arc::clone(&here), held.clone());
@@ -161,9 +161,9 @@ fn all_want_the_lock<S: Kind>(fork: Fork) {
 
 /// The awaited task runs on the second of two workers. When it ends, its worker may take the second of the
 /// tasks that want the lock.
-fn same_pool<S: Kind>(fork: Fork) {
+fn same_pool(kind: Kind, fork: Fork) {
     for _ in 0..5 {
-        let pool = Arc::new(S::pool(2));
+        let pool = Arc::new(kind.pool(2));
         let (open, slow) = held_task(&pool);
         let held = Held::new();
         let (holder, here, state) = (mpsc::channel(), Arc::clone(&pool), held.clone());

@@ -26,13 +26,13 @@ for_every_strategy! {
 }
 
 /// Every poll is near the worker, and runs elsewhere if that is busy.
-fn near_a_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn near_a_worker(kind: Kind) {
+    let pool = kind.pool(1);
     pool.task().near(7).spawn_future(Yields(9)).join().unwrap();
     let total = pool.stats().total;
     assert_eq!((total.near_tasks_kept, total.near_tasks_taken), (10, 0), "ten polls");
 
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     let (held, hold) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     pool.spawn(move || {
@@ -56,8 +56,8 @@ fn near_a_worker<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn near_a_worker_that_retires<S: Kind>() {
-    let pool = S::pool(2);
+fn near_a_worker_that_retires(kind: Kind) {
+    let pool = kind.pool(2);
     let signal = Signal::default();
     let awaited = signal.clone();
     let future = pool.task().near(1).spawn_future(async move {
@@ -77,8 +77,8 @@ fn near_a_worker_that_retires<S: Kind>() {
 }
 
 /// With one worker that is busy, whatever is woken first.
-fn polls_in_the_order_of_priorities<S: Kind>() {
-    let pool = S::pool(1);
+fn polls_in_the_order_of_priorities(kind: Kind) {
+    let pool = kind.pool(1);
     let log = Arc::new(Mutex::new(Vec::new()));
     let signals = [Priority::Low, Priority::Normal, Priority::High].map(|priority| {
         let (signal, log) = (Signal::default(), Arc::clone(&log));
@@ -100,8 +100,8 @@ fn polls_in_the_order_of_priorities<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn inherited_by_what_it_spawns<S: Kind>() {
-    let pool = S::pool(2);
+fn inherited_by_what_it_spawns(kind: Kind) {
+    let pool = kind.pool(2);
     let here = pool.handle();
     let seen = pool.task().priority(Priority::Low).spawn_future(async move {
         let task = here.spawn(current_priority);
@@ -113,8 +113,8 @@ fn inherited_by_what_it_spawns<S: Kind>() {
     assert_eq!(seen.join().unwrap(), [Priority::Low; 5]);
 }
 
-fn inherited_from_a_task<S: Kind>() {
-    let pool = S::pool(2);
+fn inherited_from_a_task(kind: Kind) {
+    let pool = kind.pool(2);
     let here = pool.handle();
     let future = pool.task().priority(Priority::High).spawn(move || {
         here.spawn_future(async {
@@ -125,8 +125,8 @@ fn inherited_from_a_task<S: Kind>() {
     assert_eq!(future.join().unwrap().join().unwrap(), Priority::High);
 }
 
-fn a_token_drops_a_pending_future<S: Kind>() {
-    let pool = S::pool(2);
+fn a_token_drops_a_pending_future(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let kept = Arc::new(());
     let inside = Arc::clone(&kept);
@@ -141,8 +141,8 @@ fn a_token_drops_a_pending_future<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn a_token_that_was_cancelled_before<S: Kind>() {
-    let pool = S::pool(1);
+fn a_token_that_was_cancelled_before(kind: Kind) {
+    let pool = kind.pool(1);
     let token = CancelToken::new();
     token.cancel();
     let future = pool
@@ -154,8 +154,8 @@ fn a_token_that_was_cancelled_before<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn a_token_during_a_poll<S: Kind>() {
-    let pool = S::pool(1);
+fn a_token_during_a_poll(kind: Kind) {
+    let pool = kind.pool(1);
     let token = CancelToken::new();
     let canceller = token.clone();
     let future = pool.task().cancel_on(&token).spawn_future(async move {
@@ -171,8 +171,8 @@ fn a_token_during_a_poll<S: Kind>() {
     assert!(own.is_cancelled());
 }
 
-fn a_token_after_the_end<S: Kind>() {
-    let pool = S::pool(1);
+fn a_token_after_the_end(kind: Kind) {
+    let pool = kind.pool(1);
     let token = CancelToken::new();
     let ended = pool.task().cancel_on(&token).spawn_future(async { 3 });
     let left = pool.task().cancel_on(&token).spawn_future(pending::<()>());
@@ -184,8 +184,8 @@ fn a_token_after_the_end<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn many_by_one_token<S: Kind>() {
-    let pool = S::pool(2);
+fn many_by_one_token(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     let futures: Vec<_> =
         (0..1_000).map(|_| pool.task().cancel_on(&token).spawn_future(pending::<()>())).collect();
@@ -195,9 +195,9 @@ fn many_by_one_token<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn stops<S: Kind>() {
+fn stops(kind: Kind) {
     for priority in Priority::ALL {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let signal = Signal::default();
         let awaited = signal.clone();
         let future = pool.task().priority(priority).spawn_future(async move {
@@ -214,8 +214,8 @@ fn stops<S: Kind>() {
     }
 }
 
-fn names<S: Kind>() {
-    let pool = S::builder(1).trace(1_000).build().unwrap();
+fn names(kind: Kind) {
+    let pool = kind.builder(1).trace(1_000).build().unwrap();
     pool.task().name("fetch").spawn_future(Yields(2)).join().unwrap();
     pool.stop();
     let trace = pool.trace_snapshot().unwrap();

@@ -33,9 +33,9 @@ for_every_strategy! {
     a_long_chain_needs_no_stack,
 }
 
-fn panics_in_a_poll<S: Kind>() {
+fn panics_in_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let at_once = pool.spawn_future(async { panic!("planned") });
         let later = pool.spawn_future(async {
             Yields(1).await;
@@ -52,9 +52,10 @@ fn panics_in_a_poll<S: Kind>() {
     }
 }
 
-fn panic_of_a_detached_future<S: Kind>() {
+fn panic_of_a_detached_future(kind: Kind) {
     let (report, reports) = mpsc::channel();
-    let builder = S::builder(1).on_panic(move |panic| _ = report.send(panic.message().to_owned()));
+    let builder =
+        kind.builder(1).on_panic(move |panic| _ = report.send(panic.message().to_owned()));
     let pool = builder.build().expect("a pool");
     drop(pool.spawn_future(async { panic!("planned") }));
     assert_counts(&pool, 0, 1, 0);
@@ -71,9 +72,9 @@ impl Drop for Bomb {
     }
 }
 
-fn destructor_that_panics<S: Kind>() {
+fn destructor_that_panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         // At the end of its last poll.
         let ended = pool.spawn_future(async { drop(Bomb) }).join();
         assert!(matches!(ended, Err(JoinError::Panicked(_))));
@@ -96,9 +97,9 @@ fn destructor_that_panics<S: Kind>() {
     }
 }
 
-fn cancel<S: Kind>() {
+fn cancel(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (signal, owned) = (Signal::default(), Arc::new(()));
         let (waits, captured) = (signal.clone(), Arc::clone(&owned));
         let future = pool.spawn_future(async move {
@@ -115,8 +116,8 @@ fn cancel<S: Kind>() {
     }
 }
 
-fn cancel_before_the_first_poll<S: Kind>() {
-    let pool = S::pool(1);
+fn cancel_before_the_first_poll(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let future = pool.spawn_future(async { unreachable!("it was cancelled") });
     future.cancel();
@@ -128,9 +129,9 @@ fn cancel_before_the_first_poll<S: Kind>() {
 }
 
 /// The poll ends; then the future is dropped, unless it was the last poll.
-fn cancel_during_a_poll<S: Kind>() {
+fn cancel_during_a_poll(kind: Kind) {
     for last in [false, true] {
-        let pool = S::pool(1);
+        let pool = kind.pool(1);
         let (begin, begun) = mpsc::channel();
         let (open, opened) = mpsc::channel::<()>();
         let opened = std::sync::Mutex::new(opened);
@@ -149,8 +150,8 @@ fn cancel_during_a_poll<S: Kind>() {
     }
 }
 
-fn cancel_after_the_end<S: Kind>() {
-    let pool = S::pool(1);
+fn cancel_after_the_end(kind: Kind) {
+    let pool = kind.pool(1);
     let future = pool.spawn_future(async { 1 });
     eventually("the future has ended", || future.is_finished());
     future.cancel();
@@ -158,9 +159,9 @@ fn cancel_after_the_end<S: Kind>() {
     assert_counts(&pool, 1, 0, 0);
 }
 
-fn cancel_against_wake_ups<S: Kind>() {
+fn cancel_against_wake_ups(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let future = pool.spawn_future(Yields(20));
             thread::scope(|scope| _ = scope.spawn(|| future.cancel()));
@@ -172,9 +173,9 @@ fn cancel_against_wake_ups<S: Kind>() {
 }
 
 /// What was woken before the stop, or wakes itself, is not lost.
-fn stop_runs_what_is_ready<S: Kind>() {
+fn stop_runs_what_is_ready(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let futures: Vec<_> = (0..100).map(|_| pool.spawn_future(Yields(20))).collect();
         let signals: Vec<_> = (0..100).map(|_| Signal::default()).collect();
         let woken: Vec<_> =
@@ -187,9 +188,9 @@ fn stop_runs_what_is_ready<S: Kind>() {
 }
 
 /// A future waits for tasks of the pool, which run after the stop has begun.
-fn stop_waits_for_tasks_that_wake<S: Kind>() {
+fn stop_waits_for_tasks_that_wake(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let futures: Vec<_> = (0..20)
             .map(|n| {
@@ -212,9 +213,9 @@ fn stop_waits_for_tasks_that_wake<S: Kind>() {
     }
 }
 
-fn stop_drops_what_is_pending<S: Kind>() {
+fn stop_drops_what_is_pending(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let owned = Arc::new(());
         let futures: Vec<_> = (0..20)
             .map(|_| {
@@ -233,9 +234,9 @@ fn stop_drops_what_is_pending<S: Kind>() {
     }
 }
 
-fn drop_of_the_pool<S: Kind>() {
+fn drop_of_the_pool(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (signal, owned) = (Signal::default(), Arc::new(()));
         let (waits, captured) = (signal.clone(), Arc::clone(&owned));
         let future = pool.spawn_future(async move {
@@ -250,9 +251,9 @@ fn drop_of_the_pool<S: Kind>() {
     }
 }
 
-fn stop_now_cancels<S: Kind>() {
+fn stop_now_cancels(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let signal = Signal::default();
         let pending = pool.spawn_future(signal.clone());
         eventually("the future waits", || signal.is_awaited());
@@ -268,8 +269,8 @@ fn stop_now_cancels<S: Kind>() {
     }
 }
 
-fn spawned_after_the_stop<S: Kind>() {
-    let pool = S::pool(1);
+fn spawned_after_the_stop(kind: Kind) {
+    let pool = kind.pool(1);
     pool.stop();
     let owned = Arc::new(());
     let captured = Arc::clone(&owned);
@@ -279,8 +280,8 @@ fn spawned_after_the_stop<S: Kind>() {
     assert_counts(&pool, 0, 0, 0);
 }
 
-fn woken_after_the_end<S: Kind>() {
-    let pool = S::pool(1);
+fn woken_after_the_end(kind: Kind) {
+    let pool = kind.pool(1);
     let signal = Signal::default();
     let future = pool.spawn_future(signal.clone());
     eventually("the future waits", || signal.is_awaited());
@@ -294,10 +295,10 @@ fn woken_after_the_end<S: Kind>() {
 }
 
 /// Whoever comes first: the handle is notified, and the future is dropped.
-fn woken_against_the_end<S: Kind>() {
+fn woken_against_the_end(kind: Kind) {
     for workers in [1, 2] {
         for _ in 0..100 {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let (signal, owned) = (Signal::default(), Arc::new(()));
             let (waits, captured) = (signal.clone(), Arc::clone(&owned));
             let future = pool.spawn_future(async move {
@@ -315,7 +316,7 @@ fn woken_against_the_end<S: Kind>() {
 }
 
 /// A future that is dropped at the end of its pool spawns there, and waits for what it has spawned.
-fn destructor_that_uses_the_pool<S: Kind>() {
+fn destructor_that_uses_the_pool(kind: Kind) {
     struct Spawns(heist::PoolHandle, Arc<AtomicUsize>);
     impl Drop for Spawns {
         fn drop(&mut self) {
@@ -325,7 +326,7 @@ fn destructor_that_uses_the_pool<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let refused = Arc::new(AtomicUsize::new(0));
         let spawns = Spawns(pool.handle(), Arc::clone(&refused));
         let future = pool.spawn_future(async move {
@@ -340,8 +341,8 @@ fn destructor_that_uses_the_pool<S: Kind>() {
 }
 
 /// Each future awaits the one before, and none is ever ready.
-fn a_long_chain_needs_no_stack<S: Kind>() {
-    let pool = S::pool(2);
+fn a_long_chain_needs_no_stack(kind: Kind) {
+    let pool = kind.pool(2);
     let mut last = pool.spawn_future(std::future::pending::<()>());
     for _ in 0..60_000 {
         let before = last;

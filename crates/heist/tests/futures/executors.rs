@@ -21,9 +21,9 @@ async fn sum(handles: Vec<JoinHandle<u64>>) -> u64 {
     sum
 }
 
-fn in_tokio<S: Kind>() {
+fn in_tokio(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
         let runtime = runtime.expect("a runtime");
         let sums: Vec<_> = (0..4)
@@ -43,8 +43,8 @@ fn in_tokio<S: Kind>() {
     }
 }
 
-fn in_tokio_with_one_thread<S: Kind>() {
-    let pool = S::pool(1);
+fn in_tokio_with_one_thread(kind: Kind) {
+    let pool = kind.pool(1);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     let handles = (0..TASKS).map(|n| pool.spawn(move || n)).collect();
     assert_eq!(runtime.block_on(sum(handles)), TASKS * (TASKS - 1) / 2);
@@ -53,9 +53,9 @@ fn in_tokio_with_one_thread<S: Kind>() {
     assert_counts(&pool, 2 * TASKS, 0, 0);
 }
 
-fn in_smol<S: Kind>() {
+fn in_smol(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let sums: Vec<_> = (0..4)
             .map(|_| {
                 let handles = (0..TASKS).map(|n| pool.spawn(move || n)).collect();
@@ -72,8 +72,8 @@ fn in_smol<S: Kind>() {
 }
 
 /// A runtime gives up a handle when its time is over. The task runs all the same.
-fn beside_a_timer<S: Kind>() {
-    let pool = S::pool(1);
+fn beside_a_timer(kind: Kind) {
+    let pool = kind.pool(1);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.expect("a runtime");
     let (open, held) = crate::common::held_task(&pool);

@@ -68,8 +68,8 @@ fn assert_at_most(bound: usize, seen: &[usize]) {
 }
 
 /// The treadmill is the first in the injector. Its next polls come after the others.
-fn tasks_from_outside<S: Kind>() {
-    let pool = S::pool(1);
+fn tasks_from_outside(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let gate = Gate::close(&pool);
     let future = pool.spawn_future(treadmill.clone());
@@ -87,8 +87,8 @@ fn tasks_from_outside<S: Kind>() {
 }
 
 /// The worker has tasks in its own deque, and takes one from the injector at times, but never two in a row.
-fn tasks_of_the_same_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn tasks_of_the_same_worker(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let mill = treadmill.clone();
     let others = pool.spawn(move || {
@@ -107,8 +107,8 @@ fn tasks_of_the_same_worker<S: Kind>() {
 }
 
 /// A task that joins the treadmill polls it itself, but only once.
-fn tasks_beside_a_task_that_joins_it<S: Kind>() {
-    let pool = S::pool(1);
+fn tasks_beside_a_task_that_joins_it(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let gate = Gate::close(&pool);
     let mill = treadmill.clone();
@@ -127,8 +127,8 @@ fn tasks_beside_a_task_that_joins_it<S: Kind>() {
 }
 
 /// All of them are polled in turn.
-fn other_futures<S: Kind>() {
-    let pool = S::pool(1);
+fn other_futures(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let gate = Gate::close(&pool);
     let future = pool.spawn_future(treadmill.clone());
@@ -149,14 +149,14 @@ fn other_futures<S: Kind>() {
 }
 
 /// A task spawns itself again and again. The future is polled in between, each time after a bounded number of starts.
-fn a_future_beside_tasks_without_end<S: Kind>() {
+fn a_future_beside_tasks_without_end(kind: Kind) {
     const POLLS: usize = 5;
     fn run(mill: Treadmill) {
         if mill.count() {
             heist::spawn(move || run(mill));
         }
     }
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let mill = Treadmill::default();
     let gate = Gate::close(&pool);
     let tasks = mill.clone();

@@ -16,9 +16,9 @@ for_every_strategy! {
     in_tokio_and_smol,
 }
 
-fn dropped_handles<S: Kind>() {
+fn dropped_handles(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (send, receive) = mpsc::channel();
         for n in 0..100 {
             let send = send.clone();
@@ -35,8 +35,8 @@ fn dropped_handles<S: Kind>() {
     }
 }
 
-fn polled<S: Kind>() {
-    let pool = S::pool(1);
+fn polled(kind: Kind) {
+    let pool = kind.pool(1);
     let signal = Signal::default();
     let mut future = pool.spawn_future(signal.clone());
     let counter = WakeCounter::new();
@@ -49,8 +49,8 @@ fn polled<S: Kind>() {
     eventually("no waker is kept", || counter.wakers() == 0);
 }
 
-fn joined_after_a_poll<S: Kind>() {
-    let pool = S::pool(1);
+fn joined_after_a_poll(kind: Kind) {
+    let pool = kind.pool(1);
     let signal = Signal::default();
     let mut future = pool.spawn_future(signal.clone());
     assert!(poll_once(&mut future, &WakeCounter::new().waker()).is_pending());
@@ -58,8 +58,8 @@ fn joined_after_a_poll<S: Kind>() {
     future.join().expect("a result");
 }
 
-fn results_without_a_handle_are_dropped<S: Kind>() {
-    let pool = S::pool(2);
+fn results_without_a_handle_are_dropped(kind: Kind) {
+    let pool = kind.pool(2);
     let owned = std::sync::Arc::new(());
     for _ in 0..20 {
         let result = std::sync::Arc::clone(&owned);
@@ -70,8 +70,8 @@ fn results_without_a_handle_are_dropped<S: Kind>() {
 }
 
 /// A future on a pool awaits timers of tokio and of smol, whose threads wake it, and is awaited there.
-fn in_tokio_and_smol<S: Kind>() {
-    let pool = S::pool(2);
+fn in_tokio_and_smol(kind: Kind) {
+    let pool = kind.pool(2);
     let limit = std::time::Duration::from_millis(1);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)

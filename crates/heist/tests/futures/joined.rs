@@ -50,8 +50,8 @@ fn assert_polled_here(
     assert_eq!(polled, waited);
 }
 
-fn polled_on_the_thread_that_waits<S: Kind>() {
-    let pool = S::pool(1);
+fn polled_on_the_thread_that_waits(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..10 {
         assert_polled_here(&pool, || heist::spawn_future(here()));
     }
@@ -70,19 +70,19 @@ fn descend(length: u64) -> u64 {
     future.join().expect("a result") + 1
 }
 
-fn a_chain_needs_one_thread<S: Kind>() {
+fn a_chain_needs_one_thread(kind: Kind) {
     const LENGTH: u64 = 8;
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
     assert_counts(&pool, 2 * LENGTH + 1, 0, 0);
     assert_eq!(pool.stats().peak_threads, 1);
 }
 
 /// It does not fit on one stack. A thread that has used a good part of its stack has another one poll the future, at once.
-fn a_long_chain_needs_few_threads<S: Kind>() {
+fn a_long_chain_needs_few_threads(kind: Kind) {
     const LENGTH: u64 = 2_000;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
         assert_counts(&pool, 2 * LENGTH + 1, 0, 0);
         // Without a claim there would be a thread for each poll. With several workers, others poll some of the futures.
@@ -92,7 +92,7 @@ fn a_long_chain_needs_few_threads<S: Kind>() {
 }
 
 /// A few of these fill a stack.
-fn large_frames<S: Kind>() {
+fn large_frames(kind: Kind) {
     fn descend(length: u64) -> u64 {
         let frame = std::hint::black_box([length as u8; 128 << 10]);
         if length == 0 {
@@ -104,15 +104,15 @@ fn large_frames<S: Kind>() {
         below + 1
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
         assert_counts(&pool, 101, 0, 0);
     }
 }
 
 /// It was polled before, and is woken by the task that then waits for it.
-fn woken_before_the_wait<S: Kind>() {
-    let pool = S::pool(1);
+fn woken_before_the_wait(kind: Kind) {
+    let pool = kind.pool(1);
     let signal = Signal::default();
     let awaited = signal.clone();
     let future = pool.spawn_future(async move {
@@ -129,8 +129,8 @@ fn woken_before_the_wait<S: Kind>() {
 }
 
 /// It has its own priority while it is polled there.
-fn every_priority<S: Kind>() {
-    let pool = S::pool(1);
+fn every_priority(kind: Kind) {
+    let pool = kind.pool(1);
     for of_task in Priority::ALL {
         for of_future in Priority::ALL {
             let handle = pool.handle();
@@ -151,8 +151,8 @@ fn every_priority<S: Kind>() {
 }
 
 /// The future is near a worker that runs another task.
-fn near_another_worker<S: Kind>() {
-    let pool = S::pool(2);
+fn near_another_worker(kind: Kind) {
+    let pool = kind.pool(2);
     let (tell, told) = mpsc::channel();
     let (open, opened) = mpsc::channel::<()>();
     pool.spawn(move || {
@@ -174,9 +174,9 @@ fn near_another_worker<S: Kind>() {
 }
 
 /// There is nothing to claim while another thread polls it.
-fn polled_by_another_thread<S: Kind>() {
+fn polled_by_another_thread(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (begin, begun) = mpsc::channel();
         let (open, opened) = mpsc::channel::<()>();
         let opened = std::sync::Mutex::new(opened);
@@ -200,9 +200,9 @@ fn polled_by_another_thread<S: Kind>() {
 }
 
 /// The poll of the thread that waits was not the last one.
-fn pending_after_that_poll<S: Kind>() {
+fn pending_after_that_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let signal = Signal::default();
         let awaited = signal.clone();
         let task = pool.spawn(|| heist::spawn_future(awaited).join());
@@ -214,17 +214,17 @@ fn pending_after_that_poll<S: Kind>() {
 }
 
 /// Later polls come behind what is queued.
-fn wakes_itself<S: Kind>() {
+fn wakes_itself(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let task = pool.spawn(|| heist::spawn_future(Yields(20)).join());
         task.join().expect("no panic").expect("a result");
         assert_counts(&pool, 22, 0, 0);
     }
 }
 
-fn panics<S: Kind>() {
-    let pool = S::pool(1);
+fn panics(kind: Kind) {
+    let pool = kind.pool(1);
     let task = pool.spawn(|| heist::spawn_future(async { panic!("planned") }).join());
     let result: Result<(), _> = task.join().expect("it does not panic itself");
     let Err(JoinError::Panicked(panic)) = result else { panic!("{result:?}") };
@@ -232,8 +232,8 @@ fn panics<S: Kind>() {
     assert_counts(&pool, 1, 1, 0);
 }
 
-fn cancelled_before<S: Kind>() {
-    let pool = S::pool(1);
+fn cancelled_before(kind: Kind) {
+    let pool = kind.pool(1);
     let owned = Arc::new(());
     let captured = Arc::clone(&owned);
     let task = pool.spawn(move || {
@@ -248,8 +248,8 @@ fn cancelled_before<S: Kind>() {
     assert_eq!(pool.stats().peak_threads, 1);
 }
 
-fn cancelled_by_its_token<S: Kind>() {
-    let pool = S::pool(1);
+fn cancelled_by_its_token(kind: Kind) {
+    let pool = kind.pool(1);
     let handle = pool.handle();
     let task = pool.spawn(move || {
         let token = heist::CancelToken::new();
@@ -262,9 +262,9 @@ fn cancelled_by_its_token<S: Kind>() {
     assert_counts(&pool, 1, 0, 1);
 }
 
-fn cancelled_against_the_wait<S: Kind>() {
+fn cancelled_against_the_wait(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let token = heist::CancelToken::new();
             let (handle, of_future) = (pool.handle(), token.clone());
@@ -280,8 +280,8 @@ fn cancelled_against_the_wait<S: Kind>() {
 }
 
 /// The task goes on after `stop_now`, and waits for a future that was not polled.
-fn stop_now_refuses<S: Kind>() {
-    let pool = S::pool(1);
+fn stop_now_refuses(kind: Kind) {
+    let pool = kind.pool(1);
     let (begin, begun) = mpsc::channel();
     let (open, opened) = mpsc::channel::<()>();
     let task = pool.spawn(move || {
@@ -298,9 +298,9 @@ fn stop_now_refuses<S: Kind>() {
 }
 
 /// The task goes on after the stop has begun.
-fn stop_waits<S: Kind>() {
+fn stop_waits(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let task = pool.spawn(|| {
             let future = heist::spawn_future(async {
@@ -320,10 +320,10 @@ fn stop_waits<S: Kind>() {
 }
 
 /// Tasks that wait for each other's futures, on all workers.
-fn many_at_once<S: Kind>() {
+fn many_at_once(kind: Kind) {
     const TASKS: usize = 200;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let polls = Arc::new(AtomicUsize::new(0));
         let futures = (0..TASKS).map(|n| {
             let polls = Arc::clone(&polls);
@@ -346,8 +346,8 @@ fn many_at_once<S: Kind>() {
 }
 
 /// The handle was polled by a future before a thread joins it.
-fn polled_as_a_future_before<S: Kind>() {
-    let pool = S::pool(1);
+fn polled_as_a_future_before(kind: Kind) {
+    let pool = kind.pool(1);
     let task = pool.spawn(|| {
         let mut future = heist::spawn_future(here());
         let counter = crate::common::WakeCounter::new();

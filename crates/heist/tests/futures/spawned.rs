@@ -26,9 +26,9 @@ for_every_strategy! {
     on_the_callers_pool,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for n in 0..100 {
             assert_eq!(pool.spawn_future(async move { n }).join().expect("a result"), n);
             let by_handle = pool.handle().spawn_future(async move { n });
@@ -38,9 +38,9 @@ fn smoke<S: Kind>() {
     }
 }
 
-fn awaits_tasks_and_futures<S: Kind>() {
+fn awaits_tasks_and_futures(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let here = pool.handle();
         let sum = pool.spawn_future(async move {
             let mut sum = 0;
@@ -56,9 +56,9 @@ fn awaits_tasks_and_futures<S: Kind>() {
     }
 }
 
-fn woken_from_another_thread<S: Kind>() {
+fn woken_from_another_thread(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let signal = Signal::default();
             let future = pool.spawn_future(signal.clone());
@@ -72,16 +72,16 @@ fn woken_from_another_thread<S: Kind>() {
 }
 
 /// Each wake-up is followed by one poll, which is one task.
-fn woken_during_a_poll<S: Kind>() {
+fn woken_during_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.spawn_future(Yields(1000)).join().expect("a result");
         assert_counts(&pool, 1001, 0, 0);
     }
 }
 
-fn wake_ups_before_a_poll_are_one<S: Kind>() {
-    let pool = S::pool(1);
+fn wake_ups_before_a_poll_are_one(kind: Kind) {
+    let pool = kind.pool(1);
     let signal = Signal::default();
     let future = pool.spawn_future(signal.clone());
     eventually("the future waits", || signal.is_awaited());
@@ -94,9 +94,9 @@ fn wake_ups_before_a_poll_are_one<S: Kind>() {
     assert_counts(&pool, 3, 0, 0);
 }
 
-fn woken_by_a_task<S: Kind>() {
+fn woken_by_a_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let signal = Signal::default();
             let future = pool.spawn_future(signal.clone());
@@ -109,11 +109,11 @@ fn woken_by_a_task<S: Kind>() {
 }
 
 /// Many futures wake themselves and each other, and count their polls.
-fn many_futures_and_wake_ups<S: Kind>() {
+fn many_futures_and_wake_ups(kind: Kind) {
     const FUTURES: u64 = 100;
     const ROUNDS: u64 = 50;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let total = Arc::new(AtomicU64::new(0));
         let signals: Vec<_> = (0..FUTURES).map(|_| Signal::default()).collect();
         let futures: Vec<_> = (0..FUTURES as usize)
@@ -141,9 +141,9 @@ fn many_futures_and_wake_ups<S: Kind>() {
     }
 }
 
-fn chain_of_futures<S: Kind>() {
+fn chain_of_futures(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let signal = Signal::default();
         let first = signal.clone();
         let mut last = pool.spawn_future(async move {
@@ -160,9 +160,9 @@ fn chain_of_futures<S: Kind>() {
 }
 
 /// A thread that joins the future may run parts of what a poll forks.
-fn forks_in_a_poll<S: Kind>() {
+fn forks_in_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let outer = pool.spawn(|| {
             let future = heist::spawn_future(async {
                 Yields(3).await;
@@ -178,9 +178,9 @@ fn forks_in_a_poll<S: Kind>() {
     }
 }
 
-fn waits_in_a_poll<S: Kind>() {
+fn waits_in_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let future = pool.spawn_future(async {
             let task = heist::spawn(|| 1).join().expect("a result");
             let inner = heist::block_on(heist::spawn_future(async {
@@ -193,8 +193,8 @@ fn waits_in_a_poll<S: Kind>() {
     }
 }
 
-fn joined_by_the_only_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn joined_by_the_only_worker(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..50 {
         let signal = Signal::default();
         let waits = signal.clone();
@@ -213,9 +213,9 @@ fn joined_by_the_only_worker<S: Kind>() {
 }
 
 /// All workers wait for futures, which are polled all the same.
-fn joined_on_every_worker<S: Kind>() {
+fn joined_on_every_worker(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (start, started) = mpsc::channel();
         let signals: Vec<_> = (0..2 * workers).map(|_| Signal::default()).collect();
         let waiters: Vec<_> = signals
@@ -234,8 +234,8 @@ fn joined_on_every_worker<S: Kind>() {
     }
 }
 
-fn on_the_callers_pool<S: Kind>() {
-    let pool = S::pool(2);
+fn on_the_callers_pool(kind: Kind) {
+    let pool = kind.pool(2);
     let here = pool.handle();
     let same = pool.spawn(move || {
         let there = heist::spawn_future(async { heist::Pool::current() }).join();

@@ -38,11 +38,11 @@ async fn check<S: Stream<Item = Result<usize, PipelineError>> + Unpin>(
     assert!(results.next().await.is_none());
 }
 
-fn in_tokio<S: Kind>() {
+fn in_tokio(kind: Kind) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     let runtime = runtime.expect("a runtime");
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let streams: Vec<_> = ways()
             .map(|way| {
                 let doubled = Pipeline::new(0..500).batch(7).in_flight(9).map(|n| 2 * n);
@@ -58,9 +58,9 @@ fn in_tokio<S: Kind>() {
     }
 }
 
-fn in_smol<S: Kind>() {
+fn in_smol(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let doubled = Pipeline::new(0..500).batch(7).in_flight(2).map(|n| 2 * n);
             let results = way.of(doubled).results(&pool).expect("a run").into_stream();
@@ -70,9 +70,9 @@ fn in_smol<S: Kind>() {
 }
 
 /// Each item is sent when the result of the one before has come.
-fn one_at_a_time<S: Kind>() {
+fn one_at_a_time(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = Pipeline::fed(NonZero::<usize>::MIN);
             let mut results = way.of(pipeline).results(&pool).expect("a run").into_stream();
@@ -89,8 +89,8 @@ fn one_at_a_time<S: Kind>() {
 }
 
 /// A stream that waits does not keep the thread from the others.
-fn several_on_one_thread<S: Kind>() {
-    let pool = S::pool(2);
+fn several_on_one_thread(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = Pipeline::fed(NonZero::<usize>::MIN);
         let (mut first, second) = (
@@ -113,8 +113,8 @@ fn several_on_one_thread<S: Kind>() {
     }
 }
 
-fn dropped_in_the_middle<S: Kind>() {
-    let pool = S::pool(2);
+fn dropped_in_the_middle(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let ledger = Ledger::new(300);
         let items: Vec<_> = (0..300).map(|n| ledger.item(n)).collect();
@@ -132,9 +132,9 @@ fn dropped_in_the_middle<S: Kind>() {
     }
 }
 
-fn failing<S: Kind>() {
+fn failing(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| way.ordered) {
             let fail = |n| if n == 33 { Err("planned") } else { Ok(n) };
             let pipeline = Pipeline::new(0..100).batch(5).try_map(fail);
@@ -151,8 +151,8 @@ fn failing<S: Kind>() {
     }
 }
 
-fn cancelled_while_it_waits<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_while_it_waits(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let token = CancelToken::new();
         let (sender, pipeline) = Pipeline::<heist::pipeline::Feed<u32>>::fed(NonZero::<usize>::MIN);
@@ -175,8 +175,8 @@ fn cancelled_while_it_waits<S: Kind>() {
 }
 
 /// A stream may be used as an iterator after a poll has found nothing.
-fn polled_and_iterated<S: Kind>() {
-    let pool = S::pool(2);
+fn polled_and_iterated(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = Pipeline::fed(NonZero::<usize>::MIN);
         let mut results = way.of(pipeline).results(&pool).expect("a run").into_stream();

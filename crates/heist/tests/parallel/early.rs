@@ -22,8 +22,8 @@ for_every_strategy! {
     panics,
 }
 
-fn same_results<S: Kind>() {
-    everywhere::<S>(|| {
+fn same_results(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             for step in [1, 2, 37, 5_000] {
                 let is_hit = |n: &usize| work(*n) > 0 && n % step == step - 1;
@@ -39,8 +39,8 @@ fn same_results<S: Kind>() {
     });
 }
 
-fn first_errors<S: Kind>() {
-    everywhere::<S>(|| {
+fn first_errors(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             for from in [0, 1, 50, 900, 10_000] {
                 let calls: Vec<_> = (0..size).map(|_| AtomicBool::new(false)).collect();
@@ -58,8 +58,8 @@ fn first_errors<S: Kind>() {
     });
 }
 
-fn errors_of_every_kind<S: Kind>() {
-    everywhere::<S>(|| {
+fn errors_of_every_kind(kind: Kind) {
+    everywhere(kind, &|| {
         let flow = |end: usize| {
             parallel::try_for_each(
                 0..1_000_usize,
@@ -75,8 +75,8 @@ fn errors_of_every_kind<S: Kind>() {
     });
 }
 
-fn results_or_the_first_error<S: Kind>() {
-    everywhere::<S>(|| {
+fn results_or_the_first_error(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             for from in [0, 1, 50, 900, 10_000] {
                 let (ledger, made) = (Ledger::new(size), AtomicUsize::new(0));
@@ -105,8 +105,8 @@ fn results_or_the_first_error<S: Kind>() {
 }
 
 /// These loops would take years if they did not stop early.
-fn an_end_of_loops_that_have_none<S: Kind>() {
-    everywhere::<S>(|| {
+fn an_end_of_loops_that_have_none(kind: Kind) {
+    everywhere(kind, &|| {
         let found = parallel::find_any(0..u64::MAX, |n| n % 1_000 == 999);
         assert_eq!(found.map(|n| n % 1_000), Some(999));
         let found = parallel::find_any(0..=u128::MAX, |n| n % 1_000 == 999);
@@ -121,8 +121,8 @@ fn an_end_of_loops_that_have_none<S: Kind>() {
     });
 }
 
-fn all_items_before_the_first<S: Kind>() {
-    everywhere::<S>(|| {
+fn all_items_before_the_first(kind: Kind) {
+    everywhere(kind, &|| {
         for first in [0, 1, 333, 999] {
             let calls: Vec<_> = (0..1_000).map(|_| AtomicUsize::new(0)).collect();
             let found = parallel::find_first(parallel::enumerate(&calls), |(index, call)| {
@@ -137,8 +137,8 @@ fn all_items_before_the_first<S: Kind>() {
     });
 }
 
-fn no_item_after_the_end_on_one_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn no_item_after_the_end_on_one_worker(kind: Kind) {
+    let pool = kind.pool(1);
     for end in [0, 1, 500, 999_999] {
         let calls = AtomicUsize::new(0);
         let is_end = |n: usize| {
@@ -158,8 +158,8 @@ fn no_item_after_the_end_on_one_worker<S: Kind>() {
     }
 }
 
-fn panics<S: Kind>() {
-    everywhere::<S>(|| {
+fn panics(kind: Kind) {
+    everywhere(kind, &|| {
         for bad in [0, 1, 500, 999] {
             let check = |n: usize| {
                 work(n);

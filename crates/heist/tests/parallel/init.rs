@@ -17,8 +17,8 @@ for_every_strategy! {
     panics,
 }
 
-fn same_results<S: Kind>() {
-    everywhere::<S>(|| {
+fn same_results(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             let made = parallel::map_init(0..size, Vec::new, |buffer: &mut Vec<usize>, n| {
                 buffer.clear();
@@ -53,8 +53,8 @@ impl Drop for Counting<'_> {
     }
 }
 
-fn each_state_is_dropped<S: Kind>() {
-    everywhere::<S>(|| {
+fn each_state_is_dropped(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             let total = AtomicUsize::new(0);
             let init = || Counting { seen: 0, total: &total };
@@ -72,8 +72,8 @@ fn each_state_is_dropped<S: Kind>() {
     });
 }
 
-fn one_state_without_help<S: Kind>() {
-    let pool = S::pool(2);
+fn one_state_without_help(kind: Kind) {
+    let pool = kind.pool(2);
     let (started, is_started) = mpsc::channel();
     let (open, opened) = mpsc::channel::<()>();
     let busy = pool.spawn(move || {
@@ -92,16 +92,16 @@ fn one_state_without_help<S: Kind>() {
     busy.join().expect("an end");
 }
 
-fn no_state_without_items<S: Kind>() {
-    everywhere::<S>(|| {
+fn no_state_without_items(kind: Kind) {
+    everywhere(kind, &|| {
         parallel::for_each_init(0..0, || panic!("no state is needed"), |(): &mut (), _| ());
         let none = parallel::map_init(0..0, || panic!("no state is needed"), |(): &mut (), n| n);
         assert_eq!(none, []);
     });
 }
 
-fn panics<S: Kind>() {
-    everywhere::<S>(|| {
+fn panics(kind: Kind) {
+    everywhere(kind, &|| {
         for bad in [0, 1, 40, 500, 999] {
             let (ledger, count) = (Ledger::new(1000), AtomicUsize::new(0));
             let failed = catch_unwind(AssertUnwindSafe(|| {

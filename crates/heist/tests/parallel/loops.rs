@@ -28,8 +28,8 @@ for_every_strategy! {
     on_one_worker,
 }
 
-fn each_item_once<S: Kind>() {
-    let pool = S::pool(3);
+fn each_item_once(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let hits: Vec<AtomicUsize> = (0..size).map(|_| AtomicUsize::new(0)).collect();
         pool.install(|| {
@@ -42,8 +42,8 @@ fn each_item_once<S: Kind>() {
     }
 }
 
-fn each_in_place<S: Kind>() {
-    let pool = S::pool(3);
+fn each_in_place(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let mut numbers: Vec<usize> = (0..size).collect();
         pool.install(|| parallel::for_each(&mut numbers, |number| *number = work(*number) + 1));
@@ -51,8 +51,8 @@ fn each_in_place<S: Kind>() {
     }
 }
 
-fn ranges<S: Kind>() {
-    let pool = S::pool(3);
+fn ranges(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let sum = AtomicUsize::new(0);
         pool.install(|| parallel::for_range(10..10 + size, |n| _ = sum.fetch_add(n, Relaxed)));
@@ -66,8 +66,8 @@ fn ranges<S: Kind>() {
     pool.install(|| parallel::for_range(backwards, |_| panic!("there is nothing in it")));
 }
 
-fn in_order<S: Kind>() {
-    let pool = S::pool(3);
+fn in_order(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let made = pool.install(|| parallel::map(0..size, |n| (work(n), n.to_string())));
         assert_eq!(made.len(), size);
@@ -77,8 +77,8 @@ fn in_order<S: Kind>() {
     }
 }
 
-fn not_commutative<S: Kind>() {
-    let pool = S::pool(3);
+fn not_commutative(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let expected: String = (0..size).map(|n| format!("{n},")).collect();
         let joined = pool.install(|| {
@@ -115,8 +115,8 @@ fn concatenate(size: usize) -> (usize, usize) {
 }
 
 /// As long as no other thread takes a part, everything goes into one accumulator, in however many blocks.
-fn one_accumulator_without_help<S: Kind>() {
-    let pool = S::pool(2);
+fn one_accumulator_without_help(kind: Kind) {
+    let pool = kind.pool(2);
     let (started, is_started) = mpsc::channel();
     let (open, opened) = mpsc::channel::<()>();
     let busy = pool.spawn(move || {
@@ -130,8 +130,8 @@ fn one_accumulator_without_help<S: Kind>() {
     busy.join().expect("an end");
 }
 
-fn an_accumulator_for_each_part<S: Kind>() {
-    let pool = S::pool(3);
+fn an_accumulator_for_each_part(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let (identities, combines) = pool.install(|| concatenate(size));
         assert_eq!(identities, combines + 1, "{size} items");
@@ -140,8 +140,8 @@ fn an_accumulator_for_each_part<S: Kind>() {
     assert_eq!(identities, combines + 1, "from outside");
 }
 
-fn in_pieces<S: Kind>() {
-    let pool = S::pool(3);
+fn in_pieces(kind: Kind) {
+    let pool = kind.pool(3);
     for size in SIZES {
         let numbers: Vec<usize> = (0..size).collect();
         for min in [0, 1, 10, 100_000] {
@@ -166,16 +166,16 @@ fn in_pieces<S: Kind>() {
 }
 
 /// Two items wait for each other: a loop of few items is divided before any of them has run.
-fn few_at_once<S: Kind>() {
-    let pool = S::pool(2);
+fn few_at_once(kind: Kind) {
+    let pool = kind.pool(2);
     for _ in 0..20 {
         let both = Barrier::new(2);
         pool.install(|| parallel::for_range(0..2, |_| _ = both.wait()));
     }
 }
 
-fn nested<S: Kind>() {
-    let pool = S::pool(2);
+fn nested(kind: Kind) {
+    let pool = kind.pool(2);
     let sums = pool.install(|| {
         parallel::map(0..100_usize, |outer| {
             parallel::reduce(0..100_usize, || 0, |sum, inner| sum + outer * inner, |a, b| a + b)
@@ -184,8 +184,8 @@ fn nested<S: Kind>() {
     assert!(sums.iter().enumerate().all(|(outer, &sum)| sum == outer * 4950));
 }
 
-fn in_joins_and_scopes<S: Kind>() {
-    let pool = S::pool(2);
+fn in_joins_and_scopes(kind: Kind) {
+    let pool = kind.pool(2);
     let total = AtomicUsize::new(0);
     let add = |n| _ = total.fetch_add(work(n) & 1, Relaxed);
     pool.scope(|scope| {
@@ -201,8 +201,8 @@ fn in_joins_and_scopes<S: Kind>() {
     assert_eq!(total.into_inner(), 8 * (0..500).map(|n| work(n) & 1).sum::<usize>());
 }
 
-fn panics<S: Kind>() {
-    let pool = S::pool(2);
+fn panics(kind: Kind) {
+    let pool = kind.pool(2);
     for bad in [0, 1, 500, 999] {
         let each = |n| {
             work(n);
@@ -216,8 +216,8 @@ fn panics<S: Kind>() {
     assert_eq!(pool.install(|| parallel::map(0..3, |n| n)), [0, 1, 2]);
 }
 
-fn dropped_once<S: Kind>() {
-    let pool = S::pool(2);
+fn dropped_once(kind: Kind) {
+    let pool = kind.pool(2);
     for bad in [usize::MAX, 0, 1, 40, 500, 999] {
         let (ledger, count) = (Ledger::new(1000), AtomicUsize::new(0));
         let made = catch_unwind(AssertUnwindSafe(|| {
@@ -236,8 +236,8 @@ fn dropped_once<S: Kind>() {
     }
 }
 
-fn on_one_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn on_one_worker(kind: Kind) {
+    let pool = kind.pool(1);
     let here = pool.install(|| {
         let me = thread::current().id();
         parallel::map(0..1000, |_| thread::current().id()).iter().all(|&id| id == me)

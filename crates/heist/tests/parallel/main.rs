@@ -24,10 +24,11 @@ fn work(n: usize) -> usize {
     (0..n % 97 * 10).fold(n, |sum, x| std::hint::black_box(sum ^ x))
 }
 
-/// Runs a test outside of any pool, and in pools of several sizes.
-fn everywhere<S: Kind>(test: impl Fn() + Sync) {
+/// Runs a test outside of any pool, and in pools of several sizes. What an installed closure needs is compiled once for all
+/// tests.
+fn everywhere(kind: Kind, test: &(dyn Fn() + Sync)) {
     test();
     for workers in WORKERS {
-        S::pool(workers).install(&test);
+        kind.pool(workers).install(test);
     }
 }

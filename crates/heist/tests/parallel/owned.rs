@@ -24,8 +24,8 @@ fn tracked(ledger: &Ledger, size: usize) -> Vec<Tracked> {
     (0..size).map(|number| ledger.item(number)).collect()
 }
 
-fn each_item_is_moved_once<S: Kind>() {
-    everywhere::<S>(|| {
+fn each_item_is_moved_once(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             let ledger = Ledger::new(size);
             let kept = parallel::map(tracked(&ledger, size), |item| {
@@ -40,8 +40,8 @@ fn each_item_is_moved_once<S: Kind>() {
     });
 }
 
-fn arrays<S: Kind>() {
-    everywhere::<S>(|| {
+fn arrays(kind: Kind) {
+    everywhere(kind, &|| {
         let words = parallel::map(["a", "b", "c"].map(String::from), |word| word + "!");
         assert_eq!(words, ["a!", "b!", "c!"]);
         let none: [String; 0] = [];
@@ -50,8 +50,8 @@ fn arrays<S: Kind>() {
     });
 }
 
-fn nothing_is_lost_when_a_closure_panics<S: Kind>() {
-    everywhere::<S>(|| {
+fn nothing_is_lost_when_a_closure_panics(kind: Kind) {
+    everywhere(kind, &|| {
         for bad in [0, 1, 40, 500, ITEMS - 1] {
             let ledger = Ledger::new(ITEMS);
             let failed = catch_unwind(AssertUnwindSafe(|| {
@@ -81,8 +81,8 @@ fn nothing_is_lost_when_a_closure_panics<S: Kind>() {
     });
 }
 
-fn nothing_is_lost_when_a_destructor_panics<S: Kind>() {
-    everywhere::<S>(|| {
+fn nothing_is_lost_when_a_destructor_panics(kind: Kind) {
+    everywhere(kind, &|| {
         let ledger = Ledger::new(ITEMS);
         let mut items = tracked(&ledger, 500);
         items.push(ledger.bomb(500));
@@ -93,8 +93,8 @@ fn nothing_is_lost_when_a_destructor_panics<S: Kind>() {
     });
 }
 
-fn nothing_is_lost_when_the_loop_stops_early<S: Kind>() {
-    everywhere::<S>(|| {
+fn nothing_is_lost_when_the_loop_stops_early(kind: Kind) {
+    everywhere(kind, &|| {
         for end in [0, 1, 40, 500, ITEMS - 1] {
             let ledger = Ledger::new(ITEMS);
             let is_end = |item: &Tracked| {
@@ -119,8 +119,8 @@ fn nothing_is_lost_when_the_loop_stops_early<S: Kind>() {
     });
 }
 
-fn the_longer_one_of_a_pair<S: Kind>() {
-    everywhere::<S>(|| {
+fn the_longer_one_of_a_pair(kind: Kind) {
+    everywhere(kind, &|| {
         let (long, short) = (Ledger::new(ITEMS), Ledger::new(300));
         let pairs = parallel::zip(tracked(&long, ITEMS), tracked(&short, 300));
         assert_eq!(long.dropped(), ITEMS - 300);
@@ -132,8 +132,8 @@ fn the_longer_one_of_a_pair<S: Kind>() {
     });
 }
 
-fn pieces_that_outlive_the_loop<S: Kind>() {
-    everywhere::<S>(|| {
+fn pieces_that_outlive_the_loop(kind: Kind) {
+    everywhere(kind, &|| {
         let ledger = Ledger::new(ITEMS);
         let keep = |some| vec![some];
         let join = |left: Vec<_>, right| left.into_iter().chain(right).collect();

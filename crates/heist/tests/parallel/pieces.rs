@@ -19,8 +19,8 @@ for_every_strategy! {
 
 const CHUNKS: [usize; 5] = [1, 2, 7, 64, usize::MAX];
 
-fn in_chunks<S: Kind>() {
-    everywhere::<S>(|| {
+fn in_chunks(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             let numbers: Vec<usize> = (0..size).collect();
             for chunk in CHUNKS {
@@ -34,8 +34,8 @@ fn in_chunks<S: Kind>() {
     });
 }
 
-fn in_chunks_in_place<S: Kind>() {
-    everywhere::<S>(|| {
+fn in_chunks_in_place(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             for chunk in CHUNKS {
                 let (mut here, mut expected): (Vec<_>, Vec<_>) = (0..size).map(|n| (n, n)).unzip();
@@ -47,8 +47,8 @@ fn in_chunks_in_place<S: Kind>() {
     });
 }
 
-fn with_their_indices<S: Kind>() {
-    everywhere::<S>(|| {
+fn with_their_indices(kind: Kind) {
+    everywhere(kind, &|| {
         for size in SIZES {
             let mut numbers: Vec<usize> = (10..10 + size).collect();
             parallel::for_each(parallel::enumerate(&mut numbers), |(index, number)| {
@@ -64,8 +64,8 @@ fn with_their_indices<S: Kind>() {
     });
 }
 
-fn in_pairs<S: Kind>() {
-    everywhere::<S>(|| {
+fn in_pairs(kind: Kind) {
+    everywhere(kind, &|| {
         for (left, right) in [(0, 5), (5, 0), (1_000, 1_000), (1_000, 999), (64, 8_000)] {
             let numbers: Vec<usize> = (0..left).collect();
             let pairs = parallel::map(parallel::zip(&numbers, 5..5 + right), |(a, b)| (*a, b));
@@ -74,8 +74,8 @@ fn in_pairs<S: Kind>() {
     });
 }
 
-fn inclusive_ranges<S: Kind>() {
-    everywhere::<S>(|| {
+fn inclusive_ranges(kind: Kind) {
+    everywhere(kind, &|| {
         assert_eq!(parallel::map(0..=u8::MAX, |n| n), (0..=u8::MAX).collect::<Vec<_>>());
         assert_eq!(
             parallel::map(i8::MIN..=i8::MAX, |n| n),
@@ -120,8 +120,8 @@ where
     }
 }
 
-fn in_all_loops<S: Kind>() {
-    everywhere::<S>(|| {
+fn in_all_loops(kind: Kind) {
+    everywhere(kind, &|| {
         for size in [0, 1, 2, 3, 65, 1_000] {
             let numbers: Vec<usize> = (0..size).collect();
             all_loops(size, || 0..size, |n| n);

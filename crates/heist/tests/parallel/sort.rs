@@ -10,14 +10,13 @@ use heist::parallel::{
 use proptest::prelude::{ProptestConfig, any, prop_oneof};
 use proptest::test_runner::TestRunner;
 
-use crate::common::{Kind, Rng, WORKERS, tests_for};
+use crate::common::{Kind, Rng, WORKERS, once, tests_for};
 
-tests_for!(work_stealing: WorkStealing, {
+tests_for!(work_stealing: WORK_STEALING, {
     short,
     around_the_threshold,
     patterns,
     random,
-    outside,
     stable,
     stable_when_descending,
     orders,
@@ -27,6 +26,10 @@ tests_for!(work_stealing: WorkStealing, {
     large_elements,
     few_comparisons,
 });
+
+once! {
+    outside,
+}
 
 /// Enough elements for several leaves on each of a few workers.
 const MANY: usize = 60_000;
@@ -93,8 +96,8 @@ fn shapes(count: usize) -> Vec<(String, Vec<usize>)> {
     shapes
 }
 
-fn short<S: Kind>() {
-    S::pool(2).install(|| {
+fn short(kind: Kind) {
+    kind.pool(2).install(|| {
         for count in (0..40).chain([100, 1000]) {
             shapes(count).iter().for_each(|(what, v)| check(what, v));
         }
@@ -102,25 +105,25 @@ fn short<S: Kind>() {
 }
 
 /// Lengths around the threshold for a parallel sort.
-fn around_the_threshold<S: Kind>() {
-    S::pool(4).install(|| {
+fn around_the_threshold(kind: Kind) {
+    kind.pool(4).install(|| {
         for count in [4_999, 5_000, 5_001, 9_999, 10_000, 10_001, 20_000, 20_001] {
             check("random", &numbers(3, count, usize::MAX));
         }
     });
 }
 
-fn patterns<S: Kind>() {
+fn patterns(kind: Kind) {
     for workers in [2, 5] {
-        S::pool(workers).install(|| {
+        kind.pool(workers).install(|| {
             shapes(MANY + 1).iter().for_each(|(what, v)| check(what, v));
         });
     }
 }
 
 /// Random lengths, numbers of distinct elements and numbers of runs.
-fn random<S: Kind>() {
-    let pools = WORKERS.map(|workers| S::pool(workers));
+fn random(kind: Kind) {
+    let pools = WORKERS.map(|workers| kind.pool(workers));
     let cases =
         (0..MANY, prop_oneof![1..20_usize, 1..usize::MAX], 1..50_usize, any::<u64>(), 0..3_usize);
     let mut runner = TestRunner::new(ProptestConfig { cases: 30, ..<_>::default() });
@@ -136,7 +139,7 @@ fn random<S: Kind>() {
 }
 
 /// The sorts are called on a thread that belongs to no pool.
-fn outside<S: Kind>() {
+fn outside() {
     check("random", &numbers(5, MANY, usize::MAX));
 }
 
@@ -145,8 +148,8 @@ fn numbered(keys: Vec<usize>) -> Vec<(usize, usize)> {
     keys.into_iter().enumerate().map(|(place, key)| (key, place)).collect()
 }
 
-fn stable<S: Kind>() {
-    S::pool(4).install(|| {
+fn stable(kind: Kind) {
+    kind.pool(4).install(|| {
         for (what, keys) in shapes(MANY) {
             let mut v = numbered(keys);
             sort_by(&mut v, |a, b| a.0.cmp(&b.0));
@@ -156,8 +159,8 @@ fn stable<S: Kind>() {
 }
 
 /// A strictly descending run may be reversed; one with equal elements may not.
-fn stable_when_descending<S: Kind>() {
-    S::pool(2).install(|| {
+fn stable_when_descending(kind: Kind) {
+    kind.pool(2).install(|| {
         let mut v = numbered((0..MANY).rev().collect());
         v[MANY - 1].0 = v[MANY - 2].0;
         sort_by_key(&mut v, |element| element.0);
@@ -165,8 +168,8 @@ fn stable_when_descending<S: Kind>() {
     });
 }
 
-fn orders<S: Kind>() {
-    S::pool(2).install(|| {
+fn orders(kind: Kind) {
+    kind.pool(2).install(|| {
         let floats: Vec<f64> = numbers(6, MANY, 1 << 20).iter().map(|&n| n as f64 - 5e5).collect();
         let (mut stable, mut unstable) = (floats.clone(), floats);
         sort_by(&mut stable, |a, b| b.total_cmp(a));
@@ -177,9 +180,9 @@ fn orders<S: Kind>() {
 }
 
 /// Keys that are created for the comparison and are neither `Send` nor `Sync`.
-fn keys<S: Kind>() {
+fn keys(kind: Kind) {
     use std::rc::Rc;
-    S::pool(2).install(|| {
+    kind.pool(2).install(|| {
         let (mut stable, mut unstable) = (numbers(7, MANY, 1 << 20), numbers(7, MANY, 1 << 20));
         sort_by_key(&mut stable, |&n| Reverse(Rc::new(n)));
         sort_unstable_by_key(&mut unstable, |&n| Reverse(Rc::new(n)));
@@ -188,8 +191,8 @@ fn keys<S: Kind>() {
     });
 }
 
-fn strings<S: Kind>() {
-    S::pool(4).install(|| {
+fn strings(kind: Kind) {
+    kind.pool(4).install(|| {
         for distinct in [1 << 30, 100] {
             let v: Vec<_> = numbers(8, MANY / 2, distinct).iter().map(usize::to_string).collect();
             check("strings", &v);
@@ -198,8 +201,8 @@ fn strings<S: Kind>() {
 }
 
 /// Elements without a size need no comparison.
-fn zero_sized<S: Kind>() {
-    S::pool(2).install(|| {
+fn zero_sized(kind: Kind) {
+    kind.pool(2).install(|| {
         let mut v = vec![(); MANY];
         sort(&mut v);
         sort_unstable(&mut v);
@@ -209,8 +212,8 @@ fn zero_sized<S: Kind>() {
 }
 
 /// Elements that are expensive to swap.
-fn large_elements<S: Kind>() {
-    S::pool(4).install(|| {
+fn large_elements(kind: Kind) {
+    kind.pool(4).install(|| {
         for distinct in [usize::MAX, 3] {
             let v: Vec<_> = numbers(9, MANY / 3, distinct).iter().map(|&n| [n; 16]).collect();
             check("large", &v);
@@ -219,8 +222,8 @@ fn large_elements<S: Kind>() {
 }
 
 /// No shape takes more than a multiple of `n log n` comparisons, and easy shapes take few.
-fn few_comparisons<S: Kind>() {
-    S::pool(4).install(|| {
+fn few_comparisons(kind: Kind) {
+    kind.pool(4).install(|| {
         for (what, v) in shapes(MANY) {
             let compared = AtomicUsize::new(0);
             let compare = |a: &usize, b: &usize| -> Ordering {

@@ -11,7 +11,7 @@ use heist::parallel::{sort_by, sort_by_key, sort_unstable_by, sort_unstable_by_k
 
 use crate::common::{Kind, Ledger, Rng, Tracked, panic_message, tests_for};
 
-tests_for!(work_stealing: WorkStealing, {
+tests_for!(work_stealing: WORK_STEALING, {
     one_panic,
     panics_from_then_on,
     panics_with_large_elements,
@@ -45,12 +45,13 @@ fn shapes() -> [Vec<usize>; 5] {
 }
 
 /// Sorts items with both sorts and this comparison. Whatever happens, all items are still there and are
-/// dropped once. Returns the number of comparisons.
-fn hold_out<S: Kind>(
+/// dropped once. Returns the number of comparisons. The sorts are compiled once for all comparisons.
+fn hold_out(
+    kind: Kind,
     keys: &[usize],
-    compare: &(impl Fn(usize, &usize, &usize) -> Ordering + Sync),
+    compare: &(dyn Fn(usize, &usize, &usize) -> Ordering + Sync),
 ) -> [usize; 2] {
-    let pool = S::pool(4);
+    let pool = kind.pool(4);
     [true, false].map(|stable| {
         let ledger = Ledger::new(keys.len());
         let mut v: Vec<Tracked> = (0..keys.len()).map(|number| ledger.item(number)).collect();
@@ -80,28 +81,28 @@ fn points(all: usize) -> impl Iterator<Item = usize> {
     early.chain(late)
 }
 
-fn fail_at_points<S: Kind>(keys: &[usize], fails: fn(usize, usize) -> bool) {
-    let all = hold_out::<S>(keys, &|_, a, b| a.cmp(b)).into_iter().max().expect("two");
+fn fail_at_points(kind: Kind, keys: &[usize], fails: fn(usize, usize) -> bool) {
+    let all = hold_out(kind, keys, &|_, a, b| a.cmp(b)).into_iter().max().expect("two");
     for point in points(all) {
-        hold_out::<S>(keys, &|count, a, b| {
+        hold_out(kind, keys, &|count, a, b| {
             assert!(!fails(count, point), "planned");
             a.cmp(b)
         });
     }
 }
 
-fn one_panic<S: Kind>() {
-    shapes().iter().for_each(|keys| fail_at_points::<S>(keys, |count, point| count == point));
+fn one_panic(kind: Kind) {
+    shapes().iter().for_each(|keys| fail_at_points(kind, keys, |count, point| count == point));
 }
 
 /// Every comparison from then on panics, on all workers.
-fn panics_from_then_on<S: Kind>() {
-    shapes().iter().for_each(|keys| fail_at_points::<S>(keys, |count, point| count >= point));
+fn panics_from_then_on(kind: Kind) {
+    shapes().iter().for_each(|keys| fail_at_points(kind, keys, |count, point| count >= point));
 }
 
 /// Large elements are partitioned in another way.
-fn panics_with_large_elements<S: Kind>() {
-    let pool = S::pool(4);
+fn panics_with_large_elements(kind: Kind) {
+    let pool = kind.pool(4);
     let [keys, ..] = shapes();
     for point in points(MANY * MANY.ilog2() as usize) {
         let mut v: Vec<_> = keys.iter().map(|&key| ([key; 16], Box::new(key))).collect();
@@ -121,8 +122,8 @@ fn panics_with_large_elements<S: Kind>() {
     }
 }
 
-fn keys_that_panic<S: Kind>() {
-    let pool = S::pool(4);
+fn keys_that_panic(kind: Kind) {
+    let pool = kind.pool(4);
     for sort_of in [
         |v: &mut [String], n| sort_by_key(v, |s| key(s, n)),
         |v: &mut [String], n| {
@@ -146,13 +147,13 @@ fn key(text: &str, bad: usize) -> usize {
     key
 }
 
-fn no_order<S: Kind>() {
+fn no_order(kind: Kind) {
     for keys in shapes() {
         for answer in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
-            hold_out::<S>(&keys, &|_, _, _| answer);
+            hold_out(kind, &keys, &|_, _, _| answer);
         }
         for salt in 0..3 {
-            hold_out::<S>(&keys, &|count, _, _| {
+            hold_out(kind, &keys, &|count, _, _| {
                 let noise = (count + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 40;
                 [Ordering::Less, Ordering::Equal, Ordering::Greater][noise % 3]
             });
@@ -161,34 +162,34 @@ fn no_order<S: Kind>() {
 }
 
 /// A cycle: each element is less than the next, and the last one is less than the first.
-fn cycles<S: Kind>() {
+fn cycles(kind: Kind) {
     for length in [3, 100, MANY] {
         let compare = |_, a: &usize, b: &usize| {
             let ahead = (b % length + length - a % length) % length;
             if ahead == 0 { Ordering::Equal } else { (length / 2).cmp(&ahead).reverse() }
         };
-        shapes().iter().for_each(|keys| _ = hold_out::<S>(keys, &compare));
+        shapes().iter().for_each(|keys| _ = hold_out(kind, keys, &compare));
     }
 }
 
 /// The order is reversed in the middle.
-fn order_that_changes<S: Kind>() {
+fn order_that_changes(kind: Kind) {
     for keys in shapes() {
         for after in [100, MANY, 5 * MANY, 12 * MANY] {
-            hold_out::<S>(&keys, &|count, a, b| if count < after { a.cmp(b) } else { b.cmp(a) });
+            hold_out(kind, &keys, &|count, a, b| if count < after { a.cmp(b) } else { b.cmp(a) });
         }
     }
 }
 
 /// The sample does not represent the rest: a partition moves all elements to one side, or none.
-fn order_that_ends<S: Kind>() {
+fn order_that_ends(kind: Kind) {
     for keys in shapes() {
         for answer in [Ordering::Less, Ordering::Equal, Ordering::Greater] {
             for after in [100, MANY / 2] {
                 let compare = |count, a: &usize, b: &usize| {
                     if count < after { a.cmp(b) } else { answer }
                 };
-                let compared = hold_out::<S>(&keys, &compare);
+                let compared = hold_out(kind, &keys, &compare);
                 assert!(compared.iter().all(|&count| count < 64 * MANY), "{compared:?}");
             }
         }
@@ -197,8 +198,8 @@ fn order_that_ends<S: Kind>() {
 
 /// The comparison writes to the elements. A sort that copied an element for a comparison and wrote the
 /// old copy back would lose writes.
-fn writes_are_kept<S: Kind>() {
-    let pool = S::pool(4);
+fn writes_are_kept(kind: Kind) {
+    let pool = kind.pool(4);
     for keys in shapes() {
         for stable in [true, false] {
             let mut v: Vec<_> = keys.iter().map(|&key| (key, Cell::new(0_usize))).collect();
@@ -220,7 +221,7 @@ fn writes_are_kept<S: Kind>() {
 }
 
 /// Elements need not be `Sync`.
-fn one_thread_at_a_time<S: Kind>() {
+fn one_thread_at_a_time(kind: Kind) {
     struct Element {
         key: usize,
         seen: AtomicBool,
@@ -236,7 +237,7 @@ fn one_thread_at_a_time<S: Kind>() {
         b.seen.store(false, Memory::Relaxed);
         a.key.cmp(&b.key)
     };
-    let pool = S::pool(4);
+    let pool = kind.pool(4);
     for keys in shapes() {
         for stable in [true, false] {
             let element = |&key: &usize| Element { key, seen: AtomicBool::new(false) };

@@ -65,10 +65,10 @@ impl Drop for Treadmills {
 }
 
 /// Runs pipelines of all kinds on two workers.
-fn beside<S: Kind>(each: Duration) {
+fn beside(kind: Kind, each: Duration) {
     const ITEMS: usize = 4;
     for way in ways() {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let mills = Treadmills::start(&pool, each);
         let mut results = Vec::new();
         let pipeline = Pipeline::new(0..ITEMS).batch(1).map(|n| {
@@ -81,21 +81,21 @@ fn beside<S: Kind>(each: Duration) {
     }
 }
 
-fn short_tasks_that_spawn_themselves_again<S: Kind>() {
-    beside::<S>(Duration::ZERO);
+fn short_tasks_that_spawn_themselves_again(kind: Kind) {
+    beside(kind, Duration::ZERO);
 }
 
-fn long_tasks_that_spawn_themselves_again<S: Kind>() {
-    beside::<S>(LONG);
+fn long_tasks_that_spawn_themselves_again(kind: Kind) {
+    beside(kind, LONG);
 }
 
 /// A single worker decides alone what it runs next. It gives each item a turn of its own, because of its length, and a
 /// turn comes after two tasks if these are long. Every other turn may go to a task, and a turn may be spent with
 /// taking an item from the source.
-fn few_long_tasks_start_between_two_items<S: Kind>() {
+fn few_long_tasks_start_between_two_items(kind: Kind) {
     const ITEMS: usize = 8;
     const MOST: usize = 16;
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let mills = Treadmills::start(&pool, LONG);
     let mut seen = Vec::new();
     let pipeline = Pipeline::new(0..ITEMS).batch(1).map(|_| {

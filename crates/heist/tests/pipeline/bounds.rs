@@ -22,9 +22,9 @@ for_every_strategy! {
 
 const BOUNDS: [usize; 4] = [1, 2, 3, 64];
 
-fn always<S: Kind>() {
+fn always(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bound) in ways().flat_map(|way| BOUNDS.map(|bound| (way, bound))) {
             let traffic = Traffic::default();
             let items = (0..200).inspect(|_| traffic.take(1));
@@ -46,9 +46,9 @@ fn assert_full(traffic: &Traffic, way: Way, items: usize) {
 }
 
 /// While the sink blocks on the first result, the pipeline continues up to its bound.
-fn sink_that_waits<S: Kind>() {
+fn sink_that_waits(kind: Kind) {
     for workers in [1, 3] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bound) in ways().flat_map(|way| BOUNDS.map(|bound| (way, bound))) {
             let (traffic, all) = (Traffic::default(), 3 * (bound + 5));
             let items = (0..all).inspect(|_| traffic.take(1));
@@ -68,9 +68,9 @@ fn sink_that_waits<S: Kind>() {
 }
 
 /// While the first batch is slow, no later result is delivered, and all of them count as in flight.
-fn straggler_in_order<S: Kind>() {
+fn straggler_in_order(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         // One worker is not enough for the slow batch and the rest, unless the source has its own
         // thread.
         for way in ordered_ways().filter(|way| workers > 1 || way.has_producer()) {
@@ -108,9 +108,9 @@ fn hold_the_first_up(pool: &Pool, way: Way, bound: usize) {
 }
 
 /// Without an order, a slow batch delays no other.
-fn straggler<S: Kind>() {
+fn straggler(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in stealing_ways().filter(|way| !way.ordered) {
             for bound in [2, 3, 64] {
                 let (door, mut results) = (Door::default(), Vec::new());
@@ -135,9 +135,9 @@ fn straggler<S: Kind>() {
 }
 
 /// With one item in flight, everything happens in turn, on whichever threads.
-fn one_by_one<S: Kind>() {
+fn one_by_one(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let inside = AtomicUsize::new(0);
             let enter =
@@ -151,8 +151,8 @@ fn one_by_one<S: Kind>() {
 }
 
 /// A huge number stands for no bound: nothing of that size is allocated.
-fn huge_settings<S: Kind>() {
-    let pool = S::pool(2);
+fn huge_settings(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         for (batch, bound) in [(usize::MAX, 1), (1, usize::MAX), (usize::MAX, usize::MAX)] {
             let mut results = Vec::new();

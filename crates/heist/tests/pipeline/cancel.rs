@@ -33,9 +33,9 @@ for_every_strategy! {
     many_runs_on_one,
 }
 
-fn before_the_run<S: Kind>() {
+fn before_the_run(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             token.cancel();
@@ -51,9 +51,9 @@ fn before_the_run<S: Kind>() {
     }
 }
 
-fn from_the_sink<S: Kind>() {
+fn from_the_sink(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let mut results = Vec::new();
@@ -73,9 +73,9 @@ fn from_the_sink<S: Kind>() {
     }
 }
 
-fn from_a_stage<S: Kind>() {
+fn from_a_stage(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let (ledger, items) = tracked_items(200);
@@ -96,9 +96,9 @@ fn from_a_stage<S: Kind>() {
     }
 }
 
-fn from_the_source<S: Kind>() {
+fn from_the_source(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let cancel = |n: &usize| {
@@ -115,8 +115,8 @@ fn from_the_source<S: Kind>() {
 }
 
 /// A running item finishes, and no other starts. With one worker this is deterministic.
-fn queued_batches_are_dropped<S: Kind>() {
-    let pool = S::pool(1);
+fn queued_batches_are_dropped(kind: Kind) {
+    let pool = kind.pool(1);
     for way in ways().filter(|way| way.has_producer()) {
         let (ledger, items) = tracked_items(60);
         let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
@@ -136,9 +136,9 @@ fn queued_batches_are_dropped<S: Kind>() {
 }
 
 /// A cancellation is noticed in the middle of a batch: in the source, in a stage, in the sink and by an iterator.
-fn at_the_next_item<S: Kind>() {
+fn at_the_next_item(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (token, taken) = (CancelToken::new(), AtomicUsize::new(0));
             let items = (0..).inspect(|n| {
@@ -192,9 +192,9 @@ fn cancelled_by_another(
     });
 }
 
-fn while_a_feed_is_idle<S: Kind>() {
+fn while_a_feed_is_idle(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let traffic = Traffic::default();
@@ -217,9 +217,9 @@ fn while_a_feed_is_idle<S: Kind>() {
 }
 
 /// A blocking source cannot be interrupted. The items that it yields afterwards are not processed.
-fn while_a_source_blocks<S: Kind>() {
+fn while_a_source_blocks(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let (send, receive) = mpsc::sync_channel(3);
@@ -241,9 +241,9 @@ fn while_a_source_blocks<S: Kind>() {
 }
 
 /// Everything waits for a stage. The run waits for that stage only.
-fn while_the_bound_is_reached<S: Kind>() {
+fn while_the_bound_is_reached(kind: Kind) {
     for workers in [1, 2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bound) in ways().flat_map(|way| [1, 2, 10].map(|bound| (way, bound))) {
             let token = CancelToken::new();
             let (door, traffic) = (Door::default(), Traffic::default());
@@ -268,9 +268,9 @@ fn while_the_bound_is_reached<S: Kind>() {
 }
 
 /// The sink is not interrupted, and it is not called again.
-fn while_a_sink_waits<S: Kind>() {
+fn while_a_sink_waits(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let (door, mut calls) = (Door::default(), 0);
@@ -294,9 +294,9 @@ fn while_a_sink_waits<S: Kind>() {
 }
 
 /// Complete results that wait for their turn are dropped.
-fn straggler<S: Kind>() {
+fn straggler(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let token = CancelToken::new();
             let (ledger, items) = tracked_items(60);
@@ -342,9 +342,9 @@ fn cancel_some_time(pool: &Pool, way: Way, seed: u64) {
 }
 
 /// The token is cancelled at a random moment of a run.
-fn any_time<S: Kind>() {
+fn any_time(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for seed in 0..6 {
             ways().for_each(|way| cancel_some_time(&pool, way, seed));
         }
@@ -353,8 +353,8 @@ fn any_time<S: Kind>() {
 }
 
 /// A child token is cancelled with its parent, or alone.
-fn children<S: Kind>() {
-    let pool = S::pool(2);
+fn children(kind: Kind) {
+    let pool = kind.pool(2);
     for way in stealing_ways() {
         let all = CancelToken::new();
         let (one, other) = (all.child(), all.child());
@@ -381,8 +381,8 @@ fn children<S: Kind>() {
 }
 
 /// A cancellation after the end of the run has no effect.
-fn too_late<S: Kind>() {
-    let pool = S::pool(2);
+fn too_late(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let token = CancelToken::new();
         let report =
@@ -394,8 +394,8 @@ fn too_late<S: Kind>() {
     }
 }
 
-fn many_runs_on_one<S: Kind>() {
-    let pool = S::pool(2);
+fn many_runs_on_one(kind: Kind) {
+    let pool = kind.pool(2);
     let token = CancelToken::new();
     for way in ways().cycle().take(300) {
         let mut sum = 0;

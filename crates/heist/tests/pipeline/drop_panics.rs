@@ -42,9 +42,9 @@ fn items(bomb: usize) -> (Ledger, Vec<Tracked>) {
     (ledger, items)
 }
 
-fn in_a_stage<S: Kind>() {
+fn in_a_stage(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map(drop);
@@ -56,9 +56,9 @@ fn in_a_stage<S: Kind>() {
     }
 }
 
-fn left_by_a_stage<S: Kind>() {
+fn left_by_a_stage(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = items(33);
             let pipeline = Pipeline::new(items).batch(5).map_batch(|batch| batch.len());
@@ -70,8 +70,8 @@ fn left_by_a_stage<S: Kind>() {
     }
 }
 
-fn in_the_sink<S: Kind>() {
-    let pool = S::pool(2);
+fn in_the_sink(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = items(33);
         let error = way.of(Pipeline::new(items).batch(5)).run(&pool, drop).expect_err("a panic");
@@ -82,8 +82,8 @@ fn in_the_sink<S: Kind>() {
 }
 
 /// A failure elsewhere drops the source with its remaining items.
-fn in_the_source<S: Kind>() {
-    let pool = S::pool(2);
+fn in_the_source(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = items(59);
         let pipeline = Pipeline::new(items).batch(5).in_flight(2);
@@ -96,9 +96,9 @@ fn in_the_source<S: Kind>() {
 }
 
 /// The item is in the source, in a queue or in an outbox.
-fn when_cancelled<S: Kind>() {
+fn when_cancelled(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bomb) in ways().flat_map(|way| [1, 4, 11, 22, 59].map(|bomb| (way, bomb))) {
             let (ledger, items) = items(bomb);
             let token = CancelToken::new();
@@ -114,8 +114,8 @@ fn when_cancelled<S: Kind>() {
     }
 }
 
-fn in_a_feed<S: Kind>() {
-    let pool = S::pool(2);
+fn in_a_feed(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = items(59);
         let (sender, pipeline) = Pipeline::fed(NonZero::new(ITEMS).expect("a number"));
@@ -131,9 +131,9 @@ fn in_a_feed<S: Kind>() {
     }
 }
 
-fn when_results_are_dropped<S: Kind>() {
+fn when_results_are_dropped(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bomb) in ways().flat_map(|way| [0, 3, 9, 59].map(|bomb| (way, bomb))) {
             let (ledger, items) = items(bomb);
             let pipeline = Pipeline::new(items).batch(2).in_flight(5);
@@ -149,8 +149,8 @@ fn when_results_are_dropped<S: Kind>() {
 }
 
 /// Runs the body in a process of its own: a panic of a destructor while another one is on its way ends the process.
-fn alone<S: Kind>(body: impl FnOnce()) {
-    in_child(&S::STRATEGY.to_string(), &[], || {
+fn alone(kind: Kind, body: impl FnOnce()) {
+    in_child(&kind.strategy.to_string(), &[], || {
         disable_core_dumps();
         body();
     });
@@ -181,10 +181,10 @@ impl Bombs {
 }
 
 /// One panics in a stage or fails there; others are in the same batch, behind it or among its results.
-fn several_in_a_batch<S: Kind>() {
-    alone::<S>(|| {
+fn several_in_a_batch(kind: Kind) {
+    alone(kind, || {
         for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let bombs = Bombs::new();
             let pipeline = Pipeline::new(bombs.items()).batch(5).map(drop);
             let error = way.of(pipeline).run(&pool, drop).expect_err("a panic");
@@ -212,10 +212,10 @@ fn several_in_a_batch<S: Kind>() {
 }
 
 /// They are in queues, in outboxes and with the consumer.
-fn several_in_flight<S: Kind>() {
-    alone::<S>(|| {
+fn several_in_flight(kind: Kind) {
+    alone(kind, || {
         for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             for batch in [1, 5] {
                 let (bombs, token) = (Bombs::new(), CancelToken::new());
                 let pipeline = Pipeline::new(bombs.items()).batch(batch).in_flight(8);
@@ -236,9 +236,9 @@ fn several_in_flight<S: Kind>() {
     });
 }
 
-fn several_in_a_feed<S: Kind>() {
-    alone::<S>(|| {
-        let pool = S::pool(2);
+fn several_in_a_feed(kind: Kind) {
+    alone(kind, || {
+        let pool = kind.pool(2);
         for way in ways() {
             let (bombs, token) = (Bombs::new(), CancelToken::new());
             let (sender, pipeline) = Pipeline::fed(NonZero::new(ITEMS).expect("a number"));
@@ -254,10 +254,10 @@ fn several_in_a_feed<S: Kind>() {
     });
 }
 
-fn several_in_dropped_results<S: Kind>() {
-    alone::<S>(|| {
+fn several_in_dropped_results(kind: Kind) {
+    alone(kind, || {
         for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let ledger = Arc::new(Ledger::new(ITEMS));
             let (made, source) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&ledger));
             let items = (0..ITEMS).map({
@@ -280,10 +280,10 @@ fn several_in_dropped_results<S: Kind>() {
 }
 
 /// The source, the weight function, both stages and the sink panic when they are dropped.
-fn several_functions<S: Kind>() {
-    alone::<S>(|| {
+fn several_functions(kind: Kind) {
+    alone(kind, || {
         for (workers, way) in WORKERS.into_iter().flat_map(|n| ways().map(move |way| (n, way))) {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let ledger = Ledger::new(6);
             let [source, weight, first, second, sink, error] =
                 [0, 1, 2, 3, 4, 5].map(|n| ledger.bomb(n));
@@ -345,9 +345,9 @@ fn sink() {
 }
 
 /// What a function for batches leaves panics; so does its result, if it is dropped because of that. Its error comes first.
-fn results_beside_what_is_left<S: Kind>() {
-    alone::<S>(|| {
-        let pool = S::pool(2);
+fn results_beside_what_is_left(kind: Kind) {
+    alone(kind, || {
+        let pool = kind.pool(2);
         for way in ways() {
             let bombs = Bombs::new();
             let pop = |batch: &mut Vec<Tracked>| batch.pop();
@@ -393,9 +393,9 @@ impl Drop for Fuse {
 }
 
 /// The user's code panics or fails while the pipeline holds an item for it, whose destructor panics too.
-fn items_under_the_users_code<S: Kind>() {
-    alone::<S>(|| {
-        let pool = S::pool(2);
+fn items_under_the_users_code(kind: Kind) {
+    alone(kind, || {
+        let pool = kind.pool(2);
         let boom = |item: Fuse| -> Result<Fuse, String> {
             item.defuse();
             panic!("planned")

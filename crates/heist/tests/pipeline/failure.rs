@@ -80,9 +80,9 @@ fn fail(way: Way, pool: &Pool, fault: Fault) {
     way.assert_some(delivered, ITEMS);
 }
 
-fn everywhere<S: Kind>() {
+fn everywhere(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, stage) in ways().flat_map(|way| STAGES.map(|stage| (way, stage))) {
             for how in [How::Error, How::Panic] {
                 fail(way, &pool, Fault { stage, how, item: 33 });
@@ -92,8 +92,8 @@ fn everywhere<S: Kind>() {
     }
 }
 
-fn at_the_first_and_the_last<S: Kind>() {
-    let pool = S::pool(2);
+fn at_the_first_and_the_last(kind: Kind) {
+    let pool = kind.pool(2);
     for (way, stage) in ways().flat_map(|way| STAGES.map(|stage| (way, stage))) {
         for item in [0, BATCH - 1, BATCH, ITEMS - 1] {
             fail(way, &pool, Fault { stage, how: How::Error, item });
@@ -102,9 +102,9 @@ fn at_the_first_and_the_last<S: Kind>() {
 }
 
 /// Of several faults, the run reports the first one in order, not in time.
-fn lowest_of_many<S: Kind>() {
+fn lowest_of_many(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| way.ordered) {
             for how in [How::Error, How::Panic] {
                 let at = |item, stage| Fault { stage, how, item };
@@ -125,9 +125,9 @@ fn lowest_of_many<S: Kind>() {
 }
 
 /// The second batch does not fail before the fourth has.
-fn lowest_fault_even_if_later<S: Kind>() {
+fn lowest_fault_even_if_later(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let failed = AtomicBool::new(false);
             let mut delivered = Vec::new();
@@ -155,9 +155,9 @@ fn lowest_fault_even_if_later<S: Kind>() {
 }
 
 /// Faults of the source, the stages and the sink have one common order.
-fn lowest_by_source_or_sink<S: Kind>() {
+fn lowest_by_source_or_sink(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| way.ordered) {
             for (stages, told) in [
                 ([Stage::Source, Stage::Step(1), Stage::Sink], 2),
@@ -177,8 +177,8 @@ fn lowest_by_source_or_sink<S: Kind>() {
     }
 }
 
-fn map_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn map_panics(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = Vec::new();
@@ -197,8 +197,8 @@ fn map_panics<S: Kind>() {
     }
 }
 
-fn map_batch_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn map_batch_panics(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = 0;
@@ -217,8 +217,8 @@ fn map_batch_panics<S: Kind>() {
 }
 
 /// A panic while weighing counts as a fault of the source: items weighed before are delivered.
-fn weigh_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn weigh_panics(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = tracked_items(ITEMS);
         let mut delivered = Vec::new();
@@ -253,9 +253,9 @@ impl io::Read for Torn<'_> {
     }
 }
 
-fn reader_fails<S: Kind>() {
+fn reader_fails(kind: Kind) {
     let text: String = (0..33).map(|n| format!("{n}\n")).collect();
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for way in ways() {
         let reader = io::BufReader::with_capacity(16, Torn(text.as_bytes()));
         let mut delivered = Vec::new();
@@ -275,8 +275,8 @@ fn reader_fails<S: Kind>() {
 
 /// A source that fails at the beginning of a batch is reported with the number of that empty batch,
 /// which is not delivered.
-fn empty_batch_of_a_failed_source<S: Kind>() {
-    let pool = S::pool(2);
+fn empty_batch_of_a_failed_source(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut batches = 0;
         let source = (0..30).map(Ok).chain([Err("planned")]);
@@ -293,8 +293,8 @@ fn empty_batch_of_a_failed_source<S: Kind>() {
 
 /// Batches that have not started when a fault happens never start. With one worker this is
 /// deterministic.
-fn queued_batches_are_dropped<S: Kind>() {
-    let pool = S::pool(1);
+fn queued_batches_are_dropped(kind: Kind) {
+    let pool = kind.pool(1);
     for way in ways().filter(|way| way.has_producer()) {
         let (ledger, items) = tracked_items(ITEMS);
         let (traffic, begun) = (Traffic::default(), AtomicUsize::new(0));
@@ -312,9 +312,9 @@ fn queued_batches_are_dropped<S: Kind>() {
 }
 
 /// Items that have started when a fault happens are not interrupted: the run waits for them.
-fn running_batches_finish<S: Kind>() {
+fn running_batches_finish(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| way.steals) {
             let (ledger, items) = tracked_items(ITEMS);
             let (door, ended) = (Door::default(), AtomicBool::new(false));
@@ -349,9 +349,9 @@ fn running_batches_finish<S: Kind>() {
     }
 }
 
-fn endless_source<S: Kind>() {
+fn endless_source(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let pipeline = Pipeline::new(0_u64..).map(|n| {
                 assert!(n != 1000, "planned");
@@ -367,8 +367,8 @@ fn endless_source<S: Kind>() {
 }
 
 /// The payload of a panic is passed on unchanged.
-fn payloads<S: Kind>() {
-    let pool = S::pool(2);
+fn payloads(kind: Kind) {
+    let pool = kind.pool(2);
     for stage in STAGES {
         let here = |now: Stage| {
             if now == stage {
@@ -392,9 +392,9 @@ fn payloads<S: Kind>() {
 }
 
 /// No failure affects a later run.
-fn again_and_again<S: Kind>() {
+fn again_and_again(kind: Kind) {
     for workers in [1, 2, 8] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (round, way) in ways().cycle().take(200).enumerate() {
             let fault = Fault {
                 stage: STAGES[round % 4],

@@ -36,9 +36,9 @@ fn fed<T>(capacity: usize) -> (Sender<T>, Pipeline<Feed<T>>) {
     Pipeline::fed(NonZero::new(capacity).expect("some room"))
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, capacity) in ways().flat_map(|way| [1, 3, 100].map(|room| (way, room))) {
             let (sender, pipeline) = fed(capacity);
             let mut results = Vec::new();
@@ -54,9 +54,9 @@ fn smoke<S: Kind>() {
 }
 
 /// The items of one sender stay in order, and the items of all senders arrive.
-fn several_senders<S: Kind>() {
+fn several_senders(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(5);
             let mut results = Vec::new();
@@ -82,9 +82,9 @@ fn several_senders<S: Kind>() {
 }
 
 /// The senders block on workers that the pipeline needs.
-fn senders_on_the_pool<S: Kind>() {
+fn senders_on_the_pool(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(2);
             for name in 0..3 {
@@ -104,9 +104,9 @@ fn senders_on_the_pool<S: Kind>() {
 }
 
 /// The sink sends results as new items, and drops the sender at the last one.
-fn sends_from_the_sink<S: Kind>() {
+fn sends_from_the_sink(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(4);
             sender.send(0).expect("room");
@@ -126,8 +126,8 @@ fn sends_from_the_sink<S: Kind>() {
     }
 }
 
-fn nothing_at_all<S: Kind>() {
-    let pool = S::pool(2);
+fn nothing_at_all(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed::<String>(1);
         let another = sender.clone();
@@ -141,9 +141,9 @@ fn nothing_at_all<S: Kind>() {
 }
 
 /// The sender is dropped before the run.
-fn sent_before_the_run<S: Kind>() {
+fn sent_before_the_run(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(100);
             (0..100).for_each(|n| sender.send(n).expect("room"));
@@ -156,9 +156,9 @@ fn sent_before_the_run<S: Kind>() {
 }
 
 /// A result is delivered while its sender is alive, before a batch is full.
-fn partial_batch<S: Kind>() {
+fn partial_batch(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(100);
             let (deliver, delivered) = mpsc::channel();
@@ -183,9 +183,9 @@ fn partial_batch<S: Kind>() {
 }
 
 /// The pipeline sleeps, or is about to, between two items.
-fn one_at_a_time<S: Kind>() {
+fn one_at_a_time(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(1);
             let delivered = AtomicUsize::new(0);
@@ -207,9 +207,9 @@ fn one_at_a_time<S: Kind>() {
     }
 }
 
-fn full<S: Kind>() {
+fn full(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(3);
             let (door, sent) = (Door::default(), AtomicUsize::new(0));
@@ -242,9 +242,9 @@ fn full<S: Kind>() {
 }
 
 /// A sender that waits for room receives an error when the run ends.
-fn full_when_the_run_ends<S: Kind>() {
+fn full_when_the_run_ends(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(1);
             let token = CancelToken::new();
@@ -272,8 +272,8 @@ fn full_when_the_run_ends<S: Kind>() {
     }
 }
 
-fn after_the_end<S: Kind>() {
-    let pool = S::pool(2);
+fn after_the_end(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(2);
         let token = CancelToken::new();
@@ -289,7 +289,7 @@ fn after_the_end<S: Kind>() {
 }
 
 /// A pipeline that is dropped without a run takes no items, and waiting senders receive an error.
-fn never_run<S: Kind>() {
+fn never_run(kind: Kind) {
     let (sender, pipeline) = fed(1);
     drop(pipeline.batch(3).map(|n: u32| n).ordered());
     assert_eq!(sender.send(1), Err(SendError(1)));
@@ -315,13 +315,13 @@ fn never_run<S: Kind>() {
 
     // The same for a pipeline that cannot be run.
     let (sender, pipeline) = fed(1);
-    pipeline.batch(0).run(&S::pool(1), |_: u32| ()).expect_err("no batch");
+    pipeline.batch(0).run(&kind.pool(1), |_: u32| ()).expect_err("no batch");
     assert_eq!(sender.send(7), Err(SendError(7)));
 }
 
 /// Items left in the feed are dropped when the run ends, not with the last sender.
-fn left_in_the_feed<S: Kind>() {
-    let pool = S::pool(2);
+fn left_in_the_feed(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let ledger = Ledger::new(100);
         let (sender, pipeline) = fed(100);
@@ -335,9 +335,9 @@ fn left_in_the_feed<S: Kind>() {
 }
 
 /// A run may end while a task of the same pool waits for room.
-fn failing_sink<S: Kind>() {
+fn failing_sink(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         for way in ways() {
             let (sender, pipeline) = fed(1);
             let task = pool.spawn(move || (0..).find_map(|n: u64| sender.send(n).err()));
@@ -350,9 +350,9 @@ fn failing_sink<S: Kind>() {
     }
 }
 
-fn weighed<S: Kind>() {
+fn weighed(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(10);
             let (deliver, delivered) = mpsc::channel();

@@ -17,10 +17,10 @@ for_every_strategy! {
 }
 
 /// A task that finds the feed full works for the pipeline. It does not wait on a thread of its own.
-fn many_tasks_that_send_need_few_threads<S: Kind>() {
+fn many_tasks_that_send_need_few_threads(kind: Kind) {
     const TASKS: usize = 2000;
     let group = ThreadGroup::new();
-    let pool = S::builder_in(&group, 2).build().expect("a pool");
+    let pool = kind.builder_in(&group, 2).build().expect("a pool");
     let (sender, pipeline) = Pipeline::fed(NonZero::new(8).expect("some room"));
     // There is room for all results, so that no task has to wait for the consumer.
     let pipeline = pipeline.in_flight(TASKS).map(|n: usize| n);
@@ -49,9 +49,9 @@ fn many_tasks_that_send_need_few_threads<S: Kind>() {
 }
 
 /// Stages send to their own pipeline, whose feed is full more often than not.
-fn stages_that_send<S: Kind>() {
+fn stages_that_send(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, capacity) in ways().flat_map(|way| [40, 60].map(|room| (way, room))) {
             let (sender, pipeline) = Pipeline::fed(NonZero::new(capacity).expect("some room"));
             (0..20_usize).for_each(|n| sender.send(n).expect("room"));
@@ -77,9 +77,9 @@ fn stages_that_send<S: Kind>() {
 
 /// A task that sends works for a pipeline whose stages spawn parts of a scope. The scope does not wait for that task, which
 /// goes on until the scope has returned.
-fn a_sender_that_has_worked_for_a_scope_does_not_delay_it<S: Kind>() {
+fn a_sender_that_has_worked_for_a_scope_does_not_delay_it(kind: Kind) {
     const ITEMS: usize = 50;
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for _ in 0..20 {
         let (returned, has_returned) = mpsc::channel();
         let parts = AtomicUsize::new(0);

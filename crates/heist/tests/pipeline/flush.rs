@@ -51,9 +51,9 @@ fn one_by_one(send: impl Fn(usize), delivered: &Receiver<usize>) {
     }
 }
 
-fn alone_from_a_sender<S: Kind>() {
+fn alone_from_a_sender(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(100);
             let (deliver, delivered) = mpsc::channel();
@@ -68,9 +68,9 @@ fn alone_from_a_sender<S: Kind>() {
     }
 }
 
-fn alone_from_an_iterator<S: Kind>() {
+fn alone_from_an_iterator(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (send, source) = mpsc::channel();
             let (deliver, delivered) = mpsc::channel();
@@ -94,8 +94,8 @@ impl io::Read for Slow {
     }
 }
 
-fn alone_from_a_reader<S: Kind>() {
-    let pool = S::pool(2);
+fn alone_from_a_reader(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (send, lines) = mpsc::channel();
         let (deliver, delivered) = mpsc::channel();
@@ -126,9 +126,9 @@ macro_rules! assert_batches {
     }};
 }
 
-fn full_batches_of_a_sender<S: Kind>() {
+fn full_batches_of_a_sender(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, capacity) in ways().flat_map(|way| [4, 5, 100].map(|room| (way, room))) {
             let (sender, pipeline) = fed(capacity);
             thread::scope(|scope| {
@@ -139,9 +139,9 @@ fn full_batches_of_a_sender<S: Kind>() {
     }
 }
 
-fn full_batches_of_an_iterator<S: Kind>() {
+fn full_batches_of_an_iterator(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             assert_batches!(way, &pool, Pipeline::new(0..83));
             let source = (0..83).map(Ok::<_, io::Error>);
@@ -151,9 +151,9 @@ fn full_batches_of_an_iterator<S: Kind>() {
 }
 
 /// A batch can never be full. So it is sent on when the feed is.
-fn room_for_less_than_a_batch<S: Kind>() {
+fn room_for_less_than_a_batch(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = fed(3);
             let mut results = Vec::new();
@@ -172,9 +172,9 @@ fn room_for_less_than_a_batch<S: Kind>() {
     }
 }
 
-fn weighed<S: Kind>() {
+fn weighed(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let expected: Vec<_> = (0..200).collect();
             let weigh = |n: &usize| n % 7;
@@ -197,9 +197,9 @@ fn weighed<S: Kind>() {
     }
 }
 
-fn as_an_iterator<S: Kind>() {
+fn as_an_iterator(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (send, source) = mpsc::channel();
             let mut results =
@@ -215,9 +215,9 @@ fn as_an_iterator<S: Kind>() {
     }
 }
 
-fn failing_source<S: Kind>() {
+fn failing_source(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let ledger = Ledger::new(30);
             let items = (0..30).map(|n| ledger.item(n)).collect::<Vec<_>>().into_iter();
@@ -232,9 +232,9 @@ fn failing_source<S: Kind>() {
     }
 }
 
-fn panicking_source<S: Kind>() {
+fn panicking_source(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let source = (0..30).inspect(|n| assert!(*n < 17, "planned"));
             let mut results = Vec::new();
@@ -248,9 +248,9 @@ fn panicking_source<S: Kind>() {
     }
 }
 
-fn failing_stage<S: Kind>() {
+fn failing_stage(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let ledger = Ledger::new(100);
             let items = (0..100).map(|n| ledger.item(n)).collect::<Vec<_>>();
@@ -271,9 +271,9 @@ fn failing_stage<S: Kind>() {
 }
 
 /// A batch that is not full, and never becomes old, does not keep a cancelled run from ending.
-fn cancelled<S: Kind>() {
+fn cancelled(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, token) = (Ledger::new(3), CancelToken::new());
             let (sender, pipeline) = fed(100);
@@ -292,9 +292,9 @@ fn cancelled<S: Kind>() {
     }
 }
 
-fn cancelled_while_the_source_blocks<S: Kind>() {
+fn cancelled_while_the_source_blocks(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (door, token, ledger) = (Door::default(), CancelToken::new(), Ledger::new(10));
             let items = (0..10).map(|n| ledger.item(n)).collect::<Vec<_>>();
@@ -318,9 +318,9 @@ fn cancelled_while_the_source_blocks<S: Kind>() {
 }
 
 /// One batch and one item may be read ahead.
-fn bounded<S: Kind>() {
+fn bounded(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let traffic = Traffic::default();
             let source = (0..200).inspect(|_| traffic.take(1));
@@ -333,10 +333,10 @@ fn bounded<S: Kind>() {
 }
 
 /// A pipeline that is dropped without a run drops its source, and starts no thread.
-fn never_run<S: Kind>() {
+fn never_run(kind: Kind) {
     let ledger = Ledger::new(3);
     let items = (0..3).map(|n| ledger.item(n)).collect::<Vec<_>>();
     drop(Pipeline::new(items).flush_after(SOON).ordered());
     ledger.assert_each_once();
-    Pipeline::new(0..3).flush_after(SOON).batch(0).run(&S::pool(1), drop).expect_err("no batch");
+    Pipeline::new(0..3).flush_after(SOON).batch(0).run(&kind.pool(1), drop).expect_err("no batch");
 }

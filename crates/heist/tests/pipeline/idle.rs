@@ -88,7 +88,8 @@ impl Stand {
 
 /// Runs pipelines in every configuration, each on a pool of its own, and observes the process while all
 /// of them wait.
-fn at_rest<S: Kind>(
+fn at_rest(
+    kind: Kind,
     job: impl Fn(Way, &Pool, &Stand) + Sync,
     is_so: impl Fn(&Stand),
     let_go: impl FnOnce(),
@@ -97,7 +98,7 @@ fn at_rest<S: Kind>(
     thread::scope(|scope| {
         for way in ways() {
             let (stand, job) = (stand.clone(), &job);
-            scope.spawn(move || job(way, &S::pool(2), &stand));
+            scope.spawn(move || job(way, &kind.pool(2), &stand));
         }
         is_so(&stand);
         assert_idle();
@@ -118,11 +119,12 @@ where
 /// The number of items that each pipeline processes before it becomes idle.
 const ITEMS: usize = 30;
 
-fn feed_without_items<S: Kind>() {
+fn feed_without_items(kind: Kind) {
     in_child("feed", &[], || {
         let senders = Mutex::new(Vec::new());
         let delivered = AtomicUsize::new(0);
-        at_rest::<S>(
+        at_rest(
+            kind,
             |way, pool, _| {
                 let (sender, pipeline) = Pipeline::fed(NonZero::new(ITEMS).expect("a number"));
                 (0..ITEMS).for_each(|n| sender.send(n).expect("room"));
@@ -138,9 +140,10 @@ fn feed_without_items<S: Kind>() {
     });
 }
 
-fn source_that_blocks<S: Kind>() {
+fn source_that_blocks(kind: Kind) {
     in_child("source", &[], || {
-        at_rest::<S>(
+        at_rest(
+            kind,
             |way, pool, stand| {
                 let source = (0..2 * ITEMS).inspect(|n| {
                     if *n == ITEMS {
@@ -156,9 +159,10 @@ fn source_that_blocks<S: Kind>() {
 }
 
 /// All other batches are complete or have not started, and the bound keeps them there.
-fn sink_that_blocks<S: Kind>() {
+fn sink_that_blocks(kind: Kind) {
     in_child("sink", &[], || {
-        at_rest::<S>(
+        at_rest(
+            kind,
             |way, pool, stand| {
                 let mut results = 0;
                 let pipeline = Pipeline::new(0..5 * ITEMS).batch(4).in_flight(5);
@@ -175,9 +179,10 @@ fn sink_that_blocks<S: Kind>() {
     });
 }
 
-fn stage_that_blocks<S: Kind>() {
+fn stage_that_blocks(kind: Kind) {
     in_child("stage", &[], || {
-        at_rest::<S>(
+        at_rest(
+            kind,
             |way, pool, stand| {
                 let pipeline = Pipeline::new(0..5 * ITEMS).batch(4).in_flight(5);
                 let pipeline = pipeline.map(|n| {
@@ -193,9 +198,10 @@ fn stage_that_blocks<S: Kind>() {
     });
 }
 
-fn nobody_pulls<S: Kind>() {
+fn nobody_pulls(kind: Kind) {
     in_child("results", &[], || {
-        at_rest::<S>(
+        at_rest(
+            kind,
             |way, pool, stand| {
                 let pipeline = Pipeline::new(0..5 * ITEMS).batch(4).in_flight(5);
                 let mut results = way.of(pipeline).results(pool).expect("a start");

@@ -69,8 +69,8 @@ const TEXTS: [&str; 12] = [
 ];
 
 /// Strings as `BufRead::lines` returns them.
-fn as_the_standard_library<S: Kind>() {
-    let pool = S::pool(2);
+fn as_the_standard_library(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         for (text, most) in TEXTS.iter().flat_map(|text| [1, 3, 1000].map(|most| (text, most))) {
             let mut lines = Vec::new();
@@ -92,8 +92,8 @@ fn sorted_unless<T: Ord>(ordered: bool, mut lines: Vec<T>) -> Vec<T> {
     lines
 }
 
-fn in_blocks<S: Kind>() {
-    let pool = S::pool(2);
+fn in_blocks(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         for (text, most) in TEXTS.iter().flat_map(|text| [1, 3, 1000].map(|most| (text, most))) {
             for size in [1, 4, 1 << 18] {
@@ -113,9 +113,9 @@ fn in_blocks<S: Kind>() {
     }
 }
 
-fn numbers<S: Kind>() {
+fn numbers(kind: Kind) {
     let text: String = (1..=1000).map(|n| format!("{n}\n")).collect();
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for way in ways() {
         let mut count = 0;
         let blocks = Pipeline::line_blocks(slow(text.as_bytes(), 77)).block_size(50);
@@ -131,8 +131,8 @@ fn numbers<S: Kind>() {
 }
 
 /// Lines that are longer than a block, between short ones.
-fn long_lines<S: Kind>() {
-    let pool = S::pool(2);
+fn long_lines(kind: Kind) {
+    let pool = kind.pool(2);
     let lines: Vec<String> = (0..60).map(|n| "x".repeat((n % 7) * (n % 11) * 9)).collect();
     let text = lines.join("\n");
     for way in ways() {
@@ -152,8 +152,8 @@ fn cause<E: Error + 'static>(error: &PipelineError) -> Option<&E> {
     }
 }
 
-fn too_long<S: Kind>() {
-    let pool = S::pool(2);
+fn too_long(kind: Kind) {
+    let pool = kind.pool(2);
     let text = format!("a\nb\n{}\nc\n", "x".repeat(100));
     for way in ways() {
         for (limit, fits) in [(8, false), (100, false), (101, true), (200, true)] {
@@ -175,8 +175,8 @@ fn too_long<S: Kind>() {
 }
 
 /// The last line may fill the largest block, because it has no line end.
-fn as_long_as_a_block<S: Kind>() {
-    let pool = S::pool(2);
+fn as_long_as_a_block(kind: Kind) {
+    let pool = kind.pool(2);
     let text = "a\nxxxxxxx";
     for way in ways() {
         for (most, size) in [(1, 7), (3, 2), (100, 7), (100, 100)] {
@@ -196,8 +196,8 @@ fn as_long_as_a_block<S: Kind>() {
 }
 
 /// A limit holds whether the size of a block is set before it or after it, and a large size alone is no mistake.
-fn limit_before_or_after_the_size<S: Kind>() {
-    let pool = S::pool(1);
+fn limit_before_or_after_the_size(kind: Kind) {
+    let pool = kind.pool(1);
     let text = "x".repeat(100);
     let blocks = || Pipeline::line_blocks(text.as_bytes());
     for blocks in
@@ -211,8 +211,8 @@ fn limit_before_or_after_the_size<S: Kind>() {
 }
 
 /// The good lines before a bad one are delivered with weights as well.
-fn invalid_with_weights<S: Kind>() {
-    let pool = S::pool(2);
+fn invalid_with_weights(kind: Kind) {
+    let pool = kind.pool(2);
     let text = b"one\ntwo\nth\xffree\nfour\n";
     for way in ways() {
         for (most, limit) in
@@ -239,8 +239,8 @@ fn invalid_with_weights<S: Kind>() {
 }
 
 /// The error of a block is not that of the block before it, which has been delivered.
-fn batch_of_an_invalid_line<S: Kind>() {
-    let pool = S::pool(2);
+fn batch_of_an_invalid_line(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let blocks = Pipeline::line_blocks(&b"a\n\xff\n"[..]);
         let error = way.of(blocks).run(&pool, drop::<LineBlock>).expect_err("a fault");
@@ -251,8 +251,8 @@ fn batch_of_an_invalid_line<S: Kind>() {
     }
 }
 
-fn invalid<S: Kind>() {
-    let pool = S::pool(2);
+fn invalid(kind: Kind) {
+    let pool = kind.pool(2);
     let text = b"one\ntwo\nth\xffree\nfour\n";
     for way in ways() {
         for most in [1, 5, 1000] {
@@ -276,8 +276,8 @@ fn invalid<S: Kind>() {
 }
 
 /// The end of the input in the middle of a character is no text either.
-fn invalid_at_the_beginning<S: Kind>() {
-    let pool = S::pool(2);
+fn invalid_at_the_beginning(kind: Kind) {
+    let pool = kind.pool(2);
     for text in [&b"\xff"[..], b"\xe6\x97", b"\xe6\n\x97"] {
         for way in ways() {
             let run = way.of(Pipeline::lines(text)).run(&pool, |line| panic!("{line}"));
@@ -287,8 +287,8 @@ fn invalid_at_the_beginning<S: Kind>() {
     }
 }
 
-fn any_bytes<S: Kind>() {
-    let pool = S::pool(2);
+fn any_bytes(kind: Kind) {
+    let pool = kind.pool(2);
     let text = b"\xff\xfe\n\0\r\n\xe6";
     for way in ways() {
         let mut lines = Vec::new();
@@ -301,8 +301,8 @@ fn any_bytes<S: Kind>() {
 }
 
 /// The whole lines before the error are delivered, and the incomplete one is not.
-fn reader_fails<S: Kind>() {
-    let pool = S::pool(2);
+fn reader_fails(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let kind = io::ErrorKind::ConnectionReset;
         let reader = || Slow { text: b"one\ntwo\nthr", most: 2, error: Some(kind) };
@@ -332,8 +332,8 @@ impl<R: Read> Read for Interrupted<R> {
     }
 }
 
-fn interrupted<S: Kind>() {
-    let pool = S::pool(1);
+fn interrupted(kind: Kind) {
+    let pool = kind.pool(1);
     let mut lines = Vec::new();
     let reader = Interrupted(slow(b"one\ntwo\n", 3), false);
     Pipeline::lines(reader).ordered().run(&pool, |line| lines.push(line)).expect("lines");
@@ -363,8 +363,8 @@ impl Read for Endless<'_> {
 }
 
 /// A run ends between two reads of an incomplete line.
-fn endless_readers<S: Kind>() {
-    let pool = S::pool(2);
+fn endless_readers(kind: Kind) {
+    let pool = kind.pool(2);
     for (way, interrupted) in ways().flat_map(|way| [false, true].map(|kind| (way, kind))) {
         for how in 0..3 {
             let (token, reads) = (CancelToken::new(), AtomicUsize::new(0));
@@ -394,8 +394,8 @@ impl Read for Bomb {
     }
 }
 
-fn reader_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn reader_panics(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let error = way.of(Pipeline::line_blocks(Bomb)).run(&pool, drop::<LineBlock>);
         assert_eq!(error.expect_err("a panic").stage(), Some(Stage::Source), "{way:?}");
@@ -403,9 +403,9 @@ fn reader_panics<S: Kind>() {
 }
 
 /// Blocks outlive the run, and the buffers of dropped ones are used again meanwhile.
-fn kept_blocks<S: Kind>() {
+fn kept_blocks(kind: Kind) {
     let text: String = (1..=3000).map(|n| format!("line {n}\n")).collect();
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     let mut kept = Vec::new();
     let blocks = Pipeline::line_blocks(text.as_bytes()).block_size(100).ordered();
     let mut place = 0;

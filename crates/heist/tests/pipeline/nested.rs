@@ -39,9 +39,9 @@ fn squares(pool: &Pool, way: Way, items: u64) -> u64 {
     sum
 }
 
-fn inside_a_task<S: Kind>() {
+fn inside_a_task(kind: Kind) {
     for workers in [1, 2] {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         for way in ways() {
             let inner = Arc::clone(&pool);
             let task = pool.spawn(move || squares(&inner, way, 100));
@@ -52,9 +52,9 @@ fn inside_a_task<S: Kind>() {
 }
 
 /// More pipelines than workers: each waiting task lets its worker run the others.
-fn inside_many_tasks<S: Kind>() {
+fn inside_many_tasks(kind: Kind) {
     for workers in [1, 2] {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let task = |way| {
             let inner = Arc::clone(&pool);
             pool.spawn(move || squares(&inner, way, 30))
@@ -66,9 +66,9 @@ fn inside_many_tasks<S: Kind>() {
     }
 }
 
-fn inside_a_join<S: Kind>() {
+fn inside_a_join(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let both = || heist::join(|| squares(&pool, way, 100), || squares(&pool, way, 30));
             assert_eq!(pool.install(both), (328_350, 8555), "{way:?}");
@@ -76,9 +76,9 @@ fn inside_a_join<S: Kind>() {
     }
 }
 
-fn inside_a_scope<S: Kind>() {
+fn inside_a_scope(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in stealing_ways() {
             let sum = AtomicUsize::new(0);
             pool.install(|| {
@@ -96,8 +96,8 @@ fn inside_a_scope<S: Kind>() {
     }
 }
 
-fn on_another_pool<S: Kind>() {
-    let (pool, other) = (S::pool(1), S::pool(1));
+fn on_another_pool(kind: Kind) {
+    let (pool, other) = (kind.pool(1), kind.pool(1));
     for way in ways() {
         assert_eq!(pool.install(|| squares(&other, way, 100)), 328_350, "{way:?}");
         let there_and_back = || other.install(|| squares(&pool, way, 100));
@@ -106,9 +106,9 @@ fn on_another_pool<S: Kind>() {
 }
 
 /// Each worker of the outer pipeline waits for an inner pipeline on the same workers.
-fn in_a_stage<S: Kind>() {
+fn in_a_stage(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let mut sum = 0;
             let outer = Pipeline::new(0..8).batch(1).map(|_| squares(&pool, way, 30));
@@ -118,8 +118,8 @@ fn in_a_stage<S: Kind>() {
     }
 }
 
-fn in_a_stage_of_another_pool<S: Kind>() {
-    let (pool, other) = (S::pool(2), S::pool(1));
+fn in_a_stage_of_another_pool(kind: Kind) {
+    let (pool, other) = (kind.pool(2), kind.pool(1));
     for way in ways() {
         let mut sum = 0;
         let outer = Pipeline::new(0..8).batch(1).map(|_| squares(&other, way, 30));
@@ -129,9 +129,9 @@ fn in_a_stage_of_another_pool<S: Kind>() {
 }
 
 /// The items of one pipeline are the results of another on the same pool.
-fn in_a_source<S: Kind>() {
+fn in_a_source(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let first = way.of(Pipeline::new(0..50_u64).batch(3).in_flight(2).map(|n| n * n));
             let first = first.results(&pool).expect("a start");
@@ -143,9 +143,9 @@ fn in_a_source<S: Kind>() {
     }
 }
 
-fn in_a_sink<S: Kind>() {
+fn in_a_sink(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let mut sum = 0;
             let outer = Pipeline::new(0..8).batch(1);
@@ -156,9 +156,9 @@ fn in_a_sink<S: Kind>() {
 }
 
 /// A failure of the inner pipeline that a stage returns is a failure of the outer pipeline.
-fn failure_inside<S: Kind>() {
+fn failure_inside(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| way.ordered) {
             let fault = Fault { stage: Stage::Step(1), how: How::Error, item: 17 };
             let outer = Pipeline::new(0..8).batch(1).try_map(|n| {
@@ -176,9 +176,9 @@ fn failure_inside<S: Kind>() {
 }
 
 /// Two runs from external threads: neither waits for the end of the other.
-fn two_at_once<S: Kind>() {
+fn two_at_once(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             thread::scope(|scope| {
@@ -196,9 +196,9 @@ fn two_at_once<S: Kind>() {
 }
 
 /// A pipeline that never runs out of work does not starve tasks from outside.
-fn beside_spawns<S: Kind>() {
+fn beside_spawns(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let mut tasks: Option<Vec<JoinHandle<usize>>> = None;
@@ -223,9 +223,9 @@ fn beside_spawns<S: Kind>() {
 }
 
 /// A source, a stage and a sink may spawn tasks on the pool and wait for them.
-fn spawns_from_everywhere<S: Kind>() {
+fn spawns_from_everywhere(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let one_more = |n: usize| pool.spawn(move || n + 1).join().expect("a result");
             let mut results = Vec::new();
@@ -237,7 +237,7 @@ fn spawns_from_everywhere<S: Kind>() {
 }
 
 /// Forks in a stage run on the pool.
-fn joins_in_stages<S: Kind>() {
+fn joins_in_stages(kind: Kind) {
     fn sum(numbers: &[usize]) -> usize {
         match numbers {
             [] => 0,
@@ -250,7 +250,7 @@ fn joins_in_stages<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let mut results = Vec::new();
             let pipeline = Pipeline::new(0..960).batch(32).map_batch(|batch| sum(batch));
@@ -261,10 +261,10 @@ fn joins_in_stages<S: Kind>() {
 }
 
 /// Stages run on the pool, whichever thread starts the run, and no thread is left over.
-fn where_stages_run<S: Kind>() {
+fn where_stages_run(kind: Kind) {
     for way in ways() {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, 2).build().expect("a pool");
+        let pool = kind.builder_in(&group, 2).build().expect("a pool");
         let caller = thread::current().id();
         let mut here = 0;
         let pipeline = Pipeline::new(0..50).batch(3).map(|_| group.has_current());

@@ -52,9 +52,9 @@ fn check(log: &Log) -> Progress {
     last
 }
 
-fn counts<S: Kind>() {
+fn counts(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (log, function) = logger();
             let pipeline = Pipeline::new(0..100).batch(7).flat_map(|n| vec![n; n % 3]);
@@ -67,8 +67,8 @@ fn counts<S: Kind>() {
 }
 
 /// The upper bound may be too high, or none.
-fn without_a_total<S: Kind>() {
-    let pool = S::pool(2);
+fn without_a_total(kind: Kind) {
+    let pool = kind.pool(2);
     let (log, function) = logger();
     let even = (0..100).filter(|n| n % 2 == 0);
     Pipeline::new(even).progress(function).run(&pool, |_| ()).expect("an end");
@@ -84,8 +84,8 @@ fn without_a_total<S: Kind>() {
     assert_eq!((check(&log).items, check(&log).total), (9, Some(9)));
 }
 
-fn nothing_at_all<S: Kind>() {
-    let pool = S::pool(2);
+fn nothing_at_all(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (log, function) = logger();
         way.of(Pipeline::new(0..0).progress(function)).run(&pool, |_| ()).expect("an end");
@@ -95,8 +95,8 @@ fn nothing_at_all<S: Kind>() {
 }
 
 /// The function is called while nothing happens.
-fn while_it_waits<S: Kind>() {
-    let pool = S::pool(2);
+fn while_it_waits(kind: Kind) {
+    let pool = kind.pool(2);
     for on_a_worker in [false, true] {
         let (sender, pipeline) = Pipeline::<heist::pipeline::Feed<u32>>::fed(NonZero::<usize>::MIN);
         let (call, called) = mpsc::channel();
@@ -113,17 +113,17 @@ fn while_it_waits<S: Kind>() {
 }
 
 /// The time between two calls is what the function is shown.
-fn at_a_bounded_rate<S: Kind>() {
-    let pool = S::pool(2);
+fn at_a_bounded_rate(kind: Kind) {
+    let pool = kind.pool(2);
     let (log, function) = logger();
     let slow = Pipeline::new(0..300).batch(1).map(|_| thread::sleep(Duration::from_millis(1)));
     slow.progress(function).run(&pool, |()| ()).expect("an end");
     assert_eq!(check(&log).items, 300);
 }
 
-fn failing<S: Kind>() {
+fn failing(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (log, function) = logger();
             let fail = |n| if n == 70 { Err("planned") } else { Ok(n) };
@@ -139,8 +139,8 @@ fn failing<S: Kind>() {
     }
 }
 
-fn cancelled<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (token, (log, function)) = (CancelToken::new(), logger());
         let pipeline = Pipeline::new(0_u64..).cancel_on(&token).progress(function);
@@ -155,8 +155,8 @@ fn cancelled<S: Kind>() {
     }
 }
 
-fn panicking_function<S: Kind>() {
-    let pool = S::pool(2);
+fn panicking_function(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = 0;
         let pipeline = Pipeline::new(0..100).progress(|_| panic!("planned"));
@@ -166,8 +166,8 @@ fn panicking_function<S: Kind>() {
     }
 }
 
-fn several_functions<S: Kind>() {
-    let pool = S::pool(2);
+fn several_functions(kind: Kind) {
+    let pool = kind.pool(2);
     let ((first, one), (second, two)) = (logger(), logger());
     Pipeline::new(0..100)
         .progress(one)
@@ -178,8 +178,8 @@ fn several_functions<S: Kind>() {
     assert_eq!((check(&first).items, check(&second).items), (100, 100));
 }
 
-fn as_an_iterator<S: Kind>() {
-    let pool = S::pool(2);
+fn as_an_iterator(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (log, function) = logger();
         let results = way.of(Pipeline::new(0..100).progress(function)).results(&pool);
@@ -189,8 +189,8 @@ fn as_an_iterator<S: Kind>() {
     }
 }
 
-fn iterator_dropped_early<S: Kind>() {
-    let pool = S::pool(2);
+fn iterator_dropped_early(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (log, function) = logger();
         let mut results =

@@ -22,9 +22,9 @@ for_every_strategy! {
 ///
 /// What a worker has processed is finished when it begins its next batch. So all that is done is finished but for
 /// one batch of each other worker.
-fn finished_results_are_delivered<S: Kind>() {
+fn finished_results_are_delivered(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| !way.ordered) {
             let (done, delivered) = (AtomicUsize::new(0), AtomicUsize::new(0));
             let checked = AtomicUsize::new(0);
@@ -46,8 +46,8 @@ fn finished_results_are_delivered<S: Kind>() {
 }
 
 /// Sends items with pauses, and waits for each result.
-fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
-    let pool = S::pool(workers);
+fn now_and_then(kind: Kind, workers: usize, ways: impl Iterator<Item = Way>) {
+    let pool = kind.pool(workers);
     for way in ways {
         let (send, source) = mpsc::channel();
         let (deliver, delivered) = mpsc::channel();
@@ -66,20 +66,20 @@ fn now_and_then<S: Kind>(workers: usize, ways: impl Iterator<Item = Way>) {
 }
 
 /// A blocking source does not delay the items that it has already yielded.
-fn taken_batches_are_processed<S: Kind>() {
-    WORKERS.into_iter().for_each(|workers| now_and_then::<S>(workers, stealing_ways()));
+fn taken_batches_are_processed(kind: Kind) {
+    WORKERS.into_iter().for_each(|workers| now_and_then(kind, workers, stealing_ways()));
 }
 
-fn taken_batches_are_processed_without_stealing<S: Kind>() {
+fn taken_batches_are_processed_without_stealing(kind: Kind) {
     for workers in WORKERS {
-        now_and_then::<S>(workers, ways().filter(|way| !way.steals));
+        now_and_then(kind, workers, ways().filter(|way| !way.steals));
     }
 }
 
 /// A slow batch does not delay batches that other workers could process.
-fn queued_batches_are_processed<S: Kind>() {
+fn queued_batches_are_processed(kind: Kind) {
     for workers in [2, 4, 11] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, slow) in stealing_ways()
             .filter(|way| !way.ordered)
             .flat_map(|way| [0, 50, 150].map(|slow| (way, slow)))

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use crate::common::pipeline::{
     Fault, How, TrackedItem, Traffic, Way, assert_works, into_result, tracked_items, ways,
 };
-use crate::common::{GlobalQueue, Kind, LockedDeques, WorkStealing, eventually, watched};
+use crate::common::{Kind, eventually, watched};
 
 /// The shape of a random pipeline.
 #[derive(Clone, Copy, Debug)]
@@ -182,7 +182,8 @@ fn any_shape() {
 #[test]
 fn many_at_once() {
     watched(test_path!("many_at_once"), || {
-        let pools = [WorkStealing::pool(3), LockedDeques::pool(2), GlobalQueue::pool(2)];
+        let pools =
+            [Kind::WORK_STEALING.pool(3), Kind::LOCKED_DEQUES.pool(2), Kind::GLOBAL_QUEUE.pool(2)];
         for pool in pools {
             let pool = [pool];
             thread::scope(|scope| {

@@ -12,7 +12,7 @@ use heist::pipeline::{
 use heist_testkit::test_path;
 
 use crate::common::pipeline::{Door, assert_works, stealing_ways, ways};
-use crate::common::{Kind, WORKERS, WorkStealing, for_every_strategy, watched};
+use crate::common::{Kind, WORKERS, for_every_strategy, watched};
 
 for_every_strategy! {
     counts,
@@ -38,9 +38,9 @@ fn assert_sums(report: &Report, workers: usize) {
     assert!((0.0..=1.0).contains(&report.balance()), "{report}");
 }
 
-fn counts<S: Kind>() {
+fn counts(kind: Kind) {
     for workers in [1, 2, 4, 24] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let pipeline = Pipeline::new(0..205).batch(10).in_flight(5).map(|n| n);
             let report = way.of(pipeline).run(&pool, drop).expect("an end");
@@ -57,8 +57,8 @@ fn counts<S: Kind>() {
     }
 }
 
-fn counts_of_nothing<S: Kind>() {
-    let pool = S::pool(3);
+fn counts_of_nothing(kind: Kind) {
+    let pool = kind.pool(3);
     for way in ways() {
         let report = way.of(Pipeline::new(0..0)).run(&pool, drop).expect("an end");
         let counted = (report.items, report.batches, report.results, report.largest_in_flight);
@@ -68,9 +68,9 @@ fn counts_of_nothing<S: Kind>() {
 }
 
 /// Without stealing, each worker processes the batches that it was given.
-fn round_robin_without_stealing<S: Kind>() {
+fn round_robin_without_stealing(kind: Kind) {
     for workers in [1, 2, 4, 8] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for batches in [0, 1, 5, 8, 100] {
             let pipeline = Pipeline::new(0..batches).batch(1).distribute(Distribution::RoundRobin);
             let report = pipeline.steal(false).run(&pool, drop).expect("an end");
@@ -83,9 +83,9 @@ fn round_robin_without_stealing<S: Kind>() {
 }
 
 /// The other workers process the batches of a blocked worker.
-fn batches_of_a_blocked_worker_are_stolen<S: Kind>() {
+fn batches_of_a_blocked_worker_are_stolen(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in stealing_ways().filter(|way| !way.ordered) {
             let (door, mut results) = (Door::default(), 0);
             let pipeline = Pipeline::new(0..100).batch(1).map(|n| {
@@ -108,9 +108,9 @@ fn batches_of_a_blocked_worker_are_stolen<S: Kind>() {
     }
 }
 
-fn no_steals<S: Kind>() {
+fn no_steals(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways().filter(|way| !way.steals || workers == 1) {
             let report = way.of(Pipeline::new(0..200).batch(1)).run(&pool, drop).expect("an end");
             assert_eq!(report.steals, 0, "{way:?}");
@@ -119,17 +119,17 @@ fn no_steals<S: Kind>() {
 }
 
 /// One worker alone is balanced; one of several that does everything is not.
-fn balance<S: Kind>() {
-    let report = Pipeline::new(0..100).run(&S::pool(1), drop).expect("an end");
+fn balance(kind: Kind) {
+    let report = Pipeline::new(0..100).run(&kind.pool(1), drop).expect("an end");
     assert_eq!(report.balance(), 1.0);
     assert_eq!(Report::default().balance(), 1.0);
     let pipeline = Pipeline::new(0..1).distribute(Distribution::RoundRobin).steal(false);
-    let report = pipeline.map(|n| (0..n + 1000).sum::<u64>()).run(&S::pool(4), drop);
+    let report = pipeline.map(|n| (0..n + 1000).sum::<u64>()).run(&kind.pool(4), drop);
     assert!(report.expect("an end").balance() <= 0.25);
 }
 
-fn shown<S: Kind>() {
-    let report = Pipeline::new(0..205).batch(10).run(&S::pool(2), drop).expect("an end");
+fn shown(kind: Kind) {
+    let report = Pipeline::new(0..205).batch(10).run(&kind.pool(2), drop).expect("an end");
     let text = report.to_string();
     assert!(text.starts_with("205 items in 21 batches, "), "{text}");
     assert_eq!(text.lines().count(), 3, "{text}");
@@ -137,8 +137,8 @@ fn shown<S: Kind>() {
 }
 
 /// An invalid pipeline returns an error that says what to do, however it is run, and consumes no item.
-fn misuse<S: Kind>() {
-    let pool = S::pool(1);
+fn misuse(kind: Kind) {
+    let pool = kind.pool(1);
     for way in ways() {
         let new = || way.of(Pipeline::new(0..9).map(|n| n + 1));
         let outcomes = [
@@ -184,7 +184,7 @@ impl Error for Wrapped {
 #[test]
 fn texts() {
     watched(test_path!("texts"), || {
-        let pool = WorkStealing::pool(1);
+        let pool = Kind::WORK_STEALING.pool(1);
         let failed = |fails: &str| {
             let source =
                 (0..3).map(|n| if n == 2 && fails == "source" { Err("planned") } else { Ok(n) });
@@ -232,8 +232,8 @@ fn types() {
 }
 
 /// The report of a run that fails counts each result that the sink has taken.
-fn results_of_a_run_that_fails<S: Kind>() {
-    let pool = S::pool(2);
+fn results_of_a_run_that_fails(kind: Kind) {
+    let pool = kind.pool(2);
     for (way, how) in ways().flat_map(|way| (0..4).map(move |how| (way, how))) {
         let (token, mut taken) = (CancelToken::new(), 0);
         let stage = |n: u64| {
@@ -256,8 +256,8 @@ fn results_of_a_run_that_fails<S: Kind>() {
 }
 
 /// So does the report of the iterator, at any time.
-fn results_so_far<S: Kind>() {
-    let pool = S::pool(2);
+fn results_so_far(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let token = CancelToken::new();
         let pipeline = Pipeline::new(0..).batch(7).cancel_on(&token).map(|n: u64| n);

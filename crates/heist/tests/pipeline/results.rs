@@ -38,9 +38,9 @@ for_every_strategy! {
     several_at_once,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             for (items, batch) in [(0, 3), (1, 3), (3, 3), (100, 1), (100, 7), (100, 1000)] {
                 let (ledger, tracked) = tracked_items(items);
@@ -56,9 +56,9 @@ fn smoke<S: Kind>() {
 }
 
 /// `into_iter` uses the current pool, or else the global one.
-fn into_iter_inside<S: Kind>() {
+fn into_iter_inside(kind: Kind) {
     let group = Arc::new(ThreadGroup::new());
-    let pool = S::builder_in(&group, 2).build().expect("a pool");
+    let pool = kind.builder_in(&group, 2).build().expect("a pool");
     for way in ways() {
         let inside = Arc::clone(&group);
         let pipeline = way.of(Pipeline::new(0..50).batch(3).map(move |_| inside.has_current()));
@@ -82,9 +82,9 @@ fn into_iter_outside() {
 }
 
 /// The run is ahead of the caller by at most its bound.
-fn pulled_slowly<S: Kind>() {
+fn pulled_slowly(kind: Kind) {
     for workers in [1, 3] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, bound) in ways().flat_map(|way| [1, 2, 7].map(|bound| (way, bound))) {
             let traffic = Arc::new(Traffic::default());
             let taken = Arc::clone(&traffic);
@@ -109,9 +109,9 @@ fn pulled_slowly<S: Kind>() {
     }
 }
 
-fn dropped_at_once<S: Kind>() {
+fn dropped_at_once(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(100);
             let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
@@ -123,9 +123,9 @@ fn dropped_at_once<S: Kind>() {
     }
 }
 
-fn dropped_half_way<S: Kind>() {
+fn dropped_half_way(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, half) in ways().flat_map(|way| [1, 5, 50, 99, 100].map(|half| (way, half))) {
             let (ledger, items) = tracked_items(100);
             let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
@@ -142,9 +142,9 @@ fn dropped_half_way<S: Kind>() {
 }
 
 /// Dropping the results does not wait for a blocking source. The source is dropped when it returns.
-fn dropped_while_the_source_blocks<S: Kind>() {
+fn dropped_while_the_source_blocks(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let ledger = Ledger::new(20);
             let (send, receive) = mpsc::channel();
@@ -164,9 +164,9 @@ fn dropped_while_the_source_blocks<S: Kind>() {
 }
 
 /// Running batches finish without the caller.
-fn dropped_while_a_stage_runs<S: Kind>() {
+fn dropped_while_a_stage_runs(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(30);
             let door = Arc::new(Door::default());
@@ -188,9 +188,9 @@ fn dropped_while_a_stage_runs<S: Kind>() {
 }
 
 /// The senders receive an error, wherever they wait.
-fn dropped_with_a_feed<S: Kind>() {
+fn dropped_with_a_feed(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (sender, pipeline) = Pipeline::fed(NonZero::new(2).expect("a number"));
             let mut results = way.of(pipeline.in_flight(1)).results(&pool).expect("a start");
@@ -210,9 +210,9 @@ fn dropped_with_a_feed<S: Kind>() {
 }
 
 /// A worker drops the results.
-fn dropped_by_a_task<S: Kind>() {
+fn dropped_by_a_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(100);
             let pipeline = Pipeline::new(items).batch(3).in_flight(4).map(into_result);
@@ -227,10 +227,10 @@ fn dropped_by_a_task<S: Kind>() {
 }
 
 /// Forgotten results leak, but the pool stays usable and stops.
-fn forget<S: Kind>() {
+fn forget(kind: Kind) {
     for workers in WORKERS {
         for way in ways() {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let mut results = way
                 .of(Pipeline::new(0..1000).batch(1).in_flight(3))
                 .results(&pool)
@@ -243,8 +243,8 @@ fn forget<S: Kind>() {
 }
 
 /// Results can be sent to another thread and pulled there.
-fn elsewhere<S: Kind>() {
-    let pool = S::pool(2);
+fn elsewhere(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = way.of(Pipeline::new(0..100).batch(3)).results(&pool).expect("a start");
         let mut pulled: Vec<_> = results.by_ref().take(10).map(Result::unwrap).collect();
@@ -255,9 +255,9 @@ fn elsewhere<S: Kind>() {
 }
 
 /// A worker pulls results that it has to compute itself.
-fn pulled_by_a_task<S: Kind>() {
+fn pulled_by_a_task(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let pipeline = way.of(Pipeline::new(0..100).batch(3).in_flight(2).map(|n| n + 1));
             let task = || pipeline.into_iter().map(Result::unwrap).collect::<Vec<usize>>();
@@ -266,9 +266,9 @@ fn pulled_by_a_task<S: Kind>() {
     }
 }
 
-fn error_comes_last<S: Kind>() {
+fn error_comes_last(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, how) in ways().flat_map(|way| [How::Error, How::Panic].map(|how| (way, how))) {
             let fault = Fault { stage: Stage::Step(1), how, item: 33 };
             let (ledger, items) = tracked_items(60);
@@ -293,8 +293,8 @@ fn error_comes_last<S: Kind>() {
     }
 }
 
-fn source_error_comes_last<S: Kind>() {
-    let pool = S::pool(2);
+fn source_error_comes_last(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let source = (0..33).map(Ok).chain([Err("planned")]).chain((34..60).map(Ok));
         let mut results =
@@ -306,9 +306,9 @@ fn source_error_comes_last<S: Kind>() {
     }
 }
 
-fn cancelled<S: Kind>() {
+fn cancelled(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let token = CancelToken::new();
             let pipeline = Pipeline::new(0_usize..).batch(3).in_flight(4).cancel_on(&token);
@@ -334,8 +334,8 @@ fn cancelled<S: Kind>() {
 }
 
 /// The report counts what was pulled so far, and in the end equals that of a run.
-fn report<S: Kind>() {
-    let pool = S::pool(2);
+fn report(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&calls);
@@ -360,9 +360,9 @@ fn report<S: Kind>() {
 }
 
 /// The caller pulls from several pipelines in turn.
-fn several_at_once<S: Kind>() {
+fn several_at_once(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let mut all: Vec<_> = (0..4)
                 .map(|k| {

@@ -8,7 +8,7 @@ use heist::pipeline::Pipeline;
 use heist_testkit::test_path;
 
 use crate::common::pipeline::{into_result, tracked_items, ways};
-use crate::common::{Kind, Ledger, WORKERS, WorkStealing, for_every_strategy, watched};
+use crate::common::{Kind, Ledger, WORKERS, for_every_strategy, watched};
 
 for_every_strategy! {
     every_way,
@@ -31,9 +31,9 @@ for_every_strategy! {
 const SHAPES: [(usize, usize); 9] =
     [(0, 1), (0, 64), (1, 1), (1, 64), (64, 64), (200, 1), (200, 7), (200, 64), (200, 1000)];
 
-fn every_way<S: Kind>() {
+fn every_way(kind: Kind) {
     for workers in [1, 2, 4, 8, 24] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             for (items, batch) in SHAPES {
                 let mut results = Vec::new();
@@ -59,7 +59,7 @@ fn zero_sized() {
         }
     }
     watched(test_path!("zero_sized"), || {
-        let pool = WorkStealing::pool(3);
+        let pool = Kind::WORK_STEALING.pool(3);
         for way in ways() {
             for batch in [1, 64, 5000] {
                 let mut results = 0;
@@ -72,9 +72,9 @@ fn zero_sized() {
     });
 }
 
-fn strings<S: Kind>() {
+fn strings(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let words: Vec<_> = (100..300).map(|n| n.to_string()).collect();
             let expected: Vec<_> = words.iter().map(|word| format!("<{word}>")).collect();
@@ -87,8 +87,8 @@ fn strings<S: Kind>() {
 }
 
 /// Boxed items become boxed results.
-fn boxes<S: Kind>() {
-    let pool = S::pool(2);
+fn boxes(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let items = (0..200).map(Box::new);
         let mut results = Vec::new();
@@ -101,9 +101,9 @@ fn boxes<S: Kind>() {
 }
 
 /// The last line has no newline.
-fn lines<S: Kind>() {
+fn lines(kind: Kind) {
     let text: String = (0..500).map(|n| format!("{n}\n")).collect::<String>() + "500";
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for way in ways() {
         let numbers = Pipeline::lines(text.as_bytes()).batch(10).try_map(|line| line.parse());
         let mut results: Vec<usize> = Vec::new();
@@ -113,11 +113,11 @@ fn lines<S: Kind>() {
 }
 
 /// Source, stages, results and sink may all borrow from the caller.
-fn borrowing<S: Kind>() {
+fn borrowing(kind: Kind) {
     let words: Vec<String> = (0..100).map(|n| format!("word {n:03}")).collect();
     let ranks: HashMap<&str, usize> = words.iter().map(String::as_str).zip(0..).collect();
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let calls = AtomicUsize::new(0);
             let mut found: Vec<(&str, usize)> = Vec::new();
@@ -139,8 +139,8 @@ fn borrowing<S: Kind>() {
 }
 
 /// A caller that lends an iterator can continue it after the run.
-fn rest_of_a_source<S: Kind>() {
-    let pool = S::pool(2);
+fn rest_of_a_source(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut numbers = 0..100;
         let mut sum = 0;
@@ -153,8 +153,8 @@ fn rest_of_a_source<S: Kind>() {
     }
 }
 
-fn three_maps<S: Kind>() {
-    let pool = S::pool(3);
+fn three_maps(kind: Kind) {
+    let pool = kind.pool(3);
     for way in ways() {
         let mut results = Vec::new();
         let pipeline = Pipeline::new(100..200_u32)
@@ -172,8 +172,8 @@ fn three_maps<S: Kind>() {
     }
 }
 
-fn batches_then_maps<S: Kind>() {
-    let pool = S::pool(2);
+fn batches_then_maps(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = Vec::new();
         let pipeline = Pipeline::new(0..95_u64)
@@ -191,8 +191,8 @@ fn batches_then_maps<S: Kind>() {
     }
 }
 
-fn maps_that_may_fail<S: Kind>() {
-    let pool = S::pool(2);
+fn maps_that_may_fail(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = Vec::new();
         let pipeline = Pipeline::new(0..200_usize)
@@ -208,8 +208,8 @@ fn maps_that_may_fail<S: Kind>() {
 }
 
 /// Settings take effect before the maps and after them.
-fn maps_before_settings<S: Kind>() {
-    let pool = S::pool(2);
+fn maps_before_settings(kind: Kind) {
+    let pool = kind.pool(2);
     let mut results = Vec::new();
     let before = Pipeline::new(0..100).batch(9).in_flight(2).ordered().map(|n| n + 1);
     let reports = [before.run(&pool, |n| results.push(n)), {
@@ -224,8 +224,8 @@ fn maps_before_settings<S: Kind>() {
 }
 
 /// A stage leaves items in its batch, or takes the batch away.
-fn leftovers<S: Kind>() {
-    let pool = S::pool(2);
+fn leftovers(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let ledger = Ledger::new(103);
         let items: Vec<_> = (0..103).map(|n| ledger.item(n)).collect();
@@ -239,9 +239,9 @@ fn leftovers<S: Kind>() {
     }
 }
 
-fn drops<S: Kind>() {
+fn drops(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(150);
             let mut kept = Vec::new();
@@ -258,8 +258,8 @@ fn drops<S: Kind>() {
     }
 }
 
-fn large_items<S: Kind>() {
-    let pool = S::pool(2);
+fn large_items(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = Vec::new();
         let pages =
@@ -270,9 +270,9 @@ fn large_items<S: Kind>() {
 }
 
 /// Many short runs, one after the other: each has ended completely before the next starts.
-fn many_runs<S: Kind>() {
+fn many_runs(kind: Kind) {
     for workers in [1, 2, 8] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (run, way) in ways().cycle().take(150).enumerate() {
             let mut sum = 0;
             way.of(Pipeline::new(0..run % 9).batch(2)).run(&pool, |n| sum += n).expect("an end");

@@ -16,7 +16,7 @@ use heist::pipeline::{
 };
 
 use crate::common::pipeline::{assert_cancelled, ordered_ways, ways};
-use crate::common::{Kind, Ledger, for_every_strategy};
+use crate::common::{Kind, Ledger, for_every_strategy, once};
 
 for_every_strategy! {
     in_the_order_of_the_line,
@@ -24,12 +24,9 @@ for_every_strategy! {
     tries,
     in_time,
     too_late,
-    far_in_the_future,
     a_timeout_on_a_worker,
-    closed_while_they_wait,
     a_future_that_is_dropped,
     a_future_that_is_never_polled,
-    futures_on_drop_of_the_pipeline,
     in_tokio,
     in_smol,
     cancelled_futures,
@@ -40,6 +37,12 @@ for_every_strategy! {
     released_when_the_sink_cancels,
     futures_are_woken_by_a_failure,
     released_by_a_later_batch_that_fails,
+}
+
+once! {
+    far_in_the_future,
+    closed_while_they_wait,
+    futures_on_drop_of_the_pipeline,
 }
 
 fn fed<T>(capacity: usize) -> (Sender<T>, Pipeline<Feed<T>>) {
@@ -62,8 +65,8 @@ impl Wake for Count {
 }
 
 /// Futures get into the line when they are first polled, and their items come out in that order.
-fn in_the_order_of_the_line<S: Kind>() {
-    let pool = S::pool(2);
+fn in_the_order_of_the_line(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways().filter(|way| way.ordered) {
         let (sender, pipeline) = fed(2);
         let mut waiting: Vec<_> = (0..10).map(|n| Box::pin(send_by(sender.clone(), n))).collect();
@@ -86,8 +89,8 @@ fn in_the_order_of_the_line<S: Kind>() {
 }
 
 /// Many senders of each kind, and little room.
-fn many<S: Kind>() {
-    let pool = S::pool(2);
+fn many(kind: Kind) {
+    let pool = kind.pool(2);
     for (way, capacity) in ways().flat_map(|way| [1, 10].map(|room| (way, room))) {
         for limit in [None, Some(9)] {
             let (sender, pipeline) = fed(capacity);
@@ -123,8 +126,8 @@ fn send_all(sender: &Sender<usize>, first: usize) {
     }
 }
 
-fn tries<S: Kind>() {
-    let pool = S::pool(1);
+fn tries(kind: Kind) {
+    let pool = kind.pool(1);
     let (sender, pipeline) = fed(2);
     assert_eq!((sender.try_send(1), sender.try_send(2)), (Ok(()), Ok(())));
     assert_eq!(sender.try_send(3), Err(TrySendError::Full(3)));
@@ -137,8 +140,8 @@ fn tries<S: Kind>() {
     assert_eq!(TrySendError::from(SendError(5)).into_inner(), 5);
 }
 
-fn in_time<S: Kind>() {
-    let pool = S::pool(2);
+fn in_time(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(1);
         let mut results = Vec::new();
@@ -152,7 +155,7 @@ fn in_time<S: Kind>() {
 }
 
 /// Senders that give up leave the line, and the others stay in it.
-fn too_late<S: Kind>() {
+fn too_late(kind: Kind) {
     let ledger = Ledger::new(4);
     let (sender, pipeline) = fed(1);
     sender.send(ledger.item(0)).expect("room");
@@ -165,7 +168,7 @@ fn too_late<S: Kind>() {
     }
     let mut results = Vec::new();
     thread::scope(|scope| {
-        let pool = S::pool(1);
+        let pool = kind.pool(1);
         let results = &mut results;
         let run = scope.spawn(move || {
             pipeline.ordered().run(&pool, |item| results.push(item.number)).expect("an end")
@@ -178,7 +181,7 @@ fn too_late<S: Kind>() {
     ledger.assert_each_once();
 }
 
-fn far_in_the_future<S: Kind>() {
+fn far_in_the_future() {
     let (sender, pipeline) = fed(1);
     assert_eq!(sender.send_timeout(1, Duration::MAX), Ok(()));
     thread::scope(|scope| {
@@ -190,8 +193,8 @@ fn far_in_the_future<S: Kind>() {
 }
 
 /// The worker processes what there is of the pipeline while it waits.
-fn a_timeout_on_a_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn a_timeout_on_a_worker(kind: Kind) {
+    let pool = kind.pool(1);
     let (sender, pipeline) = fed(1);
     pool.spawn(move || {
         for n in 0..50 {
@@ -203,7 +206,7 @@ fn a_timeout_on_a_worker<S: Kind>() {
     assert_eq!(sum, 49 * 50 / 2);
 }
 
-fn closed_while_they_wait<S: Kind>() {
+fn closed_while_they_wait() {
     let ledger = Ledger::new(4);
     let (sender, pipeline) = fed(1);
     sender.send(ledger.item(0)).expect("room");
@@ -227,9 +230,9 @@ fn closed_while_they_wait<S: Kind>() {
 }
 
 /// Its item is dropped, its task is not woken, and the sender behind it is served.
-fn a_future_that_is_dropped<S: Kind>() {
+fn a_future_that_is_dropped(kind: Kind) {
     let ledger = Ledger::new(3);
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let (sender, pipeline) = fed(1);
     sender.send(ledger.item(0)).expect("room");
     let count = Arc::new(Count::default());
@@ -252,17 +255,17 @@ fn a_future_that_is_dropped<S: Kind>() {
     ledger.assert_each_once();
 }
 
-fn a_future_that_is_never_polled<S: Kind>() {
+fn a_future_that_is_never_polled(kind: Kind) {
     let (sender, pipeline) = fed(1);
     drop(sender.send_async(1));
     assert_eq!(sender.try_send(2), Ok(()));
     drop(sender);
     let mut results = Vec::new();
-    pipeline.run(&S::pool(1), |n| results.push(n)).expect("an end");
+    pipeline.run(&kind.pool(1), |n| results.push(n)).expect("an end");
     assert_eq!(results, [2]);
 }
 
-fn futures_on_drop_of_the_pipeline<S: Kind>() {
+fn futures_on_drop_of_the_pipeline() {
     let (sender, pipeline) = fed(1);
     smol::block_on(async {
         sender.send_async(1).await.expect("room");
@@ -272,8 +275,8 @@ fn futures_on_drop_of_the_pipeline<S: Kind>() {
 }
 
 /// Sends from several tasks of an executor, which `spawn` starts.
-fn from_tasks<S: Kind>(mut spawn: impl FnMut(Sender<usize>, usize)) {
-    let pool = S::pool(2);
+fn from_tasks(kind: Kind, mut spawn: impl FnMut(Sender<usize>, usize)) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(2);
         for first in 0..4 {
@@ -293,19 +296,19 @@ async fn send_fifty(sender: Sender<usize>, first: usize) {
     }
 }
 
-fn in_tokio<S: Kind>() {
+fn in_tokio(kind: Kind) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     let runtime = runtime.expect("a runtime");
-    from_tasks::<S>(|sender, first| drop(runtime.spawn(send_fifty(sender, first))));
+    from_tasks(kind, |sender, first| drop(runtime.spawn(send_fifty(sender, first))));
 }
 
-fn in_smol<S: Kind>() {
-    from_tasks::<S>(|sender, first| smol::spawn(send_fifty(sender, first)).detach());
+fn in_smol(kind: Kind) {
+    from_tasks(kind, |sender, first| smol::spawn(send_fifty(sender, first)).detach());
 }
 
 /// Tasks that are aborted while they wait: each item is delivered or dropped, and the run ends.
-fn cancelled_futures<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_futures(kind: Kind) {
+    let pool = kind.pool(2);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
     let runtime = runtime.expect("a runtime");
     for way in ways() {
@@ -331,8 +334,8 @@ fn cancelled_futures<S: Kind>() {
 }
 
 /// What the feed has taken for the weighing is dropped with the run, and senders that wait receive an error.
-fn a_weight_function_that_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn a_weight_function_that_panics(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let ledger = Ledger::new(60);
         let (sender, pipeline) = fed(20);
@@ -366,8 +369,8 @@ fn send_until_refused(sender: &Sender<usize>) -> usize {
 }
 
 /// A sender that waits is released by the cancellation, before the iterator over the results is used again or dropped.
-fn released_when_cancelled<S: Kind>() {
-    let pool = S::pool(2);
+fn released_when_cancelled(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(1);
         let token = CancelToken::new();
@@ -383,9 +386,9 @@ fn released_when_cancelled<S: Kind>() {
 }
 
 /// A task of the pool sends, and the pool waits for that task while it stops.
-fn released_when_the_pool_stops<S: Kind>() {
+fn released_when_the_pool_stops(kind: Kind) {
     for way in ways() {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let (sender, pipeline) = fed(1);
         let mut results = way.of(pipeline.batch(1).in_flight(1)).results(&pool).expect("a start");
         let feeder = pool.spawn(move || send_until_refused(&sender));
@@ -397,8 +400,8 @@ fn released_when_the_pool_stops<S: Kind>() {
     }
 }
 
-fn released_when_the_sink_cancels<S: Kind>() {
-    let pool = S::pool(2);
+fn released_when_the_sink_cancels(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(1);
         let token = CancelToken::new();
@@ -413,8 +416,8 @@ fn released_when_the_sink_cancels<S: Kind>() {
     }
 }
 
-fn futures_are_woken_by_a_failure<S: Kind>() {
-    let pool = S::pool(2);
+fn futures_are_woken_by_a_failure(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (sender, pipeline) = fed(1);
         let token = CancelToken::new();
@@ -437,8 +440,8 @@ fn futures_are_woken_by_a_failure<S: Kind>() {
 }
 
 /// In order, a batch before the failed one is still delivered. Its stage sends, and must not wait for room that never comes.
-fn released_by_a_later_batch_that_fails<S: Kind>() {
-    let pool = S::pool(2);
+fn released_by_a_later_batch_that_fails(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ordered_ways() {
         let (sender, pipeline) = fed(2);
         (0..2).for_each(|n| sender.send(n).expect("room"));
@@ -453,7 +456,7 @@ fn released_by_a_later_batch_that_fails<S: Kind>() {
 }
 
 /// The clone of the waker panics. The future is in the line all the same, and its drop takes it out of there.
-fn a_waker_that_panics<S: Kind>() {
+fn a_waker_that_panics(kind: Kind) {
     fn clone(_: *const ()) -> RawWaker {
         panic!("planned")
     }
@@ -474,7 +477,7 @@ fn a_waker_that_panics<S: Kind>() {
     assert!(ledger.dropped() >= 1);
     drop(sender);
     let mut results = Vec::new();
-    pipeline.run(&S::pool(1), |item| results.push(item.number)).expect("an end");
+    pipeline.run(&kind.pool(1), |item| results.push(item.number)).expect("an end");
     assert_eq!(results, [0]);
     ledger.assert_each_once();
 }

@@ -75,9 +75,9 @@ fn meet(pool: &Pool, way: Way, weighed: bool, long: usize, last: Last) {
 }
 
 /// Does so on a small pool and on a large one, with and without weights. `most` is how many batches can run at the same time.
-fn meet_everywhere<S: Kind>(last: Last, most: impl Fn(usize) -> usize) {
+fn meet_everywhere(kind: Kind, last: Last, most: impl Fn(usize) -> usize) {
     for workers in [2, 4, MANY] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, weighed) in stealing_ways().flat_map(|way| [(way, false), (way, true)]) {
             for long in [1, 2, 3, 7, most(workers)].into_iter().filter(|n| *n <= most(workers)) {
                 meet(&pool, way, weighed, long, last);
@@ -87,19 +87,19 @@ fn meet_everywhere<S: Kind>(last: Last, most: impl Fn(usize) -> usize) {
 }
 
 /// A source that blocks keeps no worker from the batches that it has yielded before, whoever has pulled them.
-fn batches_before_a_pause_of_the_source_run_side_by_side<S: Kind>() {
+fn batches_before_a_pause_of_the_source_run_side_by_side(kind: Kind) {
     // One worker may be at the source.
-    meet_everywhere::<S>(Last::Blocks, |workers| workers - 1);
+    meet_everywhere(kind, Last::Blocks, |workers| workers - 1);
 }
 
 /// No worker leaves a run while another one has more batches than it can process.
-fn the_last_batches_run_side_by_side<S: Kind>() {
-    meet_everywhere::<S>(Last::Ends, |workers| workers);
+fn the_last_batches_run_side_by_side(kind: Kind) {
+    meet_everywhere(kind, Last::Ends, |workers| workers);
 }
 
 /// Many batches that take next to no time, so that workers often find nothing, with sizes at which a run ends in all ways.
-fn short_batches_are_delivered_once<S: Kind>() {
-    let pool = S::pool(MANY);
+fn short_batches_are_delivered_once(kind: Kind) {
+    let pool = kind.pool(MANY);
     for way in stealing_ways() {
         for items in [0, 1, 10, 11, 12, 100, 1_000, 20_000] {
             let mut results = Vec::new();

@@ -37,7 +37,7 @@ for_every_strategy! {
 
 const ITEMS: usize = 100;
 
-fn like_iterators<S: Kind>() {
+fn like_iterators(kind: Kind) {
     let expected: Vec<_> = (0..ITEMS)
         .filter(|n| n % 3 != 0)
         .filter_map(|n| (n % 5 != 0).then_some(n * 2))
@@ -45,7 +45,7 @@ fn like_iterators<S: Kind>() {
         .map(|n| n + 1)
         .collect();
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let seen = AtomicUsize::new(0);
             let mut results = Vec::new();
@@ -76,8 +76,8 @@ fn like_iterators<S: Kind>() {
 }
 
 /// A stage for batches gets what the stages before it have made of a batch of the source, which may be nothing.
-fn batches_anywhere<S: Kind>() {
-    let pool = S::pool(2);
+fn batches_anywhere(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut lengths = Vec::new();
         let pipeline = Pipeline::new(0..30)
@@ -95,9 +95,9 @@ fn batches_anywhere<S: Kind>() {
 }
 
 /// Each worker has a value of its own, which it makes once. All values are dropped at the end.
-fn values_of_workers<S: Kind>() {
+fn values_of_workers(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (made, dropped) = (AtomicUsize::new(0), AtomicUsize::new(0));
             struct Value<'c>(&'c AtomicUsize, usize);
@@ -134,8 +134,8 @@ fn values_of_workers<S: Kind>() {
 }
 
 /// What a filter leaves out and what a function leaves in a batch or an iterator is dropped once.
-fn nothing_is_left<S: Kind>() {
-    let pool = S::pool(2);
+fn nothing_is_left(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let ledger = Ledger::new(ITEMS);
         let items: Vec<_> = (0..ITEMS).map(|n| ledger.item(n)).collect();
@@ -153,8 +153,8 @@ fn nothing_is_left<S: Kind>() {
     }
 }
 
-fn errors_of_each<S: Kind>() {
-    let pool = S::pool(2);
+fn errors_of_each(kind: Kind) {
+    let pool = kind.pool(2);
     let bad = |n: usize| if n == 33 { Err("planned") } else { Ok(()) };
     for way in ordered_ways() {
         let new = || way.of(Pipeline::new(0..ITEMS).batch(10)).inspect(|_| ());
@@ -179,8 +179,8 @@ fn errors_of_each<S: Kind>() {
     }
 }
 
-fn panics_of_each<S: Kind>() {
-    let pool = S::pool(2);
+fn panics_of_each(kind: Kind) {
+    let pool = kind.pool(2);
     let good = |n: usize| {
         assert!(n != 33, "planned");
         true
@@ -215,8 +215,8 @@ fn panics_of_each<S: Kind>() {
 }
 
 /// An item with results without end is given up when the run is cancelled; so is a source whose items are all left out.
-fn an_endless_item<S: Kind>() {
-    let pool = S::pool(2);
+fn an_endless_item(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let token = CancelToken::new();
         let pipeline = Pipeline::new(0..1_u64).batch(1).flat_map(|_| 0_u64..).filter(|n| {
@@ -237,12 +237,12 @@ fn an_endless_item<S: Kind>() {
     }
 }
 
-fn policies<S: Kind>() {
+fn policies(kind: Kind) {
     let odd = |n: usize| if n % 2 == 1 { Err(n) } else { Ok(n) };
     let text = move |n| odd(n).map_err(|n| n.to_string());
     let even: Vec<_> = (0..ITEMS).step_by(2).collect();
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let of = || way.of(Pipeline::new(0..ITEMS).batch(7)).filter(|n| *n != 1);
             let mut results = Vec::new();
@@ -272,8 +272,8 @@ fn policies<S: Kind>() {
     }
 }
 
-fn policies_in_a_row<S: Kind>() {
-    let pool = S::pool(2);
+fn policies_in_a_row(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         // The item `n` fails `n % 4` times.
         let calls: Vec<_> = (0..ITEMS).map(|_| AtomicUsize::new(0)).collect();
@@ -302,8 +302,8 @@ fn policies_in_a_row<S: Kind>() {
 const FOREVER: Retry = Retry::times(u32::MAX).backoff(Duration::MAX);
 
 /// The run is cancelled while each worker pauses for longer than the test may last.
-fn a_pause_ends_with_the_run<S: Kind>() {
-    let pool = S::pool(2);
+fn a_pause_ends_with_the_run(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let (token, tried) = (CancelToken::new(), AtomicUsize::new(0));
         let fail = |_| {
@@ -322,8 +322,8 @@ fn a_pause_ends_with_the_run<S: Kind>() {
 }
 
 /// An earlier batch fails while a later one pauses.
-fn a_failure_ends_a_pause<S: Kind>() {
-    let pool: Pool = S::pool(2);
+fn a_failure_ends_a_pause(kind: Kind) {
+    let pool: Pool = kind.pool(2);
     for way in ordered_ways() {
         let tried = AtomicUsize::new(0);
         let check = |n: usize| match n {
@@ -343,8 +343,8 @@ fn a_failure_ends_a_pause<S: Kind>() {
 }
 
 /// An item whose repetition is pending when the run is cancelled is not processed again, and is not one that has failed.
-fn no_call_after_the_run<S: Kind>() {
-    let pool = S::pool(2);
+fn no_call_after_the_run(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let token = CancelToken::new();
         let calls = [0, 1].map(|_| AtomicUsize::new(0));
@@ -372,8 +372,8 @@ fn no_call_after_the_run<S: Kind>() {
 }
 
 /// The pauses double up to the longest one. They are no work.
-fn pauses<S: Kind>() {
-    let pool = S::pool(1);
+fn pauses(kind: Kind) {
+    let pool = kind.pool(1);
     let unit = Duration::from_millis(20);
     let twice = Retry::times(2).backoff(unit);
     let short = Retry::times(4).backoff(unit).max_backoff(unit / 2);
@@ -390,8 +390,8 @@ fn pauses<S: Kind>() {
     }
 }
 
-fn policies_at_run_time<S: Kind>() {
-    let pool = S::pool(2);
+fn policies_at_run_time(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let run = |skip: Option<Skip>, retry: Option<Retry>| {
             let calls = AtomicUsize::new(0);
@@ -410,8 +410,8 @@ fn policies_at_run_time<S: Kind>() {
 }
 
 /// The sink's item has an index as long as there is one result for each item.
-fn items_of_a_sink<S: Kind>() {
-    let pool = S::pool(2);
+fn items_of_a_sink(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ordered_ways() {
         let of = || way.of(Pipeline::new(0..ITEMS).batch(7));
         let sink = |n: usize| if n == 33 { Err("planned") } else { Ok(()) };
@@ -451,8 +451,8 @@ fn items_of_a_sink<S: Kind>() {
 }
 
 /// After a panic, the worker makes a new value: the last batch fails while the batch before it is queued.
-fn values_after_a_panic<S: Kind>() {
-    let pool = S::pool(2);
+fn values_after_a_panic(kind: Kind) {
+    let pool = kind.pool(2);
     for _ in 0..10 {
         let begun = AtomicUsize::new(0);
         let stage = |used: &mut bool, n: usize| {
@@ -479,14 +479,14 @@ fn values_after_a_panic<S: Kind>() {
 }
 
 /// All values of workers are dropped when the run has returned, however it ends.
-fn values_of_a_run_that_fails<S: Kind>() {
+fn values_of_a_run_that_fails(kind: Kind) {
     struct Value<'c>(&'c AtomicUsize);
     impl Drop for Value<'_> {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for (way, how) in ways().flat_map(|way| (0..4).map(move |how| (way, how))) {
         let (made, dropped, token) = (AtomicUsize::new(0), AtomicUsize::new(0), CancelToken::new());
         let init = || {
@@ -511,7 +511,7 @@ fn values_of_a_run_that_fails<S: Kind>() {
 }
 
 /// Panics of the user's code that is not the function of a stage: each names the stage and the item.
-fn panics_beside_the_function<S: Kind>() {
+fn panics_beside_the_function(kind: Kind) {
     #[derive(Debug)]
     struct Clones(usize);
     impl Clone for Clones {
@@ -532,7 +532,7 @@ fn panics_beside_the_function<S: Kind>() {
             assert!(!self.0, "planned");
         }
     }
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for way in ways() {
         let of = || way.of(Pipeline::new(0..ITEMS).batch(10)).map(|n| n);
         let fail = |n: usize| if n == 33 { Err("planned") } else { Ok(()) };

@@ -28,9 +28,9 @@ fn assert_stopped<T: Debug>(outcome: Result<T, PipelineError>) {
     assert!(matches!(outcome, Err(PipelineError::Stopped { .. })), "{outcome:?}");
 }
 
-fn before_the_run<S: Kind>() {
+fn before_the_run(kind: Kind) {
     for (workers, stop) in [(1, Pool::stop as fn(&Pool)), (2, Pool::stop_now)] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         stop(&pool);
         for way in ways() {
             let (ledger, items) = tracked_items(50);
@@ -57,11 +57,11 @@ fn stopped_by_another(
     })
 }
 
-fn endless<S: Kind>() {
+fn endless(kind: Kind) {
     for workers in WORKERS {
         for way in ways() {
             let group = ThreadGroup::new();
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
             let traffic = Traffic::default();
             let mut results = Vec::new();
             let some = || traffic.delivered() > 200;
@@ -81,10 +81,10 @@ fn endless<S: Kind>() {
 }
 
 /// The pool stops while the feed is empty and no worker is active.
-fn idle_feed<S: Kind>() {
+fn idle_feed(kind: Kind) {
     for workers in WORKERS {
         for way in ways() {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let traffic = Traffic::default();
             let (sender, pipeline) = Pipeline::fed(NonZero::new(3).expect("a number"));
             sender.send(0).expect("room");
@@ -99,10 +99,10 @@ fn idle_feed<S: Kind>() {
 }
 
 /// The pool stops at a random moment of a run.
-fn any_time<S: Kind>() {
+fn any_time(kind: Kind) {
     for (seed, way) in ways().cycle().take(120).enumerate() {
         let mut rng = Rng::new(seed as u64);
-        let pool = S::pool(WORKERS[rng.below(3)]);
+        let pool = kind.pool(WORKERS[rng.below(3)]);
         let stop = [Pool::stop as fn(&Pool), Pool::stop_now][rng.below(2)];
         let (ledger, items) = tracked_items(300);
         let mut results = Vec::new();
@@ -126,12 +126,12 @@ fn any_time<S: Kind>() {
 }
 
 /// The sink runs on the thread of the caller: it may stop the pool and wait for the stop.
-fn by_the_sink<S: Kind>() {
+fn by_the_sink(kind: Kind) {
     for workers in WORKERS {
         for (way, stop) in
             stealing_ways().flat_map(|way| [(way, Pool::stop as fn(&Pool)), (way, Pool::stop_now)])
         {
-            let pool = S::pool(workers);
+            let pool = kind.pool(workers);
             let (ledger, items) = tracked_items(300);
             let pipeline = Pipeline::new(items).batch(2).in_flight(9).map(into_result);
             let mut results = Vec::new();
@@ -159,8 +159,8 @@ fn last_word(way: Way, results: impl Iterator<Item = Result<usize, PipelineError
     delivered
 }
 
-fn results_of_a_stopped_pool<S: Kind>() {
-    let pool = S::pool(2);
+fn results_of_a_stopped_pool(kind: Kind) {
+    let pool = kind.pool(2);
     pool.stop();
     for way in ways() {
         let (ledger, items) = tracked_items(50);
@@ -173,11 +173,11 @@ fn results_of_a_stopped_pool<S: Kind>() {
 }
 
 /// Dropping the pool does not wait for results that are not pulled.
-fn results_outlive_the_pool<S: Kind>() {
+fn results_outlive_the_pool(kind: Kind) {
     for workers in WORKERS {
         for way in ways() {
             let group = ThreadGroup::new();
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
             let (ledger, items) = tracked_items(300);
             let pipeline = Pipeline::new(items).batch(2).in_flight(9);
             let pipeline = pipeline.map(|item| into_result(item).number - 300);
@@ -196,9 +196,9 @@ fn results_outlive_the_pool<S: Kind>() {
 }
 
 /// The pool accepts the worker tasks of the pipeline, and is stopped before it runs them.
-fn before_any_worker_started<S: Kind>() {
+fn before_any_worker_started(kind: Kind) {
     for way in ways() {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let (ledger, items) = tracked_items(50);
         let gate = Gate::close(&pool);
         let pipeline = Pipeline::new(items).batch(3).map(|item| into_result(item).number);

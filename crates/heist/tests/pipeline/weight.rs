@@ -25,9 +25,9 @@ fn weight(item: &usize) -> usize {
     item % 7 + 1
 }
 
-fn within_the_limit<S: Kind>() {
+fn within_the_limit(kind: Kind) {
     for workers in [1, 3] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (way, limit) in ways().flat_map(|way| [7, 20, 300].map(|limit| (way, limit))) {
             let (taken, staged) = (Traffic::default(), Traffic::default());
             let items = (0..40).inspect(|n| taken.take(weight(n)));
@@ -52,8 +52,8 @@ fn within_the_limit<S: Kind>() {
 }
 
 /// A batch ends where it would be too heavy, or have too many items.
-fn batches<S: Kind>() {
-    let pool = S::pool(2);
+fn batches(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut weights = Vec::new();
         let pipeline = Pipeline::new(0..60)
@@ -67,9 +67,9 @@ fn batches<S: Kind>() {
 }
 
 /// An item above the limit waits until nothing else is in flight, and everything else waits for it.
-fn too_heavy<S: Kind>() {
+fn too_heavy(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let inside = AtomicUsize::new(0);
             let heavy = |n: &usize| n % 10 == 3;
@@ -92,8 +92,8 @@ fn too_heavy<S: Kind>() {
 }
 
 /// The sum of weights does not overflow.
-fn heaviest<S: Kind>() {
-    let pool = S::pool(2);
+fn heaviest(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         for limit in [1, usize::MAX] {
             let mut results = Vec::new();
@@ -108,8 +108,8 @@ fn heaviest<S: Kind>() {
 }
 
 /// Items without weight are bounded by the number of batches alone.
-fn weightless<S: Kind>() {
-    let pool = S::pool(2);
+fn weightless(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let traffic = Traffic::default();
         let items = (0..100).inspect(|_| traffic.take(1));
@@ -122,8 +122,8 @@ fn weightless<S: Kind>() {
 }
 
 /// Without an order, the heaviest queued items come first.
-fn heavy_first<S: Kind>() {
-    let pool = S::pool(1);
+fn heavy_first(kind: Kind) {
+    let pool = kind.pool(1);
     for way in ways().filter(|way| way.has_producer() && !way.ordered) {
         let (door, end) = (Door::default(), Door::default());
         let began = Mutex::new(Vec::new());
@@ -153,10 +153,10 @@ fn heavy_first<S: Kind>() {
 
 /// A flow of heavy items that never ends does not keep a light one waiting: fewer later ones than may be in
 /// flight come before it.
-fn light_among_heavy<S: Kind>() {
+fn light_among_heavy(kind: Kind) {
     const LAST: usize = 200;
     // With one worker, it is known in which order batches are taken.
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     for bound in [4, 9] {
         for way in ways().filter(|way| way.has_producer() && way.steals && !way.ordered) {
             let (taken, delivered) = (AtomicUsize::new(0), AtomicUsize::new(0));

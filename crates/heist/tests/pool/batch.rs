@@ -45,9 +45,9 @@ for_every_strategy! {
 
 type Job = Box<dyn FnOnce() -> usize + Send>;
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let batch = pool.spawn_batch((0..10).map(|n| move || n * n));
         assert_eq!(batch.join().expect("results"), [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
         let jobs: [Job; 2] = [Box::new(|| 1), Box::new(|| 2)];
@@ -57,9 +57,9 @@ fn smoke<S: Kind>() {
 }
 
 /// The first closure ends last.
-fn order<S: Kind>() {
+fn order(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ended = Arc::new(AtomicUsize::new(0));
         let batch = pool.spawn_batch((0..100_usize).map(|n| {
             let ended = Arc::clone(&ended);
@@ -75,8 +75,8 @@ fn order<S: Kind>() {
     }
 }
 
-fn empty<S: Kind>() {
-    let pool = S::pool(1);
+fn empty(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     // There is nothing to wait for.
     let batch = pool.spawn_batch(iter::empty::<fn() -> String>());
@@ -88,18 +88,18 @@ fn empty<S: Kind>() {
     assert_counts(&pool, 1, 0, 0);
 }
 
-fn one<S: Kind>() {
+fn one(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn_batch(iter::once(|| "one")).join().expect("results"), ["one"]);
         assert_eq!(pool.spawn_batch(Some(|| ())).join().expect("results"), [()]);
         assert_counts(&pool, 2, 0, 0);
     }
 }
 
-fn many<S: Kind>() {
+fn many(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let batches = [(); 3].map(|()| pool.spawn_batch((0..10_000_u64).map(|n| move || n)));
         for batch in batches {
             assert!(batch.join().expect("results").into_iter().eq(0..10_000));
@@ -109,8 +109,8 @@ fn many<S: Kind>() {
 }
 
 /// Closures and results that do not fit where small ones do.
-fn large<S: Kind>() {
-    let pool = S::pool(2);
+fn large(kind: Kind) {
+    let pool = kind.pool(2);
     let batch = pool.spawn_batch((0..200).map(|n| {
         let ballast = [n; 200];
         move || ballast.map(|n| n + 1)
@@ -121,9 +121,9 @@ fn large<S: Kind>() {
     assert_eq!(pool.spawn_batch([|| (); 100]).join().expect("results"), [(); 100]);
 }
 
-fn from_inside<S: Kind>() {
+fn from_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let inner = Arc::clone(&pool);
         let sum = pool.spawn(move || {
             let batch = inner.spawn_batch((0..5000_u64).map(|n| move || n));
@@ -133,7 +133,7 @@ fn from_inside<S: Kind>() {
     }
 }
 
-fn within_batches<S: Kind>() {
+fn within_batches(kind: Kind) {
     fn grow(pool: &Arc<Pool>, depth: u32) -> u64 {
         if depth == 0 {
             return 1;
@@ -145,13 +145,13 @@ fn within_batches<S: Kind>() {
         batch.join().expect("results").into_iter().sum()
     }
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         assert_eq!(grow(&pool, 5), 1024);
     }
 }
 
 /// Each level waits inside a task of the level above.
-fn deep_within_batches<S: Kind>() {
+fn deep_within_batches(kind: Kind) {
     fn descend(pool: &Arc<Pool>, depth: usize) -> usize {
         if depth == 0 {
             return 0;
@@ -163,7 +163,7 @@ fn deep_within_batches<S: Kind>() {
         batch.join().expect("results").into_iter().sum()
     }
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let inner = Arc::clone(&pool);
         assert_eq!(pool.spawn(move || descend(&inner, 400)).join().expect("a result"), 400);
         assert_counts(&pool, 801, 0, 0);
@@ -172,9 +172,9 @@ fn deep_within_batches<S: Kind>() {
 
 /// The thread that waits for a batch runs its closures one after the other, and the first one waits for the last. So
 /// another worker takes that one, although the first thread is blocked.
-fn closures_that_wait_for_each_other<S: Kind>() {
+fn closures_that_wait_for_each_other(kind: Kind) {
     for size in [2, 3, 16, 40_usize] {
-        let pool = Arc::new(S::pool(2));
+        let pool = Arc::new(kind.pool(2));
         let inner = Arc::clone(&pool);
         let (send, receive) = mpsc::channel();
         let mut ends: Vec<Job> = (1..size).map(|n| Box::new(move || n) as Job).collect();
@@ -194,9 +194,9 @@ fn closures_that_wait_for_each_other<S: Kind>() {
 
 /// All closures of a batch wait for each other, one on each worker. The pool is warm, so that all other workers sleep or
 /// search when the batch is spawned.
-fn closures_on_all_workers<S: Kind>() {
+fn closures_on_all_workers(kind: Kind) {
     for workers in [2, 4, 8] {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         for round in 0..20 {
             let (inner, barrier) = (Arc::clone(&pool), Arc::new(Barrier::new(workers)));
             if round % 2 == 0 {
@@ -216,7 +216,7 @@ fn closures_on_all_workers<S: Kind>() {
 }
 
 /// A batch that is joined on a deep stack, where the pool may have no more threads, runs there and is waited for.
-fn on_a_deep_stack<S: Kind>() {
+fn on_a_deep_stack(kind: Kind) {
     /// Calls `f` so that its frame is more than that many bytes away from `from`.
     fn sink(from: usize, bytes: usize, f: &mut dyn FnMut()) {
         let page = hint::black_box([0_u8; 4 << 10]);
@@ -229,7 +229,7 @@ fn on_a_deep_stack<S: Kind>() {
         hint::black_box(page);
     }
     for workers in [1, 2] {
-        let builder = S::builder(workers).max_threads(workers).stack_size(2 << 20);
+        let builder = kind.builder(workers).max_threads(workers).stack_size(2 << 20);
         let pool = Arc::new(builder.build().expect("a small pool"));
         let inner = Arc::clone(&pool);
         let outer = pool.spawn(move || {
@@ -247,9 +247,9 @@ fn on_a_deep_stack<S: Kind>() {
 
 /// A pool that is stopped at once refuses those closures of a batch that have not started, also on a thread that waits
 /// for the batch and runs them.
-fn cancelled_while_awaited<S: Kind>() {
+fn cancelled_while_awaited(kind: Kind) {
     for size in [2, 10, 40] {
-        let pool = Arc::new(S::pool(1));
+        let pool = Arc::new(kind.pool(1));
         let inner = Arc::clone(&pool);
         let ledger = Arc::new(Ledger::new(size));
         let (items, runs) = (Arc::clone(&ledger), Arc::new(AtomicUsize::new(0)));
@@ -275,17 +275,17 @@ fn cancelled_while_awaited<S: Kind>() {
     }
 }
 
-fn future<S: Kind>() {
-    let pool = S::pool(2);
+fn future(kind: Kind) {
+    let pool = kind.pool(2);
     for size in [1, 2, 50] {
         let batch = pool.spawn_batch((0..size).map(|n| move || n));
         assert!(block_on(batch).expect("results").into_iter().eq(0..size));
     }
 }
 
-fn detached<S: Kind>() {
+fn detached(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Arc::new(Ledger::new(200));
         let runs = Arc::new(AtomicUsize::new(0));
         drop(pool.spawn_batch((0..100).map(|n| {
@@ -303,8 +303,8 @@ fn detached<S: Kind>() {
 }
 
 /// A batch is finished when its last task has ended.
-fn is_finished<S: Kind>() {
-    let pool = S::pool(1);
+fn is_finished(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let batch = pool.spawn_batch([|| 1, || 2, || 3]);
     assert!(!batch.is_finished());
@@ -314,9 +314,9 @@ fn is_finished<S: Kind>() {
 }
 
 /// The batch reports the first panic by index, not by time, and every other closure has run.
-fn panics<S: Kind>() {
+fn panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Arc::new(Ledger::new(100));
         let batch = pool.spawn_batch((0..100).map(|n| {
             let ledger = Arc::clone(&ledger);
@@ -336,9 +336,9 @@ fn panics<S: Kind>() {
 }
 
 /// The handle is gone, so the panic goes to the hook.
-fn detached_panics<S: Kind>() {
+fn detached_panics(kind: Kind) {
     let (tell, told) = mpsc::channel();
-    let builder = S::builder(2).on_panic(move |panic| {
+    let builder = kind.builder(2).on_panic(move |panic| {
         tell.send(panic.message().to_owned()).expect("a test that listens");
     });
     let pool = builder.build().expect("a pool");
@@ -350,9 +350,9 @@ fn detached_panics<S: Kind>() {
     assert_eq!(told.iter().collect::<Vec<_>>(), ["planned: 4"]);
 }
 
-fn cancelled<S: Kind>() {
+fn cancelled(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let ledger = Ledger::new(100);
         let batch = pool.spawn_batch((0..100).map(|n| {
@@ -368,8 +368,8 @@ fn cancelled<S: Kind>() {
 }
 
 /// Results of tasks that have completed are dropped once.
-fn partly_cancelled<S: Kind>() {
-    let pool = S::pool(1);
+fn partly_cancelled(kind: Kind) {
+    let pool = kind.pool(1);
     let ledger = Ledger::new(100);
     let runs = Arc::new(AtomicUsize::new(0));
     let (open, opened) = mpsc::channel::<()>();
@@ -391,8 +391,8 @@ fn partly_cancelled<S: Kind>() {
     ledger.assert_each_once();
 }
 
-fn stopped<S: Kind>() {
-    let pool = S::pool(2);
+fn stopped(kind: Kind) {
+    let pool = kind.pool(2);
     pool.stop();
     let ledger = Ledger::new(10);
     let batch = pool.spawn_batch((0..10).map(|n| {
@@ -406,10 +406,10 @@ fn stopped<S: Kind>() {
 
 /// Drops several results that no handle takes, because of a failure or because the handle was dropped. This
 /// runs in a child process, because it might abort.
-fn results_whose_drop_panics<S: Kind>() {
+fn results_whose_drop_panics(kind: Kind) {
     in_child("drop", &[], || {
         for workers in WORKERS {
-            let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+            let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
             let ledger = Arc::new(Ledger::new(20));
             let batch = |first: usize, fails: bool| {
                 pool.spawn_batch((first..first + 10).map(|n| {
@@ -436,7 +436,7 @@ fn results_whose_drop_panics<S: Kind>() {
 }
 
 /// The number of tasks is that of the items that the iterator yields, not that of its size hint.
-fn iterators_with_wrong_size_hints<S: Kind>() {
+fn iterators_with_wrong_size_hints(kind: Kind) {
     struct Sloppy(u32, (usize, Option<usize>));
     impl Iterator for Sloppy {
         type Item = Box<dyn FnOnce() -> u32 + Send>;
@@ -451,7 +451,7 @@ fn iterators_with_wrong_size_hints<S: Kind>() {
             self.1
         }
     }
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for hint in [(0, None), (0, Some(0)), (1, Some(1)), (9, Some(9)), (11, Some(11)), (500, None)] {
         let batch = pool.spawn_batch(Sloppy(10, hint));
         assert!(batch.join().expect("results").into_iter().eq((0..10).rev()), "{hint:?}");
@@ -460,8 +460,8 @@ fn iterators_with_wrong_size_hints<S: Kind>() {
 }
 
 /// The panic reaches the caller. The closures before it were run or dropped, and counted.
-fn iterator_that_panics<S: Kind>() {
-    let pool = S::pool(2);
+fn iterator_that_panics(kind: Kind) {
+    let pool = kind.pool(2);
     let ledger = Ledger::new(10);
     let jobs = (0..20).map(|n| {
         assert!(n < 10, "planned: no more");
@@ -477,8 +477,8 @@ fn iterator_that_panics<S: Kind>() {
 }
 
 /// The pool can be used while the iterator of a batch runs.
-fn iterator_that_spawns<S: Kind>() {
-    let pool = S::pool(1);
+fn iterator_that_spawns(kind: Kind) {
+    let pool = kind.pool(1);
     let batch = pool.spawn_batch((0..50).map(|n| {
         let handle = pool.spawn(move || n);
         let done = pool.spawn_batch([|| 1, || 2]).join().expect("results");

@@ -36,33 +36,33 @@ async fn yields(mut times: usize) {
     .await;
 }
 
-fn outside_of_a_pool<S: Kind>() {
+fn outside_of_a_pool(kind: Kind) {
     assert_eq!(heist::block_on(async { 1 }), 1);
     heist::block_on(yields(10));
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     for n in 0..100 {
         assert_eq!(heist::block_on(pool.spawn(move || n)).expect("a result"), n);
     }
     assert_counts(&pool, 100, 0, 0);
 }
 
-fn ready_at_once<S: Kind>() {
-    let pool = S::pool(1);
+fn ready_at_once(kind: Kind) {
+    let pool = kind.pool(1);
     assert_eq!(pool.install(|| heist::block_on(async { 1 })), 1);
     assert_counts(&pool, 1, 0, 0);
 }
 
-fn woken_during_a_poll<S: Kind>() {
+fn woken_during_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.install(|| heist::block_on(yields(100)));
         assert_counts(&pool, 1, 0, 0);
     }
 }
 
-fn woken_from_another_thread<S: Kind>() {
+fn woken_from_another_thread(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..50 {
             let (send, wakers) = mpsc::channel::<Waker>();
             let waker = thread::spawn(move || wakers.into_iter().for_each(Waker::wake));
@@ -84,9 +84,9 @@ fn woken_from_another_thread<S: Kind>() {
 }
 
 /// What the future waits for is queued on the same pool, perhaps by the same thread.
-fn needs_another_task<S: Kind>() {
+fn needs_another_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for n in 0..50 {
             let outer = pool.spawn(move || {
                 let (one, two) = (heist::spawn(move || n), heist::spawn(|| 1));
@@ -100,7 +100,7 @@ fn needs_another_task<S: Kind>() {
     }
 }
 
-fn nested<S: Kind>() {
+fn nested(kind: Kind) {
     fn depth(n: usize) -> usize {
         if n == 0 {
             return 0;
@@ -113,16 +113,16 @@ fn nested<S: Kind>() {
         })
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn(|| depth(20)).join().expect("a result"), 20);
         assert_counts(&pool, 21, 0, 0);
     }
 }
 
 /// All workers wait for each other, until a task that comes last.
-fn on_every_worker<S: Kind>() {
+fn on_every_worker(kind: Kind) {
     for workers in WORKERS {
-        let (pool, there) = (S::pool(workers), S::pool(1));
+        let (pool, there) = (kind.pool(workers), kind.pool(1));
         let (open, held) = held_task(&there);
         let mut before = pool.spawn(|| heist::block_on(held).map_or(1, |()| 0));
         for _ in 0..3 * workers {
@@ -135,7 +135,7 @@ fn on_every_worker<S: Kind>() {
 }
 
 /// In halves of joins and parts of scopes, on the pool and outside.
-fn in_parts<S: Kind>() {
+fn in_parts(kind: Kind) {
     let work = || {
         let half = || heist::block_on(heist::spawn(|| 1)).expect("a result");
         let (a, b) = heist::join(half, half);
@@ -148,7 +148,7 @@ fn in_parts<S: Kind>() {
         a + b + parts.iter().sum::<i32>()
     };
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             assert_eq!(pool.install(work), 6);
         }
@@ -158,15 +158,15 @@ fn in_parts<S: Kind>() {
     assert_eq!(work(), 6);
 }
 
-fn no_thread_to_take_over<S: Kind>() {
-    let pool = S::builder(1).max_threads(1).build().expect("a pool");
+fn no_thread_to_take_over(kind: Kind) {
+    let pool = kind.builder(1).max_threads(1).build().expect("a pool");
     let outer = pool.spawn(|| heist::block_on(heist::spawn(|| 1)).expect("a result"));
     assert_eq!(outer.join().expect("a result"), 1);
     assert_counts(&pool, 2, 0, 0);
 }
 
-fn future_that_panics<S: Kind>() {
-    let pool = S::pool(1);
+fn future_that_panics(kind: Kind) {
+    let pool = kind.pool(1);
     let failed = pool.spawn(|| {
         let caught = catch_unwind(AssertUnwindSafe(|| {
             heist::block_on(async {
@@ -183,8 +183,8 @@ fn future_that_panics<S: Kind>() {
     assert_counts(&pool, 1, 1, 0);
 }
 
-fn waker_outlives_the_call<S: Kind>() {
-    let pool = S::pool(1);
+fn waker_outlives_the_call(kind: Kind) {
+    let pool = kind.pool(1);
     let wake = || {
         let waker = heist::block_on(poll_fn(|context| Poll::Ready(context.waker().clone())));
         waker.wake_by_ref();
@@ -197,9 +197,9 @@ fn waker_outlives_the_call<S: Kind>() {
     wake().wake();
 }
 
-fn while_stopping<S: Kind>() {
+fn while_stopping(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let tasks: Vec<_> = (0..20)
             .map(|_| {
                 pool.spawn(|| {

@@ -37,9 +37,9 @@ fn is_complete(pool: &Pool, numbers: Vec<usize>) -> bool {
     numbers.into_iter().eq(0..pool.workers())
 }
 
-fn results<S: Kind>() {
+fn results(kind: Kind) {
     for workers in WORKERS.into_iter().chain([20]) {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let text = String::from("borrowed");
         for _ in 0..20 {
             let lengths = pool.broadcast(|worker| index(worker) + text.len());
@@ -50,9 +50,9 @@ fn results<S: Kind>() {
 }
 
 /// No worker calls the closure twice, even if another one does not come.
-fn all_at_the_same_time<S: Kind>() {
+fn all_at_the_same_time(kind: Kind) {
     for workers in WORKERS {
-        let (pool, all) = (S::pool(workers), Barrier::new(workers));
+        let (pool, all) = (kind.pool(workers), Barrier::new(workers));
         for _ in 0..20 {
             let leaders = pool.broadcast(|worker| (index(worker), all.wait().is_leader()).1);
             assert_eq!(leaders.into_iter().filter(|&leader| leader).count(), 1);
@@ -60,9 +60,9 @@ fn all_at_the_same_time<S: Kind>() {
     }
 }
 
-fn inside<S: Kind>() {
+fn inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             assert!(pool.install(|| is_complete(&pool, pool.broadcast(index))));
         }
@@ -71,9 +71,9 @@ fn inside<S: Kind>() {
     }
 }
 
-fn inside_by_all_at_once<S: Kind>() {
+fn inside_by_all_at_once(kind: Kind) {
     for workers in WORKERS {
-        all_broadcast(&S::pool(workers), 20);
+        all_broadcast(&kind.pool(workers), 20);
     }
 }
 
@@ -91,9 +91,9 @@ fn all_broadcast(pool: &Pool, times: usize) {
     assert_balanced(&pool.stats());
 }
 
-fn from_many_threads<S: Kind>() {
+fn from_many_threads(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         thread::scope(|threads| {
             for _ in 0..4 {
                 threads.spawn(|| {
@@ -111,9 +111,9 @@ fn from_many_threads<S: Kind>() {
 }
 
 /// All workers wait in tasks, for something that ends when the broadcast has. They hand their cores over.
-fn while_a_task_waits<S: Kind>() {
+fn while_a_task_waits(kind: Kind) {
     for workers in WORKERS {
-        let (pool, other) = (S::pool(workers), S::pool(1));
+        let (pool, other) = (kind.pool(workers), kind.pool(1));
         let (held, task) = held_task(&other);
         let task = Arc::new(Mutex::new(Some(task)));
         let (enter, entered) = mpsc::channel();
@@ -140,16 +140,16 @@ fn while_a_task_waits<S: Kind>() {
 }
 
 /// The pool may have no thread beyond its workers, all of which wait for the others.
-fn with_no_more_threads<S: Kind>() {
+fn with_no_more_threads(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).max_threads(workers).build().expect("a pool");
+        let pool = kind.builder(workers).max_threads(workers).build().expect("a pool");
         all_broadcast(&pool, 5);
     }
 }
 
-fn within_a_broadcast<S: Kind>() {
+fn within_a_broadcast(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let inner = pool.broadcast(|_| {
             let (a, b) = heist::join(|| heist::spawn(|| 1), || pool.broadcast(|worker| worker));
             a.join().expect("a result") == 1 && is_complete(&pool, b)
@@ -159,7 +159,7 @@ fn within_a_broadcast<S: Kind>() {
 }
 
 /// Every worker has tasks of its own all the time.
-fn after_a_flow_of_own_tasks<S: Kind>() {
+fn after_a_flow_of_own_tasks(kind: Kind) {
     fn go_on(over: &Arc<AtomicUsize>) {
         if over.load(Ordering::Relaxed) == 0 {
             let over = Arc::clone(over);
@@ -167,7 +167,7 @@ fn after_a_flow_of_own_tasks<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let (pool, over) = (S::pool(workers), Arc::new(AtomicUsize::new(0)));
+        let (pool, over) = (kind.pool(workers), Arc::new(AtomicUsize::new(0)));
         for _ in 0..2 * workers {
             let over = Arc::clone(&over);
             pool.spawn(move || go_on(&over));
@@ -179,9 +179,9 @@ fn after_a_flow_of_own_tasks<S: Kind>() {
     }
 }
 
-fn panics<S: Kind>() {
+fn panics(kind: Kind) {
     for workers in WORKERS {
-        let (pool, calls) = (S::pool(workers), AtomicUsize::new(0));
+        let (pool, calls) = (kind.pool(workers), AtomicUsize::new(0));
         for inside in [false, true] {
             let broadcast = || {
                 pool.broadcast(|worker| {
@@ -202,11 +202,11 @@ fn panics<S: Kind>() {
 }
 
 /// A thread is no worker in its hooks.
-fn in_hooks<S: Kind>() {
+fn in_hooks(kind: Kind) {
     let (send, receive) = mpsc::channel();
     let here: Arc<OnceLock<Pool>> = Arc::default();
     let of_hook = Arc::downgrade(&here);
-    let builder = S::builder(1).on_thread_stop(move |_| {
+    let builder = kind.builder(1).on_thread_stop(move |_| {
         let here = of_hook.upgrade().expect("the test waits for this hook");
         let pool = here.get().expect("set before the stop");
         let broadcast = catch_unwind(AssertUnwindSafe(|| pool.broadcast(|worker| worker)));
@@ -217,8 +217,8 @@ fn in_hooks<S: Kind>() {
     assert!(receive.recv().expect("a hook that has run"));
 }
 
-fn after_a_stop<S: Kind>() {
-    let pool = S::pool(2);
+fn after_a_stop(kind: Kind) {
+    let pool = kind.pool(2);
     pool.stop();
     let panicked = catch_unwind(AssertUnwindSafe(|| pool.broadcast(|worker| worker)));
     assert!(panic_message(&*panicked.expect_err("a panic")).contains("has stopped"));
@@ -226,10 +226,10 @@ fn after_a_stop<S: Kind>() {
 }
 
 /// A broadcast is complete, or refused as a whole or in part by a stop, and the counters say so.
-fn beside_a_stop<S: Kind>() {
+fn beside_a_stop(kind: Kind) {
     for round in 0..40 {
         let workers = WORKERS[round % 3];
-        let (pool, start, calls) = (S::pool(workers), Barrier::new(2), AtomicUsize::new(0));
+        let (pool, start, calls) = (kind.pool(workers), Barrier::new(2), AtomicUsize::new(0));
         let outcome = thread::scope(|threads| {
             let caller = threads.spawn(|| {
                 start.wait();

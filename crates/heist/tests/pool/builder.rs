@@ -13,9 +13,7 @@ use std::time::Duration;
 
 use heist::{BuildError, Pool, Strategy};
 
-use crate::common::{
-    Gate, GlobalQueue, Kind, LockedDeques, ThreadGroup, WORKERS, WorkStealing, for_every_strategy,
-};
+use crate::common::{Gate, Kind, ThreadGroup, WORKERS, for_every_strategy};
 
 for_every_strategy! {
     smoke,
@@ -32,20 +30,20 @@ for_every_strategy! {
     several_at_once,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let builder = S::builder(workers);
+        let builder = kind.builder(workers);
         assert!(!format!("{builder:?}").is_empty());
         let pool = builder.build().expect("a pool");
         assert_eq!(pool.workers(), workers);
-        assert_eq!(pool.strategy(), S::STRATEGY);
+        assert_eq!(pool.strategy(), kind.strategy);
         assert_eq!(pool.stats().per_worker.len(), workers);
         assert!(format!("{pool:?}").starts_with("Pool"));
     }
 }
 
-fn zero_workers<S: Kind>() {
-    for builder in [S::builder(0), S::builder(0).max_workers(4)] {
+fn zero_workers(kind: Kind) {
+    for builder in [kind.builder(0), kind.builder(0).max_workers(4)] {
         let error = builder.build().expect_err("no pool without workers");
         assert!(matches!(error, BuildError::ZeroWorkers), "{error:?}");
         assert!(!error.to_string().is_empty());
@@ -53,9 +51,9 @@ fn zero_workers<S: Kind>() {
 }
 
 /// The number is refused before any thread is started.
-fn too_many_workers<S: Kind>() {
+fn too_many_workers(kind: Kind) {
     for workers in [1_000_000, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
-        match S::builder(workers).build() {
+        match kind.builder(workers).build() {
             Err(error @ BuildError::TooManyWorkers { asked, limit }) => {
                 assert_eq!(asked, workers);
                 assert!((1..workers).contains(&limit));
@@ -67,11 +65,11 @@ fn too_many_workers<S: Kind>() {
 }
 
 /// No system has that much memory, so no thread starts.
-fn absurd_stacks<S: Kind>() {
+fn absurd_stacks(kind: Kind) {
     for bytes in [1 << 47, usize::MAX / 2, usize::MAX - 1, usize::MAX] {
         let group = ThreadGroup::new();
         let calls = Arc::new(AtomicUsize::new(0));
-        let builder = S::builder_in(&group, 3).stack_size(bytes).on_thread_start({
+        let builder = kind.builder_in(&group, 3).stack_size(bytes).on_thread_start({
             let calls = Arc::clone(&calls);
             move |_| _ = calls.fetch_add(1, Ordering::Relaxed)
         });
@@ -103,18 +101,18 @@ fn names_of(pool: &Pool) -> BTreeSet<String> {
     told.iter().map(|name| name.expect("a name")).collect()
 }
 
-fn names<S: Kind>() {
+fn names(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(names_of(&pool), (0..workers).map(|n| format!("heist-{n}")).collect());
-        let named = S::builder(workers).thread_name(|n| format!("grüße-{}", n * 10));
+        let named = kind.builder(workers).thread_name(|n| format!("grüße-{}", n * 10));
         let pool = named.build().expect("a pool");
         assert_eq!(names_of(&pool), (0..workers).map(|n| format!("grüße-{}", n * 10)).collect());
     }
 }
 
 /// The threads get no name, and the pool is built.
-fn name_that_panics<S: Kind>() {
+fn name_that_panics(kind: Kind) {
     let group = ThreadGroup::new();
     let stops = Arc::new(AtomicUsize::new(0));
     let [started, stopped] = [1, usize::MAX].map(|step| {
@@ -122,7 +120,7 @@ fn name_that_panics<S: Kind>() {
         move |_: usize| _ = stops.fetch_add(step, Ordering::Relaxed)
     });
     let name = group.prefix().to_owned();
-    let builder = S::builder(4).on_thread_start(started).on_thread_stop(stopped);
+    let builder = kind.builder(4).on_thread_start(started).on_thread_stop(stopped);
     let builder = builder.thread_name(move |n| {
         assert!(n < 2, "planned: no name for {n}");
         format!("{name}{n}")
@@ -136,10 +134,11 @@ fn name_that_panics<S: Kind>() {
 }
 
 /// The system rejects a name with a zero byte.
-fn name_with_zero<S: Kind>() {
+fn name_with_zero(kind: Kind) {
     let group = ThreadGroup::new();
     let name = group.prefix().to_owned();
-    let named = S::builder(3)
+    let named = kind
+        .builder(3)
         .thread_name(move |n| if n == 2 { "two\0three".to_owned() } else { format!("{name}{n}") });
     if let Ok(Ok(pool)) = catch_unwind(AssertUnwindSafe(|| named.build())) {
         assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
@@ -154,7 +153,7 @@ fn let_them_start() {
 }
 
 /// Each hook runs once for each worker, on the thread of the worker, with its index.
-fn hooks<S: Kind>() {
+fn hooks(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         let seen = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
@@ -165,7 +164,7 @@ fn hooks<S: Kind>() {
                 seen.lock().expect("no panic").push((n, name));
             }
         });
-        let builder = S::builder_in(&group, workers);
+        let builder = kind.builder_in(&group, workers);
         let pool = builder.on_thread_start(started).on_thread_stop(stopped).build();
         let pool = pool.expect("a pool");
         // Makes sure that every worker has run.
@@ -185,9 +184,9 @@ thread_local! {
     static PHASE: Cell<&'static str> = const { Cell::new("before") };
 }
 
-fn hooks_run_first_and_last<S: Kind>() {
+fn hooks_run_first_and_last(kind: Kind) {
     let ends = Arc::new(AtomicUsize::new(0));
-    let builder = S::builder(2).on_thread_start(|_| PHASE.set("during")).on_thread_stop({
+    let builder = kind.builder(2).on_thread_start(|_| PHASE.set("during")).on_thread_stop({
         let ends = Arc::clone(&ends);
         move |_| {
             assert_eq!(PHASE.replace("after"), "during");
@@ -211,13 +210,13 @@ fn dive(bytes: usize, top: usize) -> usize {
     deepest.max(usize::from(black_box(frame)[0]))
 }
 
-fn stack_size<S: Kind>() {
+fn stack_size(kind: Kind) {
     const MIB: usize = 1 << 20;
-    let pool = S::builder(2).stack_size(8 * MIB).build().expect("a pool");
+    let pool = kind.builder(2).stack_size(8 * MIB).build().expect("a pool");
     let deepest = pool.spawn(|| dive(6 * MIB, here()));
     assert!(deepest.join().expect("a result") >= 6 * MIB);
     // The default stack size is 2 MiB.
-    let deepest = S::pool(1).spawn(|| dive(3 * MIB / 2, here()));
+    let deepest = kind.pool(1).spawn(|| dive(3 * MIB / 2, here()));
     assert!(deepest.join().expect("a result") >= 3 * MIB / 2);
 }
 
@@ -228,21 +227,21 @@ fn here() -> usize {
     (&raw const mark).addr()
 }
 
-fn inside_a_task<S: Kind>() {
-    let pool = S::pool(1);
-    let sum = pool.spawn(|| {
-        let inner = S::pool(2);
+fn inside_a_task(kind: Kind) {
+    let pool = kind.pool(1);
+    let sum = pool.spawn(move || {
+        let inner = kind.pool(2);
         let handles: Vec<_> = (0..100).map(|n| inner.spawn(move || n)).collect();
         handles.into_iter().map(|handle| handle.join().expect("a result")).sum::<u32>()
     });
     assert_eq!(sum.join().expect("a result"), 4950);
 }
 
-fn several_at_once<S: Kind>() {
+fn several_at_once(kind: Kind) {
     thread::scope(|scope| {
         for n in 0..8_usize {
             scope.spawn(move || {
-                let pool = S::pool(1 + n % 3);
+                let pool = kind.pool(1 + n % 3);
                 assert_eq!(pool.spawn(move || n).join().expect("a result"), n);
             });
         }
@@ -252,7 +251,7 @@ fn several_at_once<S: Kind>() {
 /// The strategies that the tests cover are those of the crate.
 #[test]
 fn strategies() {
-    let tested = [WorkStealing::STRATEGY, LockedDeques::STRATEGY, GlobalQueue::STRATEGY];
+    let tested = [Strategy::WorkStealing, Strategy::LockedDeques, Strategy::GlobalQueue];
     assert_eq!(Strategy::ALL, tested);
     assert_eq!(Strategy::default(), Strategy::WorkStealing);
     let names: BTreeSet<_> = Strategy::ALL.iter().map(Strategy::to_string).collect();

@@ -39,13 +39,13 @@ fn carrying(builder: Builder) -> Builder {
     })
 }
 
-fn pool<S: Kind>(workers: usize) -> Pool {
-    carrying(S::builder(workers)).build().expect("a pool")
+fn pool(kind: Kind, workers: usize) -> Pool {
+    carrying(kind.builder(workers)).build().expect("a pool")
 }
 
-fn a_task_runs_in_its_context<S: Kind>() {
+fn a_task_runs_in_its_context(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers);
+        let pool = pool(kind, workers);
         let tasks: Vec<_> = (0..200)
             .map(|n| {
                 REQUEST.set(n);
@@ -64,8 +64,8 @@ fn a_task_runs_in_its_context<S: Kind>() {
 }
 
 /// What the hook does after the run is done after a panic as well.
-fn nothing_is_left_behind<S: Kind>() {
-    let pool = pool::<S>(2);
+fn nothing_is_left_behind(kind: Kind) {
+    let pool = pool(kind, 2);
     REQUEST.set(9);
     for n in 0..50 {
         let task = pool.spawn(move || assert!(n % 2 == 0, "planned"));
@@ -75,9 +75,9 @@ fn nothing_is_left_behind<S: Kind>() {
     assert_counts(&pool, 27, 25, 0);
 }
 
-fn each_closure_of_a_batch<S: Kind>() {
+fn each_closure_of_a_batch(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers);
+        let pool = pool(kind, workers);
         REQUEST.set(5);
         let batch = pool.spawn_batch((0..100).map(|n| move || REQUEST.get() + n));
         REQUEST.set(6);
@@ -85,8 +85,8 @@ fn each_closure_of_a_batch<S: Kind>() {
     }
 }
 
-fn install_and_what_is_beneath<S: Kind>() {
-    let pool = pool::<S>(2);
+fn install_and_what_is_beneath(kind: Kind) {
+    let pool = pool(kind, 2);
     REQUEST.set(3);
     assert_eq!(pool.install(|| REQUEST.get()), 3);
     assert_eq!(pool.handle().install(|| REQUEST.get()), 3);
@@ -105,9 +105,9 @@ fn install_and_what_is_beneath<S: Kind>() {
 }
 
 /// The inner tasks run on top of the outer one, or on other threads.
-fn a_task_of_a_task<S: Kind>() {
+fn a_task_of_a_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers);
+        let pool = pool(kind, workers);
         REQUEST.set(8);
         let task = pool.spawn(|| {
             let own = heist::spawn(|| REQUEST.get());
@@ -120,8 +120,8 @@ fn a_task_of_a_task<S: Kind>() {
     }
 }
 
-fn with_a_bound<S: Kind>() {
-    let pool = carrying(S::builder(1).max_queued(1)).build().expect("a pool");
+fn with_a_bound(kind: Kind) {
+    let pool = carrying(kind.builder(1).max_queued(1)).build().expect("a pool");
     thread::scope(|threads| {
         for n in 1..4 {
             let pool = &pool;
@@ -136,7 +136,7 @@ fn with_a_bound<S: Kind>() {
     assert_counts(&pool, 150, 0, 0);
 }
 
-fn a_refused_task_is_not_restored<S: Kind>() {
+fn a_refused_task_is_not_restored(kind: Kind) {
     let restored = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&restored);
     let hook = move || {
@@ -146,7 +146,7 @@ fn a_refused_task_is_not_restored<S: Kind>() {
             run();
         }
     };
-    let pool = S::builder(1).context(hook).build().expect("a pool");
+    let pool = kind.builder(1).context(hook).build().expect("a pool");
     let (open, held) = held_task(&pool);
     drop(open);
     held.join().expect("a result");
@@ -156,12 +156,12 @@ fn a_refused_task_is_not_restored<S: Kind>() {
 }
 
 /// The panic comes out of the spawn, and the pool is as before.
-fn a_capture_that_panics<S: Kind>() {
+fn a_capture_that_panics(kind: Kind) {
     let hook = || {
         assert_ne!(REQUEST.get(), 13, "planned");
         |run: &mut dyn FnMut()| run()
     };
-    let pool = S::builder(1).max_queued(1).context(hook).build().expect("a pool");
+    let pool = kind.builder(1).max_queued(1).context(hook).build().expect("a pool");
     REQUEST.set(13);
     for _ in 0..3 {
         let spawned = catch_unwind(AssertUnwindSafe(|| pool.spawn(|| ())));
@@ -179,7 +179,7 @@ fn a_capture_that_panics<S: Kind>() {
 }
 
 /// The task runs all the same, and its handle returns the panic.
-fn a_restore_that_panics<S: Kind>() {
+fn a_restore_that_panics(kind: Kind) {
     let hook = || {
         let before = REQUEST.get() == 1;
         move |run: &mut dyn FnMut()| {
@@ -188,7 +188,7 @@ fn a_restore_that_panics<S: Kind>() {
             panic!("after");
         }
     };
-    let pool = S::builder(2).context(hook).build().expect("a pool");
+    let pool = kind.builder(2).context(hook).build().expect("a pool");
     let ran = Arc::new(AtomicUsize::new(0));
     for (request, message) in [(1, "before"), (0, "after")] {
         REQUEST.set(request);
@@ -211,10 +211,11 @@ fn a_restore_that_panics<S: Kind>() {
     assert_counts(&pool, 0, 6, 0);
 }
 
-fn a_restore_that_runs_nothing<S: Kind>() {
-    let pool = S::builder(1).context(|| |_: &mut dyn FnMut()| ()).build().expect("a pool");
+fn a_restore_that_runs_nothing(kind: Kind) {
+    let pool = kind.builder(1).context(|| |_: &mut dyn FnMut()| ()).build().expect("a pool");
     assert_eq!(pool.spawn(|| 7).join().expect("a result"), 7);
-    let pool = S::builder(1)
+    let pool = kind
+        .builder(1)
         .context(|| {
             |run: &mut dyn FnMut()| {
                 run();

@@ -37,8 +37,8 @@ fn is_cancelled_error<T>(result: Result<T, JoinError>) -> bool {
 }
 
 /// A task that has not started does not run.
-fn queued<S: Kind>() {
-    let pool = S::pool(2);
+fn queued(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let plain = pool.spawn(|| unreachable!("cancelled"));
     let built = Priority::ALL
@@ -57,8 +57,8 @@ fn queued<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn queued_with_a_token<S: Kind>() {
-    let pool = S::pool(2);
+fn queued_with_a_token(kind: Kind) {
+    let pool = kind.pool(2);
     let (token, gate) = (CancelToken::new(), Gate::close(&pool));
     let spawn = |priority| pool.task().priority(priority).cancel_on(&token);
     let tasks = Priority::ALL.map(|priority| spawn(priority).spawn(|| unreachable!("cancelled")));
@@ -75,8 +75,8 @@ fn queued_with_a_token<S: Kind>() {
 }
 
 /// Of a batch, all tasks are cancelled or none.
-fn a_batch<S: Kind>() {
-    let pool = S::pool(1);
+fn a_batch(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let batch = pool.spawn_batch((0..100).map(|_| || unreachable!("cancelled")));
     assert!(batch.cancel());
@@ -91,8 +91,8 @@ fn a_batch<S: Kind>() {
 }
 
 /// The handle says what a later join would.
-fn said_at_once<S: Kind>() {
-    let pool = S::pool(1);
+fn said_at_once(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..200 {
         let task = pool.spawn(|| 7);
         let cancelled = task.cancel();
@@ -103,8 +103,8 @@ fn said_at_once<S: Kind>() {
 }
 
 /// A future that was polled before yields the error at its next poll.
-fn awaited<S: Kind>() {
-    let pool = S::pool(1);
+fn awaited(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let tokens = [CancelToken::new(), CancelToken::new()];
     let mut plain = pool.spawn(|| unreachable!("cancelled"));
@@ -126,8 +126,8 @@ fn awaited<S: Kind>() {
 }
 
 /// A task that runs is not interrupted. If it was built, it can ask.
-fn running<S: Kind>() {
-    let pool = S::pool(1);
+fn running(kind: Kind) {
+    let pool = kind.pool(1);
     let (begin, begun) = mpsc::channel();
     let asks = pool.task().spawn(move || {
         assert!(!is_cancelled());
@@ -144,8 +144,8 @@ fn running<S: Kind>() {
     assert!(!is_cancelled());
 }
 
-fn running_with_a_token<S: Kind>() {
-    let pool = S::pool(1);
+fn running_with_a_token(kind: Kind) {
+    let pool = kind.pool(1);
     let token = CancelToken::new();
     let (begin, begun) = mpsc::channel();
     let asks = pool.task().cancel_on(&token).spawn(move || {
@@ -160,8 +160,8 @@ fn running_with_a_token<S: Kind>() {
 }
 
 /// The parts of a task see that it was cancelled, on whatever thread they run.
-fn all_parts_see_it<S: Kind>() {
-    let pool = S::pool(3);
+fn all_parts_see_it(kind: Kind) {
+    let pool = kind.pool(3);
     let token = CancelToken::new();
     let meet = Arc::new(Barrier::new(4));
     let parts = Arc::clone(&meet);
@@ -185,8 +185,8 @@ fn all_parts_see_it<S: Kind>() {
     assert!(task.join().unwrap());
 }
 
-fn a_child_token<S: Kind>() {
-    let pool = S::pool(1);
+fn a_child_token(kind: Kind) {
+    let pool = kind.pool(1);
     let parent = CancelToken::new();
     let gate = Gate::close(&pool);
     let child = parent.child();
@@ -199,16 +199,16 @@ fn a_child_token<S: Kind>() {
 }
 
 /// A task that has ended keeps its result.
-fn after_the_end<S: Kind>() {
-    let pool = S::pool(1);
+fn after_the_end(kind: Kind) {
+    let pool = kind.pool(1);
     let (plain, built) = (pool.spawn(|| 7), pool.task().spawn(|| 8));
     eventually("both have ended", || plain.is_finished() && built.is_finished());
     assert!(!plain.cancel() && !built.cancel());
     assert_eq!((plain.join().unwrap(), built.join().unwrap()), (7, 8));
 }
 
-fn dropped_guard<S: Kind>() {
-    let pool = S::pool(1);
+fn dropped_guard(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     drop(pool.spawn(|| unreachable!("cancelled")).abort_on_drop());
     drop(pool.task().spawn(|| unreachable!("cancelled")).abort_on_drop());
@@ -217,8 +217,8 @@ fn dropped_guard<S: Kind>() {
     assert_eq!(pool.stats().total.cancellations, 2);
 }
 
-fn detached_guard<S: Kind>() {
-    let pool = S::pool(1);
+fn detached_guard(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let detached = pool.spawn(|| 7).abort_on_drop().detach();
     gate.open();
@@ -226,8 +226,8 @@ fn detached_guard<S: Kind>() {
     assert_eq!(pool.spawn(|| 8).abort_on_drop().join().unwrap(), 8);
 }
 
-fn awaited_guard<S: Kind>() {
-    let pool = S::pool(1);
+fn awaited_guard(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let mut task = pool.spawn(|| 7).abort_on_drop();
     assert!(poll_once(&mut task, Waker::noop()).is_pending());
@@ -236,8 +236,8 @@ fn awaited_guard<S: Kind>() {
 }
 
 /// A task joins a task that was cancelled, and one whose token was.
-fn joined_inside<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn joined_inside(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     let inside = Arc::clone(&pool);
     let both = pool.spawn(move || {
         let plain = inside.spawn(|| unreachable!("cancelled"));
@@ -254,8 +254,8 @@ fn joined_inside<S: Kind>() {
 }
 
 /// What a cancelled task has spawned runs.
-fn not_inherited<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn not_inherited(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     let (token, inside) = (CancelToken::new(), Arc::clone(&pool));
     let cancel = token.clone();
     let spawned = pool.task().cancel_on(&token).spawn(move || {
@@ -265,8 +265,8 @@ fn not_inherited<S: Kind>() {
     assert!(!spawned.join().unwrap().join().unwrap());
 }
 
-fn closures_are_dropped_once<S: Kind>() {
-    let pool = S::pool(2);
+fn closures_are_dropped_once(kind: Kind) {
+    let pool = kind.pool(2);
     let (ledger, token) = (Ledger::new(60), CancelToken::new());
     let gate = Gate::close(&pool);
     for n in 0..60 {
@@ -288,8 +288,8 @@ fn closures_are_dropped_once<S: Kind>() {
 }
 
 /// Many threads cancel while workers start tasks.
-fn either_cancelled_or_run<S: Kind>() {
-    let pool = S::pool(2);
+fn either_cancelled_or_run(kind: Kind) {
+    let pool = kind.pool(2);
     let ran = Arc::new(AtomicUsize::new(0));
     let cancelled: usize = std::thread::scope(|scope| {
         let cancel_some = || {
@@ -310,10 +310,10 @@ fn either_cancelled_or_run<S: Kind>() {
 }
 
 /// A token needs no list of the tasks that it cancels.
-fn a_million_by_one_token<S: Kind>() {
+fn a_million_by_one_token(kind: Kind) {
     // Each task is an allocation or two: fewer in a debug build of the slower strategies.
-    let count: u64 = if S::STEALS { 1_000_000 } else { 100_000 };
-    let pool = S::pool(1);
+    let count: u64 = if kind.steals { 1_000_000 } else { 100_000 };
+    let pool = kind.pool(1);
     let (token, gate) = (CancelToken::new(), Gate::close(&pool));
     for _ in 0..count {
         pool.task().cancel_on(&token).spawn(|| unreachable!("cancelled"));

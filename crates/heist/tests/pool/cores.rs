@@ -33,12 +33,13 @@ struct Resumed {
 }
 
 impl Resumed {
-    fn new<S: Kind>(
+    fn new(
+        kind: Kind,
         workers: usize,
         f: impl FnOnce() + Send + 'static,
         g: impl FnOnce() + Send + 'static,
     ) -> Self {
-        let (pool, there) = (Arc::new(S::pool(workers)), S::pool(1));
+        let (pool, there) = (Arc::new(kind.pool(workers)), kind.pool(1));
         let (enter, entered) = mpsc::channel();
         let others = (1..workers)
             .map(|_| {
@@ -122,9 +123,9 @@ impl Resumed {
 }
 
 /// The second task ends. The first one takes the core when it next spawns.
-fn a_worker_returns_its_core_after_a_task<S: Kind>() {
+fn a_worker_returns_its_core_after_a_task(kind: Kind) {
     for workers in WORKERS {
-        let resumed = Resumed::new::<S>(workers, || drop(heist::spawn(|| ())), || ());
+        let resumed = Resumed::new(kind, workers, || drop(heist::spawn(|| ())), || ());
         resumed.return_core();
         resumed.go_on();
         assert!(resumed.total().nanoseconds_without_core > 0);
@@ -134,12 +135,12 @@ fn a_worker_returns_its_core_after_a_task<S: Kind>() {
 }
 
 /// The second task waits in its turn, while nothing is queued.
-fn a_task_that_waits_returns_its_core<S: Kind>() {
+fn a_task_that_waits_returns_its_core(kind: Kind) {
     for workers in WORKERS {
-        let there = S::pool(1);
+        let there = kind.pool(1);
         let (open, slow) = held_task(&there);
         let wait = move || slow.join().expect("a result");
-        let resumed = Resumed::new::<S>(workers, || drop(heist::spawn(|| ())), wait);
+        let resumed = Resumed::new(kind, workers, || drop(heist::spawn(|| ())), wait);
         resumed.return_core();
         resumed.go_on();
         assert!(resumed.total().nanoseconds_without_core > 0);
@@ -150,9 +151,9 @@ fn a_task_that_waits_returns_its_core<S: Kind>() {
 }
 
 /// The first task does not call into the pool before it ends.
-fn a_core_is_taken_at_the_end_of_the_task<S: Kind>() {
+fn a_core_is_taken_at_the_end_of_the_task(kind: Kind) {
     for workers in WORKERS {
-        let resumed = Resumed::new::<S>(workers, || (), || ());
+        let resumed = Resumed::new(kind, workers, || (), || ());
         resumed.return_core();
         resumed.go_on();
         let total = resumed.finish();

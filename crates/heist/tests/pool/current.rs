@@ -20,15 +20,15 @@ for_every_strategy! {
     handles_as_keys,
 }
 
-fn none_outside<S: Kind>() {
-    let pool = S::pool(1);
+fn none_outside(kind: Kind) {
+    let pool = kind.pool(1);
     assert!(Pool::current().is_none());
     assert_eq!(pool.install(Pool::current), Some(pool.handle()));
     assert!(Pool::current().is_none());
 }
 
-fn the_innermost_pool<S: Kind>() {
-    let (outer, inner) = (S::pool(1), S::pool(2));
+fn the_innermost_pool(kind: Kind) {
+    let (outer, inner) = (kind.pool(1), kind.pool(2));
     outer.install(|| {
         assert_eq!(inner.install(Pool::current), Some(inner.handle()));
         assert_eq!(Pool::current(), Some(outer.handle()));
@@ -37,7 +37,7 @@ fn the_innermost_pool<S: Kind>() {
 }
 
 /// A thread belongs to its pool from the first hook to the last.
-fn in_hooks<S: Kind>() {
+fn in_hooks(kind: Kind) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let [start, stop] = [(); 2].map(|()| {
         let seen = Arc::clone(&seen);
@@ -46,14 +46,14 @@ fn in_hooks<S: Kind>() {
             seen.lock().expect("no panic").push(workers);
         }
     });
-    let pool = S::builder(2).on_thread_start(start).on_thread_stop(stop).build().expect("a pool");
+    let pool = kind.builder(2).on_thread_start(start).on_thread_stop(stop).build().expect("a pool");
     pool.stop();
     assert_eq!(*seen.lock().expect("no panic"), [Some(2); 4]);
 }
 
-fn spawns<S: Kind>() {
+fn spawns(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let handle = pool.handle();
         assert_eq!(handle.workers(), workers);
         let tasks: Vec<_> = (0..100).map(|n| handle.spawn(move || n)).collect();
@@ -69,8 +69,8 @@ fn spawns<S: Kind>() {
     }
 }
 
-fn installs<S: Kind>() {
-    let (pool, other) = (S::pool(2), S::pool(1));
+fn installs(kind: Kind) {
+    let (pool, other) = (kind.pool(2), kind.pool(1));
     let handle = pool.handle();
     let mut count = 0;
     handle.install(|| {
@@ -84,10 +84,10 @@ fn installs<S: Kind>() {
 }
 
 /// A handle does not keep the threads of its pool.
-fn outlives_the_pool<S: Kind>() {
+fn outlives_the_pool(kind: Kind) {
     for workers in WORKERS {
         let threads = ThreadGroup::new();
-        let pool = S::builder_in(&threads, workers).build().expect("a pool");
+        let pool = kind.builder_in(&threads, workers).build().expect("a pool");
         let handle = pool.handle();
         let task = handle.spawn(|| 1);
         drop(pool);
@@ -101,9 +101,9 @@ fn outlives_the_pool<S: Kind>() {
 }
 
 /// The last owners of a pool's memory are a task of the pool and what it spawns.
-fn within_its_own_pool<S: Kind>() {
+fn within_its_own_pool(kind: Kind) {
     for _ in 0..20 {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         let handle = pool.handle();
         let task = pool.spawn(move || {
             let here = handle.clone();
@@ -116,8 +116,8 @@ fn within_its_own_pool<S: Kind>() {
     }
 }
 
-fn handles_as_keys<S: Kind>() {
-    let pools = [(); 3].map(|()| S::pool(1));
+fn handles_as_keys(kind: Kind) {
+    let pools = [(); 3].map(|()| kind.pool(1));
     let handles: HashSet<_> = pools.iter().chain(&pools).map(Pool::handle).collect();
     assert_eq!(handles.len(), 3);
     assert!(pools.iter().all(|pool| handles.contains(&pool.handle())));

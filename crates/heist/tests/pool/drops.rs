@@ -52,9 +52,9 @@ fn ledger() -> Ledger {
     Ledger::new(2 * TASKS)
 }
 
-fn joined<S: Kind>() {
+fn joined(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         for (n, handle) in submit(&pool, &ledger).into_iter().enumerate() {
             let before = ledger.dropped();
             let result = handle.join().expect("a result");
@@ -66,9 +66,9 @@ fn joined<S: Kind>() {
     }
 }
 
-fn awaited<S: Kind>() {
+fn awaited(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         for handle in submit(&pool, &ledger) {
             drop(block_on(handle).expect("a result"));
         }
@@ -76,9 +76,9 @@ fn awaited<S: Kind>() {
     }
 }
 
-fn detached<S: Kind>() {
+fn detached(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         drop(submit(&pool, &ledger));
         assert_eq!(ledger.dropped(), 0);
@@ -88,9 +88,9 @@ fn detached<S: Kind>() {
     }
 }
 
-fn dropped_after_the_end<S: Kind>() {
+fn dropped_after_the_end(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let handles = submit(&pool, &ledger);
         eventually("all have ended", || handles.iter().all(JoinHandle::is_finished));
         assert_eq!(ledger.dropped(), TASKS, "only what was captured");
@@ -99,9 +99,9 @@ fn dropped_after_the_end<S: Kind>() {
     }
 }
 
-fn dropped_between_polls<S: Kind>() {
+fn dropped_between_polls(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         let counter = WakeCounter::new();
         let mut handles = submit(&pool, &ledger);
@@ -120,9 +120,9 @@ fn dropped_between_polls<S: Kind>() {
 }
 
 /// A panic drops the captured values, and the payload is dropped once.
-fn panicked<S: Kind>() {
+fn panicked(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
         let ledger = Arc::new(ledger());
         let task = |n| {
             let (captured, ledger) = (ledger.item(n), Arc::clone(&ledger));
@@ -143,9 +143,9 @@ fn panicked<S: Kind>() {
     }
 }
 
-fn cancelled<S: Kind>() {
+fn cancelled(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         let handles = submit(&pool, &ledger);
         gate.stop_now(&pool);
@@ -156,9 +156,9 @@ fn cancelled<S: Kind>() {
     }
 }
 
-fn cancelled_and_detached<S: Kind>() {
+fn cancelled_and_detached(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         drop(submit(&pool, &ledger));
         gate.stop_now(&pool);
@@ -166,8 +166,8 @@ fn cancelled_and_detached<S: Kind>() {
     }
 }
 
-fn refused<S: Kind>() {
-    let (pool, ledger) = (S::pool(2), ledger());
+fn refused(kind: Kind) {
+    let (pool, ledger) = (kind.pool(2), ledger());
     pool.stop();
     let handles = submit(&pool, &ledger);
     ledger.assert_each_once();
@@ -176,9 +176,9 @@ fn refused<S: Kind>() {
 }
 
 /// A handle yields its result after the pool was dropped.
-fn pool_first<S: Kind>() {
+fn pool_first(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let mut handles = submit(&pool, &ledger);
         drop(pool);
         assert_eq!(ledger.dropped(), TASKS);
@@ -190,9 +190,9 @@ fn pool_first<S: Kind>() {
 }
 
 /// A result is itself a handle, of a task that has finished or not.
-fn handle_in_its_own_result<S: Kind>() {
+fn handle_in_its_own_result(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), Arc::new(ledger()));
+        let (pool, ledger) = (kind.pool(workers), Arc::new(ledger()));
         for n in 0..TASKS {
             let (captured, book) = (ledger.item(n), Arc::clone(&ledger));
             let handle = pool.spawn(move || {
@@ -211,9 +211,9 @@ fn handle_in_its_own_result<S: Kind>() {
 }
 
 /// A task that never runs drops the handles that it captured.
-fn handle_in_a_task<S: Kind>() {
+fn handle_in_a_task(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         let mut before = Vec::new();
         for handle in submit(&pool, &ledger) {
@@ -227,9 +227,9 @@ fn handle_in_a_task<S: Kind>() {
 }
 
 /// When a result is available, the captured values of the task have been dropped.
-fn captured_before_result<S: Kind>() {
+fn captured_before_result(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let token = Arc::new(());
         for n in 0..1000 {
             let captured = Arc::clone(&token);
@@ -245,9 +245,9 @@ fn captured_before_result<S: Kind>() {
 }
 
 /// Values that do not fit into a task slot.
-fn large<S: Kind>() {
+fn large(kind: Kind) {
     for workers in WORKERS {
-        let (pool, ledger) = (S::pool(workers), ledger());
+        let (pool, ledger) = (kind.pool(workers), ledger());
         let gate = Gate::close(&pool);
         let task = |n| {
             let (captured, result, ballast) = (ledger.item(n), ledger.item(TASKS + n), [n; 200]);
@@ -269,13 +269,13 @@ fn large<S: Kind>() {
 }
 
 /// A thread exits with handles in a thread-local.
-fn on_exit<S: Kind>() {
+fn on_exit(kind: Kind) {
     thread_local! {
         static KEPT: std::cell::RefCell<Vec<JoinHandle<Tracked>>> = const {
             std::cell::RefCell::new(Vec::new())
         };
     }
-    let (pool, ledger) = (S::pool(2), ledger());
+    let (pool, ledger) = (kind.pool(2), ledger());
     let handles = submit(&pool, &ledger);
     thread::spawn(move || KEPT.set(handles)).join().expect("no panic");
     pool.stop();
@@ -283,10 +283,10 @@ fn on_exit<S: Kind>() {
 }
 
 /// Random operations on handles while the pool stops in either way.
-fn any_order<S: Kind>() {
+fn any_order(kind: Kind) {
     for seed in 0..60 {
         let mut rng = Rng::new(seed);
-        let (pool, ledger) = (S::pool(WORKERS[rng.below(3)]), ledger());
+        let (pool, ledger) = (kind.pool(WORKERS[rng.below(3)]), ledger());
         let mut handles = submit(&pool, &ledger);
         thread::scope(|scope| {
             let stop = if rng.below(2) == 0 { Pool::stop } else { Pool::stop_now };

@@ -27,9 +27,9 @@ fn dump(pool: &Pool) -> String {
     text
 }
 
-fn of_a_busy_pool<S: Kind>() {
+fn of_a_busy_pool(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         for _ in 0..10 {
             pool.spawn(|| ());
@@ -48,8 +48,8 @@ fn of_a_busy_pool<S: Kind>() {
     }
 }
 
-fn of_a_stopped_pool<S: Kind>() {
-    let pool = S::pool(2);
+fn of_a_stopped_pool(kind: Kind) {
+    let pool = kind.pool(2);
     pool.spawn(|| ()).join().expect("a result");
     pool.stop();
     let text = dump(&pool);
@@ -59,8 +59,8 @@ fn of_a_stopped_pool<S: Kind>() {
 }
 
 /// A task goes on after a wait, and another one has the only core.
-fn of_a_thread_without_a_core<S: Kind>() {
-    let (pool, other) = (Arc::new(S::pool(1)), S::pool(1));
+fn of_a_thread_without_a_core(kind: Kind) {
+    let (pool, other) = (Arc::new(kind.pool(1)), kind.pool(1));
     let (held, awaited) = held_task(&other);
     let (let_go, held_up) = mpsc::channel::<()>();
     let here = Arc::clone(&pool);
@@ -97,8 +97,8 @@ fn event_lines(text: &str) -> Vec<Vec<&str>> {
 }
 
 /// A pool that keeps a trace shows the last events of each thread, the oldest first.
-fn with_events<S: Kind>() {
-    let pool = S::builder(1).trace(1_000).build().expect("a pool");
+fn with_events(kind: Kind) {
+    let pool = kind.builder(1).trace(1_000).build().expect("a pool");
     (0..10).for_each(|_| pool.spawn(planned_task).join().expect("a result"));
     let (held, task) = held_task(&pool);
     // The last event of a busy worker is the beginning of its task.
@@ -124,8 +124,8 @@ fn with_events<S: Kind>() {
 }
 
 /// A pool without a trace says how to get events.
-fn without_events<S: Kind>() {
-    let pool = S::builder(2).trace(0).build().expect("a pool");
+fn without_events(kind: Kind) {
+    let pool = kind.builder(2).trace(0).build().expect("a pool");
     let text = dump(&pool);
     assert_eq!(
         text.lines().filter(|line| line.starts_with("events: not kept; `Builder::trace`")).count(),
@@ -136,9 +136,9 @@ fn without_events<S: Kind>() {
 }
 
 /// Threads of the pool and others look while tasks run and wait.
-fn meanwhile<S: Kind>() {
+fn meanwhile(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let over = AtomicBool::new(false);
         thread::scope(|threads| {
             threads.spawn(|| {

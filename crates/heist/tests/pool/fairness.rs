@@ -59,8 +59,8 @@ fn assert_bounded(mut seen: Vec<usize>) {
 }
 
 /// The only worker has older tasks in its deque. The oldest comes first.
-fn older_tasks_of_the_same_worker<S: Kind>() {
-    let pool = S::pool(1);
+fn older_tasks_of_the_same_worker(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let mill = treadmill.clone();
     let others = pool.spawn(move || {
@@ -84,8 +84,8 @@ fn older_tasks_of_the_same_worker<S: Kind>() {
 }
 
 /// Tasks are queued from outside while the treadmill runs.
-fn tasks_from_outside<S: Kind>() {
-    let pool = S::pool(1);
+fn tasks_from_outside(kind: Kind) {
+    let pool = kind.pool(1);
     let treadmill = Treadmill::default();
     let gate = Gate::close(&pool);
     let others: Vec<_> = (0..=OTHERS)
@@ -108,8 +108,8 @@ fn tasks_from_outside<S: Kind>() {
 
 /// A task has spawned parts of a scope and then waits for a task on another pool, which ends only after all
 /// parts have started. The treadmill runs on the core that was handed off.
-fn parts_of_a_scope_whose_core_was_handed_off<S: Kind>() {
-    let (here, there) = (S::pool(1), S::pool(1));
+fn parts_of_a_scope_whose_core_was_handed_off(kind: Kind) {
+    let (here, there) = (kind.pool(1), kind.pool(1));
     let treadmill = Treadmill::default();
     let (start, started) = mpsc::channel();
     let slow = there.spawn(move || started.into_iter().collect::<Vec<usize>>());
@@ -133,9 +133,9 @@ fn parts_of_a_scope_whose_core_was_handed_off<S: Kind>() {
 
 /// Each of several workers has a treadmill and older tasks. The system may stop a worker for any time, so there
 /// is no bound on the number of starts here, but each task starts.
-fn older_tasks_of_busy_workers<S: Kind>() {
+fn older_tasks_of_busy_workers(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let treadmill = Treadmill::default();
         let (busy, held): (Vec<_>, Vec<_>) = (1..workers).map(|_| held_task(&pool)).unzip();
         let others: Vec<_> = (0..workers)

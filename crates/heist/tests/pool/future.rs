@@ -29,9 +29,9 @@ for_every_strategy! {
     hundred_at_once,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(block_on(pool.spawn(|| 1)).expect("a result"), 1);
         let sum = async {
             let first = pool.spawn(|| 2).await.expect("a result");
@@ -46,9 +46,9 @@ fn smoke<S: Kind>() {
 }
 
 /// The waker is called after the result is available, not before.
-fn waker_is_used<S: Kind>() {
+fn waker_is_used(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let mut handle = pool.spawn(|| "done");
         let counter = WakeCounter::new();
@@ -71,8 +71,8 @@ fn waker_is_used<S: Kind>() {
 }
 
 /// Only the waker of the last poll is called.
-fn waker_is_replaced<S: Kind>() {
-    let pool = S::pool(2);
+fn waker_is_replaced(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let mut handle = pool.spawn(|| ());
     let alarms = [(); 20].map(|()| WakeCounter::new());
@@ -87,8 +87,8 @@ fn waker_is_replaced<S: Kind>() {
 }
 
 /// Dropping the handle drops the waker.
-fn drop_drops_the_waker<S: Kind>() {
-    let pool = S::pool(1);
+fn drop_drops_the_waker(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let counter = WakeCounter::new();
     let mut handle = pool.spawn(|| ());
@@ -99,7 +99,7 @@ fn drop_drops_the_waker<S: Kind>() {
     assert_eq!(counter.wakers(), 0);
 }
 
-fn waker_that_panics<S: Kind>() {
+fn waker_that_panics(kind: Kind) {
     struct Loud;
     impl Wake for Loud {
         fn wake(self: Arc<Self>) {
@@ -107,7 +107,7 @@ fn waker_that_panics<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..10 {
             let gate = Gate::close(&pool);
             let mut handle = pool.spawn(|| 1);
@@ -137,8 +137,8 @@ impl Drop for Bomb {
     }
 }
 
-fn waker_whose_drop_panics<S: Kind>() {
-    let pool = S::pool(1);
+fn waker_whose_drop_panics(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..10 {
         let gate = Gate::close(&pool);
         let mut handle = pool.spawn(|| 1);
@@ -153,9 +153,9 @@ fn waker_whose_drop_panics<S: Kind>() {
 }
 
 /// The task holds the last waker, and a worker drops it.
-fn waker_whose_drop_panics_behind_a_dropped_handle<S: Kind>() {
+fn waker_whose_drop_panics_behind_a_dropped_handle(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..10 {
             let gate = Gate::close(&pool);
             let mut handle = pool.spawn(|| 1);
@@ -171,9 +171,9 @@ fn waker_whose_drop_panics_behind_a_dropped_handle<S: Kind>() {
     }
 }
 
-fn joined_after_a_poll<S: Kind>() {
+fn joined_after_a_poll(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let counter = WakeCounter::new();
         let mut handle = pool.spawn(|| 1);
@@ -187,9 +187,9 @@ fn joined_after_a_poll<S: Kind>() {
     }
 }
 
-fn polled_on_several_threads<S: Kind>() {
+fn polled_on_several_threads(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let mut handle = pool.spawn(|| 1);
         for _ in 0..4 {
@@ -208,9 +208,9 @@ fn polled_on_several_threads<S: Kind>() {
 }
 
 /// A task blocks its thread in an executor. Another worker has to run the other tasks.
-fn polled_inside<S: Kind>() {
+fn polled_inside(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..100 {
             let outer = pool.spawn(|| block_on(heist::spawn(|| 5)).expect("a result"));
             assert_eq!(outer.join().expect("a result"), 5);
@@ -218,8 +218,8 @@ fn polled_inside<S: Kind>() {
     }
 }
 
-fn polled_after_the_result<S: Kind>() {
-    let pool = S::pool(1);
+fn polled_after_the_result(kind: Kind) {
+    let pool = kind.pool(1);
     let mut handle = pool.spawn(|| 1);
     eventually("the task has ended", || handle.is_finished());
     assert!(poll_once(&mut handle, Waker::noop()).is_ready());
@@ -232,7 +232,7 @@ fn polled_after_the_result<S: Kind>() {
 }
 
 /// All tasks are submitted before the first poll, and one waker serves them all.
-fn hundred_at_once<S: Kind>() {
+fn hundred_at_once(kind: Kind) {
     async fn all<T>(mut handles: Vec<JoinHandle<T>>) -> Vec<T> {
         let mut results: Vec<Option<T>> = handles.iter().map(|_| None).collect();
         std::future::poll_fn(move |context| {
@@ -253,7 +253,7 @@ fn hundred_at_once<S: Kind>() {
         .await
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             let handles = (0..100).map(|n| pool.spawn(move || n)).collect();
             assert!(block_on(all(handles)).into_iter().eq(0..100));

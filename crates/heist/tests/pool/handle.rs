@@ -27,9 +27,9 @@ for_every_strategy! {
     spawned_on_exit,
 }
 
-fn join<S: Kind>() {
+fn join(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         // Once the caller waits before the task has run, and once after.
         let gate = Gate::close(&pool);
         let handle = pool.spawn(|| 1);
@@ -45,9 +45,9 @@ fn join<S: Kind>() {
 }
 
 /// `is_finished` returns true when a join would not wait.
-fn is_finished<S: Kind>() {
+fn is_finished(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let (go, gone) = mpsc::channel();
         let (start, started) = mpsc::channel();
@@ -70,9 +70,9 @@ fn is_finished<S: Kind>() {
 }
 
 /// The task runs whether its handle is dropped before, during or after.
-fn drop_detaches<S: Kind>() {
+fn drop_detaches(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Arc::new(Ledger::new(3));
         let task = |n| {
             let ledger = Arc::clone(&ledger);
@@ -107,22 +107,22 @@ fn drop_detaches<S: Kind>() {
 }
 
 /// A stop does not wait for a handle that is leaked.
-fn forget<S: Kind>() {
-    let pool = S::pool(2);
+fn forget(kind: Kind) {
+    let pool = kind.pool(2);
     (0..100).for_each(|n| std::mem::forget(pool.spawn(move || n)));
     assert_counts(&pool, 100, 0, 0);
 }
 
-fn debug<S: Kind>() {
-    let pool = S::pool(1);
+fn debug(kind: Kind) {
+    let pool = kind.pool(1);
     let handle: JoinHandle<fn()> = pool.spawn(|| (|| ()) as fn());
     assert!(format!("{handle:?}").starts_with("JoinHandle"));
     assert_eq!(JoinError::Cancelled.to_string(), format!("{}", JoinError::Cancelled));
     assert!(!JoinError::Stopped.to_string().is_empty());
 }
 
-fn sent<S: Kind>() {
-    let pool = S::pool(2);
+fn sent(kind: Kind) {
+    let pool = kind.pool(2);
     let (send, receive) = mpsc::channel::<JoinHandle<usize>>();
     let sum = thread::spawn(move || {
         receive.iter().map(|handle| handle.join().expect("a result")).sum::<usize>()
@@ -134,8 +134,8 @@ fn sent<S: Kind>() {
     assert_eq!(sum.join().expect("no panic"), 1999 * 1000);
 }
 
-fn shared<S: Kind>() {
-    let pool = S::pool(2);
+fn shared(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let handle = pool.spawn(|| 1);
     thread::scope(|scope| {
@@ -147,9 +147,9 @@ fn shared<S: Kind>() {
     assert_eq!(handle.join().expect("a result"), 1);
 }
 
-fn outlives_the_pool<S: Kind>() {
+fn outlives_the_pool(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Arc::new(Ledger::new(100));
         let mut handles: Vec<_> = (0..100)
             .map(|n| {
@@ -173,9 +173,9 @@ fn outlives_the_pool<S: Kind>() {
 }
 
 /// Every operation on a handle, at every moment of its task.
-fn every_operation_at_every_moment<S: Kind>() {
+fn every_operation_at_every_moment(kind: Kind) {
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let mut rng = Rng::new(workers as u64);
         let counter = WakeCounter::new();
         for n in 0..5000_usize {
@@ -199,7 +199,7 @@ fn every_operation_at_every_moment<S: Kind>() {
 
 /// A thread that exits joins handles in a thread-local destructor. This runs in a child process, because
 /// a panic there aborts.
-fn joined_on_exit<S: Kind>() {
+fn joined_on_exit(kind: Kind) {
     #[derive(Default)]
     struct Exit(Vec<JoinHandle<usize>>, Option<Arc<Pool>>, Option<mpsc::Sender<usize>>);
     impl Drop for Exit {
@@ -216,7 +216,7 @@ fn joined_on_exit<S: Kind>() {
         static EXIT: RefCell<Exit> = RefCell::default();
     }
     in_child("exit", &[], || {
-        let pool = Arc::new(S::pool(1));
+        let pool = Arc::new(kind.pool(1));
         let (tell, told) = mpsc::channel();
         let gate = Gate::close(&pool);
         let inner = Arc::clone(&pool);
@@ -234,7 +234,7 @@ fn joined_on_exit<S: Kind>() {
 
 /// A thread that exits, an ordinary one or a worker of another pool, submits a task in a thread-local
 /// destructor.
-fn spawned_on_exit<S: Kind>() {
+fn spawned_on_exit(kind: Kind) {
     struct Exit(Arc<Pool>, mpsc::Sender<u32>);
     impl Drop for Exit {
         fn drop(&mut self) {
@@ -252,7 +252,7 @@ fn spawned_on_exit<S: Kind>() {
     }
     in_child("exit", &[], || {
         for workers in WORKERS {
-            let pool = Arc::new(S::pool(workers));
+            let pool = Arc::new(kind.pool(workers));
             let (tell, told) = mpsc::channel();
             // The thread-local that waiting uses is destroyed before the value, after it, or was never
             // created.
@@ -265,7 +265,7 @@ fn spawned_on_exit<S: Kind>() {
                     after.then(|| wait_once(&inner));
                 };
                 thread::spawn(exit.clone()).join().expect("no panic");
-                let other = S::pool(1);
+                let other = kind.pool(1);
                 other.spawn(exit);
                 other.stop();
             }

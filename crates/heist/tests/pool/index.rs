@@ -13,9 +13,9 @@ for_every_strategy! {
 }
 
 /// As many tasks as there are workers run at the same time, each on a worker of its own.
-fn each_worker_has_its_own<S: Kind>() {
+fn each_worker_has_its_own(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let all_run = Arc::new(Barrier::new(workers));
         let tasks: Vec<_> = (0..workers)
             .map(|_| {
@@ -33,27 +33,27 @@ fn each_worker_has_its_own<S: Kind>() {
     }
 }
 
-fn none_outside<S: Kind>() {
-    let pool = S::pool(1);
+fn none_outside(kind: Kind) {
+    let pool = kind.pool(1);
     assert_eq!(heist::worker_index(), None);
     assert_eq!(pool.install(heist::worker_index), Some(0));
     assert_eq!(heist::worker_index(), None);
 }
 
-fn none_in_hooks<S: Kind>() {
+fn none_in_hooks(kind: Kind) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let [start, stop] = [(); 2].map(|()| {
         let seen = Arc::clone(&seen);
         move |_| seen.lock().expect("no panic").push(heist::worker_index())
     });
-    let pool = S::builder(2).on_thread_start(start).on_thread_stop(stop).build().expect("a pool");
+    let pool = kind.builder(2).on_thread_start(start).on_thread_stop(stop).build().expect("a pool");
     pool.stop();
     assert_eq!(*seen.lock().expect("no panic"), [None; 4]);
 }
 
 /// A task waits, and goes on while another task has the only core.
-fn none_without_a_core<S: Kind>() {
-    let (pool, other) = (S::pool(1), S::pool(1));
+fn none_without_a_core(kind: Kind) {
+    let (pool, other) = (kind.pool(1), kind.pool(1));
     let (held, awaited) = held_task(&other);
     let (tell, told) = mpsc::channel();
     let (let_go, held_up) = mpsc::channel::<()>();
@@ -75,8 +75,8 @@ fn none_without_a_core<S: Kind>() {
 }
 
 /// A task of one pool waits for another pool, of whose two workers one is busy.
-fn that_of_the_innermost_pool<S: Kind>() {
-    let (outer, inner) = (S::pool(1), S::pool(2));
+fn that_of_the_innermost_pool(kind: Kind) {
+    let (outer, inner) = (kind.pool(1), kind.pool(2));
     let (tell, told) = mpsc::channel();
     let (let_go, held_up) = mpsc::channel::<()>();
     let busy = inner.spawn(move || {

@@ -28,10 +28,10 @@ for_every_strategy! {
     does_not_return_early,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         assert_eq!(pool.install(|| 42), 42);
         assert!(pool.install(|| group.has_current()));
         assert!(!group.has_current());
@@ -43,9 +43,9 @@ fn smoke<S: Kind>() {
     }
 }
 
-fn borrowed<S: Kind>() {
+fn borrowed(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let mut words = vec![String::from("a"), String::from("b")];
         let last = pool.install(|| {
             words.push("c".into());
@@ -64,10 +64,10 @@ fn borrowed<S: Kind>() {
     }
 }
 
-fn large<S: Kind>() {
+fn large(kind: Kind) {
     #[repr(align(128))]
     struct Large([u64; 1000]);
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for n in 0..100 {
         let captured = Large([n; 1000]);
         let result = pool.install(move || {
@@ -79,8 +79,8 @@ fn large<S: Kind>() {
 }
 
 /// A value that is created and dropped inside need not be `Send`.
-fn not_send_inside<S: Kind>() {
-    let pool = S::pool(1);
+fn not_send_inside(kind: Kind) {
+    let pool = kind.pool(1);
     let count = pool.install(|| {
         let local = std::rc::Rc::new(5);
         *local + std::rc::Rc::strong_count(&local)
@@ -89,10 +89,12 @@ fn not_send_inside<S: Kind>() {
 }
 
 /// The panic is propagated to the caller, and all captured values are dropped.
-fn panics<S: Kind>() {
+fn panics(kind: Kind) {
     for workers in WORKERS {
-        let pool =
-            S::builder(workers).on_panic(|_| unreachable!("the caller receives the panic")).build();
+        let pool = kind
+            .builder(workers)
+            .on_panic(|_| unreachable!("the caller receives the panic"))
+            .build();
         let pool = pool.expect("a pool");
         let ledger = Ledger::new(100);
         for n in 0..100 {
@@ -114,7 +116,7 @@ fn panics<S: Kind>() {
 }
 
 /// A nested `install` runs on the same thread.
-fn nested<S: Kind>() {
+fn nested(kind: Kind) {
     fn dive(pool: &Pool, depth: u32) -> u32 {
         if depth == 0 {
             return 0;
@@ -126,7 +128,7 @@ fn nested<S: Kind>() {
         })
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.install(|| dive(&pool, 100)), 100);
         // Its value need not be `Send`.
         let mut number = 1;
@@ -138,9 +140,9 @@ fn nested<S: Kind>() {
     }
 }
 
-fn within_a_task<S: Kind>() {
+fn within_a_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let handles: Vec<_> = (0..100)
             .map(|n| {
                 let inner = Arc::clone(&pool);
@@ -157,11 +159,11 @@ fn within_a_task<S: Kind>() {
 }
 
 /// A worker of one pool installs on another pool, and back.
-fn other_pool<S: Kind>() {
+fn other_pool(kind: Kind) {
     for workers in WORKERS {
         let groups = [ThreadGroup::new(), ThreadGroup::new()];
         let [ours, theirs] =
-            groups.each_ref().map(|group| S::builder_in(group, workers).build().expect("a pool"));
+            groups.each_ref().map(|group| kind.builder_in(group, workers).build().expect("a pool"));
         for _ in 0..50 {
             ours.install(|| {
                 assert!(groups[0].has_current());
@@ -174,9 +176,9 @@ fn other_pool<S: Kind>() {
     }
 }
 
-fn threads_of_no_pool<S: Kind>() {
+fn threads_of_no_pool(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         thread::scope(|scope| {
             for thread in 0..8_u64 {
                 let pool = &pool;
@@ -193,9 +195,9 @@ fn threads_of_no_pool<S: Kind>() {
 }
 
 /// Inside, the pool is the current pool.
-fn spawns_inside<S: Kind>() {
+fn spawns_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let sum = pool.install(|| {
             let handles: Vec<_> = (0..1000_u64).map(|n| heist::spawn(move || n)).collect();
             handles.into_iter().map(|handle| handle.join().expect("a result")).sum::<u64>()
@@ -207,9 +209,9 @@ fn spawns_inside<S: Kind>() {
 }
 
 /// While the workers are busy, an `install` waits for its turn.
-fn while_busy<S: Kind>() {
+fn while_busy(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         thread::scope(|scope| {
             let caller = scope.spawn(|| pool.install(|| 1));
@@ -221,12 +223,12 @@ fn while_busy<S: Kind>() {
 
 /// A worker of another pool waits here, and no standby thread can take over, because its name panics.
 /// The `install` must not return before the closure has run, because the closure borrows.
-fn does_not_return_early<S: Kind>() {
-    let named = S::builder(1).thread_name(|n| {
+fn does_not_return_early(kind: Kind) {
+    let named = kind.builder(1).thread_name(|n| {
         assert!(n < 1, "planned: no name for {n}");
         format!("heist-{n}")
     });
-    let (ours, theirs) = (named.build().expect("a pool"), Arc::new(S::pool(1)));
+    let (ours, theirs) = (named.build().expect("a pool"), Arc::new(kind.pool(1)));
     let gate = Gate::close(&theirs);
     let (start, started) = mpsc::channel();
     let (tell, told) = mpsc::channel();

@@ -23,10 +23,10 @@ for_every_strategy! {
 }
 
 /// It is refused before any thread is started.
-fn fewer_threads_than_workers<S: Kind>() {
+fn fewer_threads_than_workers(kind: Kind) {
     for workers in WORKERS {
         for most in 0..workers {
-            let (builder, threads) = S::counted_builder(workers);
+            let (builder, threads) = kind.counted_builder(workers);
             match builder.max_threads(most).build() {
                 Err(error @ BuildError::TooFewThreads { max_threads, workers: asked }) => {
                     assert_eq!((max_threads, asked), (most, workers));
@@ -41,18 +41,18 @@ fn fewer_threads_than_workers<S: Kind>() {
 }
 
 /// The pool still starts no more threads than it needs.
-fn far_more_threads_than_workers<S: Kind>() {
-    let pool = S::builder(2).max_threads(usize::MAX).build().expect("a pool");
+fn far_more_threads_than_workers(kind: Kind) {
+    let pool = kind.builder(2).max_threads(usize::MAX).build().expect("a pool");
     assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
     pool.stop();
     assert_eq!(pool.stats().peak_threads, 2);
 }
 
 /// Runs a program on pools that may have no more threads than workers, or one more.
-fn limited<S: Kind>(program: impl Fn(&Arc<Pool>)) {
+fn limited(kind: Kind, program: impl Fn(&Arc<Pool>)) {
     for workers in WORKERS {
         for most in [workers, workers + 1] {
-            let (builder, threads) = S::counted_builder(workers);
+            let (builder, threads) = kind.counted_builder(workers);
             let pool = Arc::new(builder.max_threads(most).build().expect("a pool"));
             program(&pool);
             pool.stop();
@@ -115,9 +115,9 @@ fn plant(pool: &Arc<Pool>, by: By, depth: usize) -> JoinHandle<usize> {
 }
 
 /// Several trees at a time.
-fn trees<S: Kind>(by: By) {
+fn trees(kind: Kind, by: By) {
     const DEPTH: usize = 7;
-    limited::<S>(|pool| {
+    limited(kind, |pool| {
         let trees = [(); 4].map(|()| plant(pool, by, DEPTH));
         for tree in trees {
             assert_eq!(tree.join().expect("a result"), 1 << DEPTH, "{by:?}");
@@ -125,20 +125,20 @@ fn trees<S: Kind>(by: By) {
     });
 }
 
-fn handles<S: Kind>() {
-    trees::<S>(By::Handle);
+fn handles(kind: Kind) {
+    trees(kind, By::Handle);
 }
 
-fn scopes<S: Kind>() {
-    trees::<S>(By::Scope);
+fn scopes(kind: Kind) {
+    trees(kind, By::Scope);
 }
 
-fn batches<S: Kind>() {
-    trees::<S>(By::Batch);
+fn batches(kind: Kind) {
+    trees(kind, By::Batch);
 }
 
-fn handles_scopes_and_batches<S: Kind>() {
-    trees::<S>(By::Turns);
+fn handles_scopes_and_batches(kind: Kind) {
+    trees(kind, By::Turns);
 }
 
 /// Starts tasks that wait until the gate of another pool is opened, and returns when all of them have started.
@@ -164,10 +164,10 @@ fn assert_results(waiters: Vec<JoinHandle<usize>>) {
 }
 
 /// As many tasks as there are workers wait for another pool, until all other tasks have ended.
-fn tasks_run_while_all_workers_wait<S: Kind>() {
+fn tasks_run_while_all_workers_wait(kind: Kind) {
     const DEPTH: usize = 5;
-    limited::<S>(|here| {
-        let there = S::pool(1);
+    limited(kind, |here| {
+        let there = kind.pool(1);
         let gate = Gate::close(&there);
         let waiters = waiters(here, &there, here.workers());
         for by in [By::Handle, By::Scope, By::Batch, By::Turns] {
@@ -179,9 +179,9 @@ fn tasks_run_while_all_workers_wait<S: Kind>() {
 }
 
 /// The tasks wait for another pool until all of them have started: some of them on top of others.
-fn more_tasks_wait_than_there_may_be_threads<S: Kind>() {
-    limited::<S>(|here| {
-        let there = S::pool(1);
+fn more_tasks_wait_than_there_may_be_threads(kind: Kind) {
+    limited(kind, |here| {
+        let there = kind.pool(1);
         let gate = Gate::close(&there);
         let waiters = waiters(here, &there, 4 * here.workers());
         gate.open();

@@ -70,8 +70,8 @@ fn rounds(pool: &Pool, spawn: impl Fn(usize, Box<dyn FnOnce() + Send>)) -> Vec<V
     ran.iter().map(|round| round.lock().unwrap().clone()).collect()
 }
 
-fn every_round_is_on_the_same_workers<S: Kind>() {
-    let pool = S::pool(WORKERS);
+fn every_round_is_on_the_same_workers(kind: Kind) {
+    let pool = kind.pool(WORKERS);
     let ran = rounds(&pool, |n, run| drop(pool.task().near(n).spawn(run)));
     assert!(ran.iter().all(|round| *round == [0, 1, 2, 3]), "{ran:?}");
     pool.stop();
@@ -101,9 +101,9 @@ fn keys(pool: &Pool) -> Vec<u64> {
     keys.into_iter().flatten().collect()
 }
 
-fn keys_are_on_the_same_workers_in_every_round<S: Kind>() {
-    let keys = keys(&S::pool(WORKERS));
-    let pool = S::pool(WORKERS);
+fn keys_are_on_the_same_workers_in_every_round(kind: Kind) {
+    let keys = keys(&kind.pool(WORKERS));
+    let pool = kind.pool(WORKERS);
     let ran = rounds(&pool, |n, run| drop(pool.task().near_key(keys[n]).spawn(run)));
     assert!(ran.iter().all(|round| *round == [0, 1, 2, 3]), "{ran:?}");
 }
@@ -119,8 +119,8 @@ fn hold(pool: &Pool) -> (usize, mpsc::Sender<()>) {
     (told.recv().unwrap(), open)
 }
 
-fn others_take_what_a_long_task_keeps_waiting<S: Kind>() {
-    let pool = S::pool(2);
+fn others_take_what_a_long_task_keeps_waiting(kind: Kind) {
+    let pool = kind.pool(2);
     let (held, open) = hold(&pool);
     let tasks: Vec<_> = (0..100).map(|_| pool.task().near(held).spawn(worker_index)).collect();
     let other = Some(1 - held);
@@ -139,8 +139,8 @@ fn go_on(pool: &Arc<Pool>, until: &Arc<AtomicBool>) {
     }
 }
 
-fn busy_workers_take_what_a_long_task_keeps_waiting<S: Kind>() {
-    let pool = Arc::new(S::pool(2));
+fn busy_workers_take_what_a_long_task_keeps_waiting(kind: Kind) {
+    let pool = Arc::new(kind.pool(2));
     let (held, open) = hold(&pool);
     let done = Arc::new(AtomicBool::new(false));
     (0..3).for_each(|_| go_on(&pool, &done));
@@ -152,8 +152,8 @@ fn busy_workers_take_what_a_long_task_keeps_waiting<S: Kind>() {
 }
 
 /// Workers that live on what comes from outside look into the inboxes of others as well.
-fn a_flood_from_outside_keeps_nothing_waiting<S: Kind>() {
-    let pool = Arc::new(S::builder(2).max_queued(100).build().unwrap());
+fn a_flood_from_outside_keeps_nothing_waiting(kind: Kind) {
+    let pool = Arc::new(kind.builder(2).max_queued(100).build().unwrap());
     let (held, open) = hold(&pool);
     let done = Arc::new(AtomicBool::new(false));
     let flood = thread::spawn({
@@ -173,8 +173,8 @@ fn a_flood_from_outside_keeps_nothing_waiting<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn a_worker_of_one_takes_turns<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn a_worker_of_one_takes_turns(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     let done = Arc::new(AtomicBool::new(false));
     go_on(&pool, &done);
     pool.task().near(0).spawn(|| ()).join().unwrap();
@@ -195,8 +195,8 @@ fn a_worker_of_one_takes_turns<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn a_scope_ends_beside_a_long_task<S: Kind>() {
-    let pool = S::pool(2);
+fn a_scope_ends_beside_a_long_task(kind: Kind) {
+    let pool = kind.pool(2);
     let (held, open) = hold(&pool);
     let mut sums = [0; 20];
     pool.install(|| {
@@ -214,8 +214,8 @@ fn a_scope_ends_beside_a_long_task<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn parts_of_every_round_are_counted<S: Kind>() {
-    let pool = S::pool(WORKERS);
+fn parts_of_every_round_are_counted(kind: Kind) {
+    let pool = kind.pool(WORKERS);
     let data: Vec<usize> = (0..64).collect();
     for round in 0..20 {
         let sum = AtomicUsize::new(0);
@@ -240,8 +240,8 @@ fn parts_of_every_round_are_counted<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn idle_workers_are_woken<S: Kind>() {
-    let pool = S::pool(WORKERS);
+fn idle_workers_are_woken(kind: Kind) {
+    let pool = kind.pool(WORKERS);
     for n in 0..200 {
         assert_eq!(pool.task().near(n).spawn(move || n).join().unwrap(), n);
     }
@@ -255,8 +255,8 @@ fn idle_workers_are_woken<S: Kind>() {
     assert_counts(&pool, 200 + WORKERS as u64, 0, 0);
 }
 
-fn any_number_is_a_worker<S: Kind>() {
-    let pool = S::pool(3);
+fn any_number_is_a_worker(kind: Kind) {
+    let pool = kind.pool(3);
     let gate = Gate::close(&pool);
     for near in [0, 3, 5, 3_001] {
         pool.task().near(near).spawn(|| ());
@@ -267,8 +267,8 @@ fn any_number_is_a_worker<S: Kind>() {
     pool.task().near_key(u64::MAX).spawn(|| ()).join().unwrap();
 }
 
-fn a_task_that_waits_runs_it<S: Kind>() {
-    let pool = Arc::new(S::builder(2).max_threads(2).build().unwrap());
+fn a_task_that_waits_runs_it(kind: Kind) {
+    let pool = Arc::new(kind.builder(2).max_threads(2).build().unwrap());
     let (held, open) = hold(&pool);
     let here = Arc::clone(&pool);
     let ran = pool.install(move || {
@@ -281,8 +281,8 @@ fn a_task_that_waits_runs_it<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn with_a_priority<S: Kind>() {
-    let pool = S::pool(2);
+fn with_a_priority(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let task = |priority| pool.task().near(1).priority(priority).name("near").spawn(|| ());
     let tasks = Priority::ALL.map(task);
@@ -294,8 +294,8 @@ fn with_a_priority<S: Kind>() {
     assert_eq!(total.near_tasks_kept + total.near_tasks_taken, 1);
 }
 
-fn cancelled_before_it_starts<S: Kind>() {
-    let pool = S::pool(2);
+fn cancelled_before_it_starts(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let (token, dropped) = (CancelToken::new(), Arc::new(()));
     let spawn = || {
@@ -315,8 +315,8 @@ fn cancelled_before_it_starts<S: Kind>() {
     assert_eq!(total.near_tasks_kept + total.near_tasks_taken, 0, "they did not run");
 }
 
-fn within_a_bound<S: Kind>() {
-    let pool = S::builder(1).max_queued(3).build().unwrap();
+fn within_a_bound(kind: Kind) {
+    let pool = kind.builder(1).max_queued(3).build().unwrap();
     // The task of the gate has started, so it is not queued.
     let gate = Gate::close(&pool);
     let tasks = [(); 3].map(|()| pool.task().near(0).try_spawn(|| 1).unwrap());
@@ -327,8 +327,8 @@ fn within_a_bound<S: Kind>() {
     assert_eq!(pool.task().near(0).spawn(|| 3).join().unwrap(), 3);
 }
 
-fn stop_runs_all<S: Kind>() {
-    let pool = S::pool(2);
+fn stop_runs_all(kind: Kind) {
+    let pool = kind.pool(2);
     let ran = Arc::new(AtomicUsize::new(0));
     let gate = Gate::close(&pool);
     for n in 0..100 {
@@ -340,8 +340,8 @@ fn stop_runs_all<S: Kind>() {
     assert_eq!(ran.load(Ordering::Relaxed), 100);
 }
 
-fn stop_now_cancels_all<S: Kind>() {
-    let pool = S::pool(2);
+fn stop_now_cancels_all(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let tasks: Vec<_> = (0..10).map(|n| pool.task().near(n).spawn(|| ())).collect();
     let probes = gate.stop_now(&pool);
@@ -351,8 +351,8 @@ fn stop_now_cancels_all<S: Kind>() {
     assert_counts(&pool, 2, 0, 10 + probes);
 }
 
-fn refused_after_a_stop<S: Kind>() {
-    let pool = S::pool(2);
+fn refused_after_a_stop(kind: Kind) {
+    let pool = kind.pool(2);
     pool.stop();
     let dropped = Arc::new(());
     let kept = Arc::clone(&dropped);
@@ -362,8 +362,8 @@ fn refused_after_a_stop<S: Kind>() {
     assert_counts(&pool, 0, 0, 0);
 }
 
-fn a_retired_worker_keeps_nothing<S: Kind>() {
-    let pool = S::pool(WORKERS);
+fn a_retired_worker_keeps_nothing(kind: Kind) {
+    let pool = kind.pool(WORKERS);
     let gate = Gate::close(&pool);
     let tasks: Vec<_> = (0..40).map(|n| pool.task().near(n).spawn(|| ())).collect();
     pool.resize(1).unwrap();
@@ -378,8 +378,8 @@ fn a_retired_worker_keeps_nothing<S: Kind>() {
     assert_counts(&pool, 4 + 40 + 1 + 18, 0, 0);
 }
 
-fn resized_all_the_time<S: Kind>() {
-    let pool = Arc::new(S::pool(WORKERS));
+fn resized_all_the_time(kind: Kind) {
+    let pool = Arc::new(kind.pool(WORKERS));
     let here = Arc::clone(&pool);
     let outer = pool.spawn(move || {
         for round in 0..100 {
@@ -395,8 +395,8 @@ fn resized_all_the_time<S: Kind>() {
     assert_counts(&pool, 601, 0, 0);
 }
 
-fn shown_in_a_dump<S: Kind>() {
-    let pool = S::pool(2);
+fn shown_in_a_dump(kind: Kind) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     (0..3).for_each(|_| drop(pool.task().near(1).spawn(|| ())));
     assert_eq!(inboxes(&pool), [0, 3]);

@@ -36,9 +36,9 @@ fn work(time: Duration) {
 /// Queues requests while all workers are busy, and looks how much later each starts than its place in the queue
 /// says. Almost all are late by no more than what the workers have moved from the queue to their deques, and
 /// once more as much for what they have stolen from each other.
-fn requests<S: Kind>(count: usize, request: fn()) {
+fn requests(kind: Kind, count: usize, request: fn()) {
     for workers in [1, 2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let started = Arc::new(AtomicUsize::new(0));
         let handles: Vec<_> = (0..count)
@@ -61,12 +61,12 @@ fn requests<S: Kind>(count: usize, request: fn()) {
     }
 }
 
-fn requests_without_parts<S: Kind>() {
-    requests::<S>(4000, || work(Duration::from_micros(20)));
+fn requests_without_parts(kind: Kind) {
+    requests(kind, 4000, || work(Duration::from_micros(20)));
 }
 
-fn requests_with_a_scope<S: Kind>() {
-    requests::<S>(4000, || {
+fn requests_with_a_scope(kind: Kind) {
+    requests(kind, 4000, || {
         heist::scope(|scope| {
             (0..2).for_each(|_| scope.spawn(|_| work(Duration::from_micros(300))));
         });
@@ -80,12 +80,12 @@ const ENDED: usize = 2;
 /// Runs `parts` in a task while many tasks are queued, and checks that few of them start meanwhile: as many as
 /// there are threads to run them. Each holds its thread until the parts have ended, or for long enough. With
 /// `waits`, the task has waited before, and its core was handed off to the first of the queued tasks.
-fn few_start_meanwhile<S: Kind>(waits: bool, parts: fn(&Pool)) {
+fn few_start_meanwhile(kind: Kind, waits: bool, parts: fn(&Pool)) {
     const QUEUED: usize = 2000;
     /// More than the workers and threads beyond them; far fewer than are queued.
     const MOST: usize = 32;
     for workers in WORKERS {
-        let (here, there) = (Arc::new(S::pool(workers)), S::pool(1));
+        let (here, there) = (Arc::new(kind.pool(workers)), kind.pool(1));
         let others: Vec<_> = (1..workers).map(|_| held_task(&here)).collect();
         let (phase, early, late) =
             (Arc::new(AtomicUsize::new(BEFORE)), Arc::default(), Arc::default());
@@ -144,14 +144,14 @@ fn batch(pool: &Pool) {
     pool.spawn_batch([|| (); 4]).join().expect("results");
 }
 
-fn scope_before_queued_tasks<S: Kind>() {
-    few_start_meanwhile::<S>(true, scope);
+fn scope_before_queued_tasks(kind: Kind) {
+    few_start_meanwhile(kind, true, scope);
 }
 
-fn batch_before_queued_tasks<S: Kind>() {
-    few_start_meanwhile::<S>(true, batch);
+fn batch_before_queued_tasks(kind: Kind) {
+    few_start_meanwhile(kind, true, batch);
 }
 
-fn scope_with_a_core_before_queued_tasks<S: Kind>() {
-    few_start_meanwhile::<S>(false, scope);
+fn scope_with_a_core_before_queued_tasks(kind: Kind) {
+    few_start_meanwhile(kind, false, scope);
 }

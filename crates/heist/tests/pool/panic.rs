@@ -42,19 +42,19 @@ fn panicked<T>(result: Result<T, JoinError>) -> Panic {
 }
 
 /// Returns a builder whose panic hook sends the message of every panic.
-fn told<S: Kind>(workers: usize) -> (Builder, mpsc::Receiver<String>) {
+fn told(kind: Kind, workers: usize) -> (Builder, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
-    let builder = S::builder(workers).on_panic(move |panic| {
+    let builder = kind.builder(workers).on_panic(move |panic| {
         tell.send(panic.message().to_owned()).expect("a test that listens");
     });
     (builder, told)
 }
 
-fn payload<S: Kind>() {
+fn payload(kind: Kind) {
     #[derive(Debug, PartialEq)]
     struct Custom(Vec<u8>);
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let panic = panicked(pool.spawn(|| panic!("planned")).join());
         assert_eq!(panic.message(), "planned");
         assert_eq!(panic.into_payload().downcast_ref(), Some(&"planned"));
@@ -71,8 +71,8 @@ fn payload<S: Kind>() {
     }
 }
 
-fn resume<S: Kind>() {
-    let pool = S::pool(1);
+fn resume(kind: Kind) {
+    let pool = kind.pool(1);
     let panic = panicked(pool.spawn(|| panic!("planned: once")).join());
     let payload = catch_unwind(AssertUnwindSafe(|| panic.resume())).expect_err("a panic");
     assert_eq!(panic_message(&*payload), "planned: once");
@@ -84,8 +84,8 @@ fn resume<S: Kind>() {
     assert_counts(&pool, 0, 3, 0);
 }
 
-fn error_texts<S: Kind>() {
-    let pool = S::pool(1);
+fn error_texts(kind: Kind) {
+    let pool = kind.pool(1);
     let error = pool.spawn(|| panic!("planned: why")).join().expect_err("a panic");
     assert!(error.to_string().contains("planned: why"), "{error}");
     assert!(format!("{error:?}").contains("Panicked"), "{error:?}");
@@ -93,10 +93,10 @@ fn error_texts<S: Kind>() {
 }
 
 /// A pool of one worker still works after a thousand panics.
-fn pool_survives_many_panics<S: Kind>() {
+fn pool_survives_many_panics(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).on_panic(drop).build().expect("a pool");
         eventually("every thread has started", || {
             group.count() == workers || !cfg!(target_os = "linux")
         });
@@ -114,17 +114,17 @@ fn pool_survives_many_panics<S: Kind>() {
     }
 }
 
-fn thread_is_clean<S: Kind>() {
-    let pool = S::pool(1);
+fn thread_is_clean(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..10 {
         panicked(pool.spawn(|| panic!("planned")).join());
         assert!(!pool.spawn(thread::panicking).join().expect("a result"));
     }
 }
 
-fn detached_before<S: Kind>() {
+fn detached_before(kind: Kind) {
     for workers in WORKERS {
-        let (builder, told) = told::<S>(workers);
+        let (builder, told) = told(kind, workers);
         let pool = builder.build().expect("a pool");
         let gate = Gate::close(&pool);
         (0..50).for_each(|n| drop(pool.spawn(move || assert!(n % 2 == 1, "planned: {n}"))));
@@ -138,9 +138,9 @@ fn detached_before<S: Kind>() {
 }
 
 /// The handle is dropped after the panic, without a join.
-fn detached_after<S: Kind>() {
+fn detached_after(kind: Kind) {
     for workers in WORKERS {
-        let (builder, told) = told::<S>(workers);
+        let (builder, told) = told(kind, workers);
         let pool = builder.build().expect("a pool");
         let handle = pool.spawn(|| panic!("planned: late"));
         eventually("the task has ended", || handle.is_finished());
@@ -148,7 +148,7 @@ fn detached_after<S: Kind>() {
         drop(handle);
         assert_counts(&pool, 0, 1, 0);
         // The same after the pool was dropped.
-        let (builder, told_last) = self::told::<S>(workers);
+        let (builder, told_last) = self::told(kind, workers);
         let last = builder.build().expect("a pool").spawn(|| panic!("planned: last"));
         drop((pool, last));
         assert_eq!(told.iter().collect::<Vec<_>>(), ["planned: late"]);
@@ -157,8 +157,8 @@ fn detached_after<S: Kind>() {
 }
 
 /// A panic that a join has returned does not go to the hook, even if the error is dropped.
-fn waited_for<S: Kind>() {
-    let (builder, told) = told::<S>(2);
+fn waited_for(kind: Kind) {
+    let (builder, told) = told(kind, 2);
     let pool = Arc::new(builder.build().expect("a pool"));
     drop(pool.spawn(|| panic!("planned")).join());
     drop(block_on(pool.spawn(|| panic!("planned"))));
@@ -173,17 +173,17 @@ fn waited_for<S: Kind>() {
 }
 
 /// The default hook prints one line to stderr.
-fn default_hook<S: Kind>() {
-    let pool = S::pool(1);
+fn default_hook(kind: Kind) {
+    let pool = kind.pool(1);
     drop(pool.spawn(|| panic!("planned")));
     drop(pool.spawn(|| panic_any(5_u8)));
     assert_counts(&pool, 0, 2, 0);
 }
 
-fn hook_that_panics<S: Kind>() {
+fn hook_that_panics(kind: Kind) {
     for workers in WORKERS {
         let calls = Arc::new(AtomicUsize::new(0));
-        let builder = S::builder(workers).on_panic({
+        let builder = kind.builder(workers).on_panic({
             let calls = Arc::clone(&calls);
             move |panic| {
                 calls.fetch_add(1, Ordering::Relaxed);
@@ -200,9 +200,9 @@ fn hook_that_panics<S: Kind>() {
     }
 }
 
-fn result_whose_drop_panics<S: Kind>() {
+fn result_whose_drop_panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
         let ledger = Arc::new(Ledger::new(30));
         let spawn = |n| {
             let ledger = Arc::clone(&ledger);
@@ -228,10 +228,10 @@ fn result_whose_drop_panics<S: Kind>() {
     }
 }
 
-fn payload_whose_drop_panics<S: Kind>() {
+fn payload_whose_drop_panics(kind: Kind) {
     for workers in WORKERS {
         for with_hook in [false, true] {
-            let builder = S::builder(workers);
+            let builder = kind.builder(workers);
             let builder = if with_hook { builder.on_panic(drop) } else { builder };
             let pool = builder.build().expect("a pool");
             let ledger = Arc::new(Ledger::new(20));
@@ -255,9 +255,9 @@ fn payload_whose_drop_panics<S: Kind>() {
 }
 
 /// The drop of a captured value panics, which counts as a panic of the task.
-fn captured_value_whose_drop_panics<S: Kind>() {
+fn captured_value_whose_drop_panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let ledger = Ledger::new(20);
         for n in 0..10 {
             let captured = ledger.bomb(n);
@@ -272,9 +272,9 @@ fn captured_value_whose_drop_panics<S: Kind>() {
 }
 
 /// The drop of one of many cancelled tasks panics. The others are dropped all the same.
-fn cancelled_value_whose_drop_panics<S: Kind>() {
+fn cancelled_value_whose_drop_panics(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
         let ledger = Ledger::new(100);
         let gate = Gate::close(&pool);
         let mut handles: Vec<_> = (0..100)
@@ -295,8 +295,8 @@ fn cancelled_value_whose_drop_panics<S: Kind>() {
 }
 
 /// A refused closure is dropped by the thread that submits it, so a panic may only reach the caller.
-fn refused_value_whose_drop_panics<S: Kind>() {
-    let pool = S::pool(1);
+fn refused_value_whose_drop_panics(kind: Kind) {
+    let pool = kind.pool(1);
     pool.stop();
     let ledger = Ledger::new(1);
     let captured = ledger.bomb(0);
@@ -308,7 +308,7 @@ fn refused_value_whose_drop_panics<S: Kind>() {
     assert_counts(&pool, 0, 0, 0);
 }
 
-fn thread_hooks_that_panic<S: Kind>() {
+fn thread_hooks_that_panic(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         let calls = Arc::new(AtomicUsize::new(0));
@@ -319,7 +319,8 @@ fn thread_hooks_that_panic<S: Kind>() {
                 panic!("planned: hook {n}");
             }
         };
-        let builder = S::builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
+        let builder =
+            kind.builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
         let pool = builder.build().expect("a pool");
         Gate::close(&pool).open();
         assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
@@ -330,7 +331,7 @@ fn thread_hooks_that_panic<S: Kind>() {
 }
 
 /// Panics during a stop do not disturb the stop, and none is lost.
-fn during_stop<S: Kind>() {
+fn during_stop(kind: Kind) {
     fn grow(depth: u32) {
         if depth > 0 {
             (0..2).for_each(|_| drop(heist::spawn(move || grow(depth - 1))));
@@ -338,7 +339,7 @@ fn during_stop<S: Kind>() {
         panic!("planned: {depth}");
     }
     for workers in WORKERS {
-        let (builder, told) = told::<S>(workers);
+        let (builder, told) = told(kind, workers);
         let pool = builder.build().expect("a pool");
         drop(pool.spawn(|| grow(8)));
         assert_counts(&pool, 0, 511, 0);

@@ -54,30 +54,30 @@ fn masks_of(pool: &Pool) -> Vec<CpuSet> {
     tasks.into_iter().map(|task| task.join().expect("a mask")).collect()
 }
 
-fn every_worker_has_its_processor<S: Kind>() {
+fn every_worker_has_its_processor(kind: Kind) {
     let Some(all) = processors() else { return };
     let two = BTreeSet::from([only(all[0]), only(all[1])]);
-    let pool = S::builder(2).pin(Pin::InOrder).build().expect("a pool");
+    let pool = kind.builder(2).pin(Pin::InOrder).build().expect("a pool");
     assert_eq!(masks_of(&pool).into_iter().collect::<BTreeSet<_>>(), two);
     let backwards = Pin::Processors(vec![all[1], all[0]]);
-    let pool = S::builder(2).pin(backwards).build().expect("a pool");
+    let pool = kind.builder(2).pin(backwards).build().expect("a pool");
     assert_eq!(masks_of(&pool).into_iter().collect::<BTreeSet<_>>(), two);
     for pin in [Pin::Compact, Pin::Spread] {
-        let pool = S::builder(2).pin(pin).build().expect("a pool");
+        let pool = kind.builder(2).pin(pin).build().expect("a pool");
         let masks: BTreeSet<_> = masks_of(&pool).into_iter().collect();
         assert_eq!(masks.len(), 2, "a processor for each worker: {masks:?}");
         assert!(masks.iter().all(|mask| mask.len() == 1 && all.contains(&mask.as_slice()[0])));
     }
-    let pool = S::builder(2).pin(Pin::None).build().expect("a pool");
+    let pool = kind.builder(2).pin(Pin::None).build().expect("a pool");
     assert!(masks_of(&pool).iter().all(|mask| mask.as_slice() == all));
 }
 
 /// Workers beyond the end of the list start at its beginning again.
-fn more_workers_than_processors<S: Kind>() {
+fn more_workers_than_processors(kind: Kind) {
     let Some(all) = processors() else { return };
     for workers in WORKERS {
         let list = Pin::Processors(vec![all[1], all[0], all[1]]);
-        let pool = S::builder(workers).pin(list).build().expect("a pool");
+        let pool = kind.builder(workers).pin(list).build().expect("a pool");
         let mut masks = masks_of(&pool);
         masks.sort_unstable();
         let mut expected: Vec<_> =
@@ -89,10 +89,10 @@ fn more_workers_than_processors<S: Kind>() {
 
 /// The only worker's task waits for another pool, and its core goes to a thread that runs the next task. When the wait is
 /// over, the first task goes on without a core, and is not bound to the processor that the other one uses.
-fn a_core_that_is_handed_off_stays_on_its_processor<S: Kind>() {
+fn a_core_that_is_handed_off_stays_on_its_processor(kind: Kind) {
     let Some(all) = processors() else { return };
-    let elsewhere = S::pool(1);
-    let pool = S::builder(1).pin(Pin::Processors(vec![all[1]])).build().expect("a pool");
+    let elsewhere = kind.pool(1);
+    let pool = kind.builder(1).pin(Pin::Processors(vec![all[1]])).build().expect("a pool");
     let (open, opened) = mpsc::channel::<()>();
     let slow = elsewhere.spawn(move || _ = opened.recv());
     let (go_on, resumed) = mpsc::channel::<()>();
@@ -123,14 +123,14 @@ fn a_core_that_is_handed_off_stays_on_its_processor<S: Kind>() {
     }
 }
 
-fn what_cannot_be_pinned<S: Kind>() {
+fn what_cannot_be_pinned(kind: Kind) {
     let Some(all) = mask() else { return };
-    let empty = S::builder(1).pin(Pin::Processors(vec![])).build();
+    let empty = kind.builder(1).pin(Pin::Processors(vec![])).build();
     assert!(matches!(empty, Err(BuildError::NoProcessors)), "{empty:?}");
     let missing = (0..).find(|&cpu| !all.contains(cpu)).expect("a number that is not there");
     for missing in [missing, usize::MAX] {
         let list = Pin::Processors(vec![all.as_slice()[0], missing]);
-        match S::builder(1).pin(list).build() {
+        match kind.builder(1).pin(list).build() {
             Err(error @ BuildError::ProcessorNotAllowed { .. }) => {
                 assert!(error.to_string().contains(&all.to_string()), "{error}");
             }

@@ -68,8 +68,8 @@ impl Log {
 }
 
 /// The only worker is busy while tasks of all priorities come from outside.
-fn high_first_low_last<S: Kind>() {
-    let pool = S::pool(1);
+fn high_first_low_last(kind: Kind) {
+    let pool = kind.pool(1);
     let (log, gate) = (Log::default(), Gate::close(&pool));
     for number in 0..10 {
         for priority in [Priority::Low, Priority::Normal, Priority::High] {
@@ -85,8 +85,8 @@ fn high_first_low_last<S: Kind>() {
 }
 
 /// A task of the only worker spawns tasks of all priorities, and then ends.
-fn spawned_inside_in_any_order<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn spawned_inside_in_any_order(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     let (log, inside) = (Log::default(), Arc::clone(&pool));
     let spawn_all = {
         let log = log.clone();
@@ -106,8 +106,8 @@ fn spawned_inside_in_any_order<S: Kind>() {
 }
 
 /// However much is queued, the next worker that becomes free starts the task of high priority.
-fn a_single_high_task_passes_any_backlog<S: Kind>() {
-    let pool = S::pool(1);
+fn a_single_high_task_passes_any_backlog(kind: Kind) {
+    let pool = kind.pool(1);
     for backlog in [Priority::Normal, Priority::Low] {
         let (log, gate) = (Log::default(), Gate::close(&pool));
         (0..1_000).for_each(|number| log.spawn(&pool, backlog, number));
@@ -119,8 +119,8 @@ fn a_single_high_task_passes_any_backlog<S: Kind>() {
 }
 
 /// While tasks of normal priority are queued, one of low priority starts once in `LOW_SHARE`, and not more often.
-fn low_has_its_share_of_a_backlog<S: Kind>() {
-    let pool = S::pool(1);
+fn low_has_its_share_of_a_backlog(kind: Kind) {
+    let pool = kind.pool(1);
     let (log, gate) = (Log::default(), Gate::close(&pool));
     let normal = 10 * (LOW_SHARE - 1);
     (0..20).for_each(|number| log.spawn(&pool, Priority::Low, number));
@@ -144,8 +144,8 @@ fn treadmill(pool: &Arc<Pool>, starts: &Arc<AtomicUsize>, end: usize) {
 }
 
 /// Starts a treadmill of that priority on the only worker, and returns how many of its starts the other tasks have seen.
-fn seen_beside_treadmill<S: Kind>(of: Priority, others: &[Priority]) -> Vec<usize> {
-    let pool = Arc::new(S::pool(1));
+fn seen_beside_treadmill(kind: Kind, of: Priority, others: &[Priority]) -> Vec<usize> {
+    let pool = Arc::new(kind.pool(1));
     let starts = Arc::new(AtomicUsize::new(0));
     let gate = Gate::close(&pool);
     let (mill, counted) = (Arc::clone(&pool), Arc::clone(&starts));
@@ -159,25 +159,25 @@ fn seen_beside_treadmill<S: Kind>(of: Priority, others: &[Priority]) -> Vec<usiz
     handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
-fn a_flood_of_high_tasks_keeps_nothing_from_starting<S: Kind>() {
-    let seen = seen_beside_treadmill::<S>(Priority::High, &[Priority::Low, Priority::Normal]);
+fn a_flood_of_high_tasks_keeps_nothing_from_starting(kind: Kind) {
+    let seen = seen_beside_treadmill(kind, Priority::High, &[Priority::Low, Priority::Normal]);
     assert!(seen.iter().all(|&seen| seen <= 2 * LOW_SHARE), "{seen:?}");
-    let seen = seen_beside_treadmill::<S>(Priority::High, &[Priority::Low; 8]);
+    let seen = seen_beside_treadmill(kind, Priority::High, &[Priority::Low; 8]);
     for (count, seen) in seen.into_iter().enumerate() {
         assert!(seen <= (count + 1) * (MOST_HIGH + 1), "{count} after {seen}");
     }
 }
 
-fn a_flood_of_normal_tasks_keeps_no_low_task_from_starting<S: Kind>() {
-    let seen = seen_beside_treadmill::<S>(Priority::Normal, &[Priority::Low; 8]);
+fn a_flood_of_normal_tasks_keeps_no_low_task_from_starting(kind: Kind) {
+    let seen = seen_beside_treadmill(kind, Priority::Normal, &[Priority::Low; 8]);
     for (count, seen) in seen.into_iter().enumerate() {
         assert!(seen <= (count + 1) * LOW_SHARE, "{count} after {seen}");
     }
 }
 
 /// Everything that is a part of a task, or spawned by it, has its priority, on whatever thread.
-fn inherited_by_all_parts_and_spawns<S: Kind>() {
-    let pool = Arc::new(S::pool(3));
+fn inherited_by_all_parts_and_spawns(kind: Kind) {
+    let pool = Arc::new(kind.pool(3));
     for priority in Priority::ALL {
         let inside = Arc::clone(&pool);
         let all = pool.task().priority(priority).spawn(move || {
@@ -218,8 +218,8 @@ fn inherited_by_all_parts_and_spawns<S: Kind>() {
     assert_balanced(&pool.stats());
 }
 
-fn set_overrides_inherited<S: Kind>() {
-    let pool = Arc::new(S::pool(2));
+fn set_overrides_inherited(kind: Kind) {
+    let pool = Arc::new(kind.pool(2));
     for (outer, inner) in [(Priority::High, Priority::Low), (Priority::Low, Priority::Normal)] {
         let inside = Arc::clone(&pool);
         let task = pool
@@ -231,8 +231,8 @@ fn set_overrides_inherited<S: Kind>() {
 }
 
 /// A worker that has run a task of some priority, or a part of one, has none itself.
-fn forgotten_after_the_task<S: Kind>() {
-    let pool = S::pool(2);
+fn forgotten_after_the_task(kind: Kind) {
+    let pool = kind.pool(2);
     for _ in 0..100 {
         let high = pool.task().priority(Priority::High).spawn(|| {
             heist::scope(|scope| (0..8).for_each(|_| scope.spawn(|_| ())));
@@ -245,8 +245,8 @@ fn forgotten_after_the_task<S: Kind>() {
 }
 
 /// With one worker: a task waits for one of low priority while tasks of normal and of high priority are queued.
-fn a_task_that_waits_raises_the_awaited_one<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn a_task_that_waits_raises_the_awaited_one(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     for waiting in Priority::ALL {
         let (log, inside) = (Log::default(), Arc::clone(&pool));
         let logged = log.clone();
@@ -262,8 +262,8 @@ fn a_task_that_waits_raises_the_awaited_one<S: Kind>() {
 }
 
 /// The only worker runs the parts of a large scope of low priority, which does not wait for them yet.
-fn parts_of_low_work_do_not_keep_high_tasks_waiting<S: Kind>() {
-    let pool = Arc::new(S::pool(1));
+fn parts_of_low_work_do_not_keep_high_tasks_waiting(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
     let inside = Arc::clone(&pool);
     let seen = pool.task().priority(Priority::Low).spawn(move || {
         let started = Arc::new(AtomicUsize::new(0));
@@ -277,8 +277,8 @@ fn parts_of_low_work_do_not_keep_high_tasks_waiting<S: Kind>() {
 }
 
 /// Returns a pool whose workers are busy, with 30 tasks of each priority in its queues, and what they count.
-fn full<S: Kind>() -> (Pool, Gate, Arc<AtomicUsize>) {
-    let pool = S::pool(2);
+fn full(kind: Kind) -> (Pool, Gate, Arc<AtomicUsize>) {
+    let pool = kind.pool(2);
     let gate = Gate::close(&pool);
     let ran = Arc::new(AtomicUsize::new(0));
     for priority in Priority::ALL.repeat(30) {
@@ -288,24 +288,24 @@ fn full<S: Kind>() -> (Pool, Gate, Arc<AtomicUsize>) {
     (pool, gate, ran)
 }
 
-fn stop_runs_all<S: Kind>() {
-    let (pool, gate, ran) = full::<S>();
+fn stop_runs_all(kind: Kind) {
+    let (pool, gate, ran) = full(kind);
     gate.open();
     pool.stop();
     assert_eq!(ran.load(Ordering::SeqCst), 90);
     assert_balanced(&pool.stats());
 }
 
-fn stop_now_cancels_all<S: Kind>() {
-    let (pool, gate, ran) = full::<S>();
+fn stop_now_cancels_all(kind: Kind) {
+    let (pool, gate, ran) = full(kind);
     let probes = gate.stop_now(&pool);
     assert_eq!(ran.load(Ordering::SeqCst), 0);
     assert_eq!(pool.stats().total.cancellations, 90 + probes);
     assert_balanced(&pool.stats());
 }
 
-fn refused_after_a_stop<S: Kind>() {
-    let pool = S::pool(2);
+fn refused_after_a_stop(kind: Kind) {
+    let pool = kind.pool(2);
     pool.stop();
     for priority in Priority::ALL {
         let refused = pool.task().priority(priority).spawn(|| ()).join();
@@ -314,8 +314,8 @@ fn refused_after_a_stop<S: Kind>() {
 }
 
 /// The workers sleep, or are about to, whenever a task comes.
-fn an_idle_pool_is_woken<S: Kind>() {
-    let pool = S::pool(2);
+fn an_idle_pool_is_woken(kind: Kind) {
+    let pool = kind.pool(2);
     for round in 0..300 {
         let priority = Priority::ALL[round % 3];
         let echo = pool.task().priority(priority).spawn(move || round);
@@ -325,8 +325,8 @@ fn an_idle_pool_is_woken<S: Kind>() {
 
 /// A task spawns tasks and then waits for another pool: the thread that takes over its core begins with the task of high
 /// priority.
-fn high_first_when_a_waiting_task_hands_its_core_on<S: Kind>() {
-    let (pool, other) = (Arc::new(S::pool(1)), S::pool(1));
+fn high_first_when_a_waiting_task_hands_its_core_on(kind: Kind) {
+    let (pool, other) = (Arc::new(kind.pool(1)), kind.pool(1));
     for _ in 0..20 {
         let (open, opened) = std::sync::mpsc::channel::<()>();
         let held = other.spawn(move || opened.recv().is_err());
@@ -346,8 +346,8 @@ fn high_first_when_a_waiting_task_hands_its_core_on<S: Kind>() {
     }
 }
 
-fn a_row_of_high_tasks_is_forgotten_when_it_has_ended<S: Kind>() {
-    let pool = S::pool(1);
+fn a_row_of_high_tasks_is_forgotten_when_it_has_ended(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     (0..MOST_HIGH).for_each(|_| drop(pool.task().priority(Priority::High).spawn(|| ())));
     gate.open();
@@ -360,8 +360,8 @@ fn a_row_of_high_tasks_is_forgotten_when_it_has_ended<S: Kind>() {
 }
 
 /// Tasks that do not run use up nothing of what their priority has.
-fn cancelled_tasks_do_not_count<S: Kind>() {
-    let pool = S::pool(1);
+fn cancelled_tasks_do_not_count(kind: Kind) {
+    let pool = kind.pool(1);
     let (log, gate) = (Log::default(), Gate::close(&pool));
     for _ in 0..10 * MOST_HIGH {
         assert!(pool.task().priority(Priority::High).spawn(|| ()).cancel());

@@ -39,8 +39,8 @@ for_every_strategy! {
     destructors,
 }
 
-fn pool<S: Kind>(workers: usize, bound: usize) -> Arc<Pool> {
-    Arc::new(S::builder(workers).max_queued(bound).build().expect("a pool"))
+fn pool(kind: Kind, workers: usize, bound: usize) -> Arc<Pool> {
+    Arc::new(kind.builder(workers).max_queued(bound).build().expect("a pool"))
 }
 
 /// Returns the line of a dump that tells the bound.
@@ -60,8 +60,8 @@ fn wait_for_spawners(pool: &Pool, spawners: usize) {
     eventually("spawners wait", || line(pool).ends_with(&end));
 }
 
-fn no_bound<S: Kind>() {
-    let pool = S::pool(1);
+fn no_bound(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let tasks: Vec<_> = (0..1000).map(|n| pool.try_spawn(move || n).expect("no bound")).collect();
     assert!(!pool.dump().to_string().contains("max_queued"));
@@ -69,16 +69,16 @@ fn no_bound<S: Kind>() {
     assert_eq!(tasks.into_iter().map(|task| task.join().expect("a result")).sum::<u32>(), 499_500);
 }
 
-fn a_bound_of_nothing<S: Kind>() {
-    let error = S::builder(1).max_queued(0).build().expect_err("no bound");
+fn a_bound_of_nothing(kind: Kind) {
+    let error = kind.builder(1).max_queued(0).build().expect_err("no bound");
     assert!(matches!(error, BuildError::ZeroQueued));
     assert!(error.to_string().contains("max_queued"), "{error}");
 }
 
-fn as_many_as_the_bound<S: Kind>() {
+fn as_many_as_the_bound(kind: Kind) {
     for workers in WORKERS {
         for bound in [1, 2, 7, 300] {
-            let pool = pool::<S>(workers, bound);
+            let pool = pool(kind, workers, bound);
             let gate = Gate::close(&pool);
             assert_eq!(line(&pool), format!("max_queued: {bound}; 0 queued, 0 spawners wait"));
             for queued in 0..bound {
@@ -97,8 +97,8 @@ fn as_many_as_the_bound<S: Kind>() {
     }
 }
 
-fn a_full_pool_returns_the_closure<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn a_full_pool_returns_the_closure(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let gate = Gate::close(&pool);
     let queued = pool.try_spawn(|| 1).expect("room");
     let owned = String::from("kept");
@@ -112,8 +112,8 @@ fn a_full_pool_returns_the_closure<S: Kind>() {
     assert_eq!(queued.join().expect("a result"), 1);
 }
 
-fn by_handle<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn by_handle(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let gate = Gate::close(&pool);
     let handle = pool.handle();
     let queued = handle.try_spawn(|| 1).expect("room");
@@ -128,10 +128,10 @@ fn by_handle<S: Kind>() {
 }
 
 /// Several threads spawn, and each task looks how many were spawned and have not started.
-fn never_more_than_the_bound<S: Kind>() {
+fn never_more_than_the_bound(kind: Kind) {
     for workers in WORKERS {
         for bound in [1, 3] {
-            let pool = pool::<S>(workers, bound);
+            let pool = pool(kind, workers, bound);
             let counts = Arc::new((AtomicUsize::new(0), AtomicUsize::new(0)));
             thread::scope(|threads| {
                 for _ in 0..3 {
@@ -156,8 +156,8 @@ fn never_more_than_the_bound<S: Kind>() {
 }
 
 /// One worker runs the tasks in the order in which their spawners came.
-fn spawners_outside_wait_in_order<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn spawners_outside_wait_in_order(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let gate = Gate::close(&pool);
     pool.spawn(|| ());
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -174,8 +174,8 @@ fn spawners_outside_wait_in_order<S: Kind>() {
 }
 
 /// While a spawner waits, no `try_spawn` succeeds.
-fn no_try_overtakes<S: Kind>() {
-    let pool = pool::<S>(2, 2);
+fn no_try_overtakes(kind: Kind) {
+    let pool = pool(kind, 2, 2);
     let gate = Gate::close(&pool);
     let ran = Arc::new(AtomicUsize::new(0));
     let task = || {
@@ -199,10 +199,10 @@ fn no_try_overtakes<S: Kind>() {
     assert_counts(pool.as_ref(), 2 + 2 + 20 + 1, 0, 0);
 }
 
-fn a_task_spawns_more_than_the_bound<S: Kind>() {
+fn a_task_spawns_more_than_the_bound(kind: Kind) {
     for workers in WORKERS {
         for bound in [1, 2, 50] {
-            let pool = pool::<S>(workers, bound);
+            let pool = pool(kind, workers, bound);
             let ran = Arc::new(AtomicUsize::new(0));
             let (here, counted) = (pool.handle(), Arc::clone(&ran));
             let task = pool.spawn(move || {
@@ -224,10 +224,10 @@ fn a_task_spawns_more_than_the_bound<S: Kind>() {
     }
 }
 
-fn tasks_spawn_and_join<S: Kind>() {
+fn tasks_spawn_and_join(kind: Kind) {
     for workers in WORKERS {
         for bound in [1, 3] {
-            let pool = pool::<S>(workers, bound);
+            let pool = pool(kind, workers, bound);
             let tasks: Vec<JoinHandle<u32>> = (0..20)
                 .map(|n| {
                     pool.spawn(move || {
@@ -244,7 +244,7 @@ fn tasks_spawn_and_join<S: Kind>() {
 }
 
 /// Many spawners wait at the same time, in a pool that may have no more threads than workers, or a few more.
-fn a_tree_with_few_threads<S: Kind>() {
+fn a_tree_with_few_threads(kind: Kind) {
     fn grow(depth: usize) -> usize {
         if depth == 0 {
             return 1;
@@ -254,7 +254,7 @@ fn a_tree_with_few_threads<S: Kind>() {
     }
     for workers in WORKERS {
         for more in [0, 1, 5] {
-            let builder = S::builder(workers).max_threads(workers + more);
+            let builder = kind.builder(workers).max_threads(workers + more);
             let pool = builder.max_queued(1).build().expect("a pool");
             let trees = [pool.spawn(|| grow(3)), pool.spawn(|| grow(3))];
             assert!(trees.into_iter().all(|tree| tree.join().expect("a result") == 64));
@@ -264,8 +264,8 @@ fn a_tree_with_few_threads<S: Kind>() {
 }
 
 /// Its worker goes on with other tasks meanwhile.
-fn a_task_of_another_pool_waits<S: Kind>() {
-    let (full, other) = (pool::<S>(1, 1), S::pool(1));
+fn a_task_of_another_pool_waits(kind: Kind) {
+    let (full, other) = (pool(kind, 1, 1), kind.pool(1));
     let gate = Gate::close(&full);
     full.spawn(|| ());
     let to = full.handle();
@@ -277,8 +277,8 @@ fn a_task_of_another_pool_waits<S: Kind>() {
 }
 
 /// It runs where it is awaited, and makes room.
-fn a_task_claimed_by_its_handle<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn a_task_claimed_by_its_handle(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let here = pool.handle();
     pool.install(move || {
         for n in 0..100 {
@@ -290,8 +290,8 @@ fn a_task_claimed_by_its_handle<S: Kind>() {
     assert_eq!(line(&pool), "max_queued: 1; 0 queued, 0 spawners wait");
 }
 
-fn a_batch_counts<S: Kind>() {
-    let pool = pool::<S>(2, 3);
+fn a_batch_counts(kind: Kind) {
+    let pool = pool(kind, 2, 3);
     let gate = Gate::close(&pool);
     let none = pool.spawn_batch(std::iter::empty::<fn()>());
     assert!(none.is_finished());
@@ -306,8 +306,8 @@ fn a_batch_counts<S: Kind>() {
 }
 
 /// It waits for room for one task, and a panic of one closure makes room as well.
-fn a_batch_waits<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn a_batch_waits(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let gate = Gate::close(&pool);
     pool.spawn(|| ());
     thread::scope(|threads| {
@@ -322,8 +322,8 @@ fn a_batch_waits<S: Kind>() {
     assert_counts(&pool, 12, 1, 0);
 }
 
-fn an_iterator_that_spawns<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn an_iterator_that_spawns(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let batch = pool.spawn_batch((0..10).map(|n| {
         let other = pool.spawn(move || n);
         move || n + other.join().expect("a result")
@@ -331,8 +331,8 @@ fn an_iterator_that_spawns<S: Kind>() {
     assert_eq!(batch.join().expect("results"), Vec::from_iter((0..10).map(|n| 2 * n)));
 }
 
-fn parts_are_not_bounded<S: Kind>() {
-    let pool = pool::<S>(2, 1);
+fn parts_are_not_bounded(kind: Kind) {
+    let pool = pool(kind, 2, 1);
     let parts = AtomicUsize::new(0);
     pool.scope(|scope| {
         for _ in 0..100 {
@@ -357,8 +357,8 @@ fn parts_are_not_bounded<S: Kind>() {
 }
 
 /// They are refused before the pool has ended.
-fn a_stop_wakes_spawners_outside<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn a_stop_wakes_spawners_outside(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     let gate = Gate::close(&pool);
     let queued = pool.spawn(|| 1);
     thread::scope(|threads| {
@@ -377,9 +377,9 @@ fn a_stop_wakes_spawners_outside<S: Kind>() {
     assert_counts(&pool, 2, 0, 0);
 }
 
-fn a_stop_waits_for_spawners_inside<S: Kind>() {
+fn a_stop_waits_for_spawners_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers, 1);
+        let pool = pool(kind, workers, 1);
         let ran = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ran);
         pool.spawn(move || {
@@ -394,9 +394,9 @@ fn a_stop_waits_for_spawners_inside<S: Kind>() {
     }
 }
 
-fn stop_now_with_spawners<S: Kind>() {
+fn stop_now_with_spawners(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers, 1);
+        let pool = pool(kind, workers, 1);
         let (open, held) = held_task(&pool);
         for _ in 0..workers {
             pool.spawn(|| (0..50).for_each(|_| drop(heist::spawn(|| ()))));
@@ -418,8 +418,8 @@ fn stop_now_with_spawners<S: Kind>() {
     }
 }
 
-fn after_a_stop<S: Kind>() {
-    let pool = pool::<S>(1, 1);
+fn after_a_stop(kind: Kind) {
+    let pool = pool(kind, 1, 1);
     pool.stop();
     for _ in 0..3 {
         assert!(matches!(pool.spawn(|| ()).join(), Err(JoinError::Stopped)));
@@ -431,7 +431,7 @@ fn after_a_stop<S: Kind>() {
 }
 
 /// No hook waits for the thread that it runs on.
-fn hooks<S: Kind>() {
+fn hooks(kind: Kind) {
     for workers in WORKERS {
         let ran = Arc::new(AtomicUsize::new(0));
         let spawn = |ran: &Arc<AtomicUsize>, count: usize| {
@@ -442,7 +442,8 @@ fn hooks<S: Kind>() {
         };
         let (at_start, at_end, at_panic) = (Arc::clone(&ran), Arc::clone(&ran), Arc::clone(&ran));
         let (tell, told) = mpsc::channel();
-        let pool = S::builder(workers)
+        let pool = kind
+            .builder(workers)
             .max_queued(1)
             .on_thread_start(move |number| {
                 if number == 0 {
@@ -477,9 +478,9 @@ impl Drop for SpawnsOnDrop {
 
 /// Destructors spawn: of what a closure has captured, of a result that nobody takes, in the middle of a panic, and of
 /// closures that are cancelled.
-fn destructors<S: Kind>() {
+fn destructors(kind: Kind) {
     for workers in WORKERS {
-        let pool = pool::<S>(workers, 1);
+        let pool = pool(kind, workers, 1);
         let spawns = || SpawnsOnDrop(pool.handle(), 3);
         let (captured, result, unwound) = (spawns(), spawns(), spawns());
         pool.spawn(move || drop(captured)).join().expect("a result");

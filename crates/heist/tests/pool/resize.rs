@@ -74,8 +74,8 @@ fn end(pool: &Pool) {
     assert_eq!(pool.stats().threads, 0);
 }
 
-fn starts_with_fewer<S: Kind>() {
-    let pool = S::builder(2).max_workers(5).build().unwrap();
+fn starts_with_fewer(kind: Kind) {
+    let pool = kind.builder(2).max_workers(5).build().unwrap();
     assert_eq!((pool.workers(), pool.max_workers()), (2, 5));
     settle(&pool);
     assert!(most_at_a_time(&pool) <= 2);
@@ -83,8 +83,8 @@ fn starts_with_fewer<S: Kind>() {
     run_together(&pool, 5);
 }
 
-fn fewer_run_at_a_time<S: Kind>() {
-    let pool = S::pool(4);
+fn fewer_run_at_a_time(kind: Kind) {
+    let pool = kind.pool(4);
     for workers in [1, 3, 2, 1] {
         pool.resize(workers).unwrap();
         assert_eq!(pool.workers(), workers);
@@ -94,8 +94,8 @@ fn fewer_run_at_a_time<S: Kind>() {
     end(&pool);
 }
 
-fn grows_at_once<S: Kind>() {
-    let pool = S::pool(4);
+fn grows_at_once(kind: Kind) {
+    let pool = kind.pool(4);
     for _ in 0..20 {
         pool.resize(1).unwrap();
         let (release, held) = held_task(&pool);
@@ -112,8 +112,8 @@ fn grows_at_once<S: Kind>() {
     }
 }
 
-fn what_a_retired_worker_had_queued<S: Kind>() {
-    let pool = Arc::new(S::pool(3));
+fn what_a_retired_worker_had_queued(kind: Kind) {
+    let pool = Arc::new(kind.pool(3));
     let done = Arc::new(AtomicUsize::new(0));
     let (all, resized) = (Arc::new(Barrier::new(4)), Arc::new(Barrier::new(4)));
     for _ in 0..3 {
@@ -136,8 +136,8 @@ fn what_a_retired_worker_had_queued<S: Kind>() {
     eventually("everything is done", || done.load(Ordering::Relaxed) == 300);
 }
 
-fn a_task_resizes_its_pool<S: Kind>() {
-    let pool = S::pool(3);
+fn a_task_resizes_its_pool(kind: Kind) {
+    let pool = kind.pool(3);
     let handle = pool.handle();
     for round in 0..50 {
         let handle = handle.clone();
@@ -153,8 +153,8 @@ fn chain(pool: &Arc<Pool>, depth: usize) -> usize {
 }
 
 /// Tasks that wait go on, whatever is retired meanwhile.
-fn waits_in_a_small_pool<S: Kind>() {
-    let pool = Arc::new(S::pool(4));
+fn waits_in_a_small_pool(kind: Kind) {
+    let pool = Arc::new(kind.pool(4));
     let (release, held) = held_task(&pool);
     let waiting: Vec<_> = {
         let held = Arc::new(std::sync::Mutex::new(Some(held)));
@@ -178,9 +178,9 @@ fn waits_in_a_small_pool<S: Kind>() {
 }
 
 /// The last worker that does not wait is not retired.
-fn waits_without_more_threads<S: Kind>() {
+fn waits_without_more_threads(kind: Kind) {
     for _ in 0..20 {
-        let pool = Arc::new(S::builder(3).max_threads(3).build().unwrap());
+        let pool = Arc::new(kind.builder(3).max_threads(3).build().unwrap());
         let waiting: Vec<_> = (0..6)
             .map(|_| {
                 let here = Arc::clone(&pool);
@@ -195,8 +195,8 @@ fn waits_without_more_threads<S: Kind>() {
 }
 
 /// Where a task that waits cannot have another thread, that of a retired worker runs what is queued.
-fn a_retired_worker_instead_of_a_task_on_top<S: Kind>() {
-    let pool = Arc::new(S::builder(2).max_threads(2).build().unwrap());
+fn a_retired_worker_instead_of_a_task_on_top(kind: Kind) {
+    let pool = Arc::new(kind.builder(2).max_threads(2).build().unwrap());
     for _ in 0..5 {
         pool.resize(1).unwrap();
         settle(&pool);
@@ -210,8 +210,8 @@ fn a_retired_worker_instead_of_a_task_on_top<S: Kind>() {
     }
 }
 
-fn broadcasts<S: Kind>() {
-    let pool = S::pool(4);
+fn broadcasts(kind: Kind) {
+    let pool = kind.pool(4);
     let ends = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -244,8 +244,8 @@ fn tree(depth: usize) -> usize {
     a + b.unwrap()
 }
 
-fn up_and_down_under_load<S: Kind>() {
-    let pool = S::pool(6);
+fn up_and_down_under_load(kind: Kind) {
+    let pool = kind.pool(6);
     let ends = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -266,9 +266,9 @@ fn up_and_down_under_load<S: Kind>() {
     end(&pool);
 }
 
-fn stop_while_small<S: Kind>() {
+fn stop_while_small(kind: Kind) {
     for _ in 0..20 {
-        let pool = S::builder(1).max_workers(4).build().unwrap();
+        let pool = kind.builder(1).max_workers(4).build().unwrap();
         let tasks: Vec<_> = (0..50).map(|n| pool.spawn(move || n)).collect();
         pool.stop();
         assert_counts(&pool, 50, 0, 0);
@@ -278,8 +278,8 @@ fn stop_while_small<S: Kind>() {
     }
 }
 
-fn stop_now_while_small<S: Kind>() {
-    let pool = S::pool(3);
+fn stop_now_while_small(kind: Kind) {
+    let pool = kind.pool(3);
     pool.resize(1).unwrap();
     settle(&pool);
     let gate = Gate::close(&pool);
@@ -293,9 +293,9 @@ fn stop_now_while_small<S: Kind>() {
     assert_eq!(ran.load(Ordering::SeqCst), 0, "the only worker was busy");
 }
 
-fn races_with_a_stop<S: Kind>() {
+fn races_with_a_stop(kind: Kind) {
     for round in 0..50 {
-        let pool = S::pool(3);
+        let pool = kind.pool(3);
         thread::scope(|scope| {
             scope.spawn(|| (0..20).for_each(|n| pool.resize(1 + (n + round) % 3).unwrap()));
             scope.spawn(|| (0..20).for_each(|_| drop(pool.spawn(|| ()))));
@@ -305,8 +305,8 @@ fn races_with_a_stop<S: Kind>() {
     }
 }
 
-fn loops_and_scopes<S: Kind>() {
-    let pool = S::pool(4);
+fn loops_and_scopes(kind: Kind) {
+    let pool = kind.pool(4);
     for workers in [1, 4, 2] {
         pool.resize(workers).unwrap();
         let sum: u64 = pool.install(|| {
@@ -324,8 +324,8 @@ fn loops_and_scopes<S: Kind>() {
 }
 
 /// What a retired worker owes to a scope is returned, so that the scope ends.
-fn a_scope_whose_part_ends_on_a_retired_worker<S: Kind>() {
-    let pool = S::pool(2);
+fn a_scope_whose_part_ends_on_a_retired_worker(kind: Kind) {
+    let pool = kind.pool(2);
     for _ in 0..20 {
         pool.resize(1).unwrap();
         settle(&pool);
@@ -350,8 +350,8 @@ fn a_scope_whose_part_ends_on_a_retired_worker<S: Kind>() {
     end(&pool);
 }
 
-fn pipelines_beside_resizes<S: Kind>() {
-    let pool = S::pool(6);
+fn pipelines_beside_resizes(kind: Kind) {
+    let pool = kind.pool(6);
     let ends = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

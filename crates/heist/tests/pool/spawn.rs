@@ -25,10 +25,10 @@ for_every_strategy! {
     fairness,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
         let group = Arc::new(ThreadGroup::new());
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let here = Arc::clone(&group);
         assert!(pool.spawn(move || here.has_current()).join().expect("a result"));
         assert_eq!(pool.spawn(|| 6 * 7).join().expect("a result"), 42);
@@ -39,10 +39,10 @@ fn smoke<S: Kind>() {
 }
 
 /// Tasks submit tasks through `Pool::spawn` and through `heist::spawn`.
-fn from_inside<S: Kind>() {
+fn from_inside(kind: Kind) {
     for workers in WORKERS {
         let group = Arc::new(ThreadGroup::new());
-        let pool = Arc::new(S::builder_in(&group, workers).build().expect("a pool"));
+        let pool = Arc::new(kind.builder_in(&group, workers).build().expect("a pool"));
         let (inner, here) = (Arc::clone(&pool), Arc::clone(&group));
         let outer = pool.spawn(move || {
             let also_here = Arc::clone(&here);
@@ -57,9 +57,9 @@ fn from_inside<S: Kind>() {
     }
 }
 
-fn many<S: Kind>() {
+fn many(kind: Kind) {
     for (workers, tasks) in [(1, 20_000), (2, 100_000), (4, 20_000)] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let handles: Vec<_> = (0..tasks).map(|n: u64| pool.spawn(move || n)).collect();
         let results = handles.into_iter().map(|handle| handle.join().expect("a result"));
         assert!(results.eq(0..tasks));
@@ -68,7 +68,7 @@ fn many<S: Kind>() {
 }
 
 /// Closures around the largest size that fits into a task slot, and far larger.
-fn sizes<S: Kind>() {
+fn sizes(kind: Kind) {
     fn check<const N: usize>(pool: &Pool) {
         let pattern: [u8; N] = std::array::from_fn(|n| (n * 7 + N) as u8);
         let handles = [(); 3].map(|()| {
@@ -84,7 +84,7 @@ fn sizes<S: Kind>() {
         assert_eq!(within.join().expect("a result"), pattern);
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         check::<0>(&pool);
         check::<1>(&pool);
         check::<7>(&pool);
@@ -105,7 +105,7 @@ fn sizes<S: Kind>() {
 }
 
 /// Captured values and results are aligned as their types require.
-fn alignments<S: Kind>() {
+fn alignments(kind: Kind) {
     macro_rules! check {
         ($pool:expr, $($align:literal)*) => { $({
             #[repr(align($align))]
@@ -130,14 +130,14 @@ fn alignments<S: Kind>() {
         })* };
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         check!(pool, 2 8 16 32 64 128 256 4096);
     }
 }
 
-fn results<S: Kind>() {
+fn results(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let large = pool.spawn(|| [3_u64; 4096]).join().expect("a result");
         assert!(large.iter().all(|&word| word == 3));
         assert_eq!(pool.spawn(|| vec![1; 1000]).join().expect("a result").len(), 1000);
@@ -151,11 +151,11 @@ fn results<S: Kind>() {
     }
 }
 
-fn no_size<S: Kind>() {
+fn no_size(kind: Kind) {
     static RUNS: AtomicUsize = AtomicUsize::new(0);
     struct Nothing;
     let before = RUNS.load(Ordering::Relaxed);
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for _ in 0..1000 {
         let nothing = Nothing;
         pool.spawn(move || {
@@ -170,11 +170,11 @@ fn no_size<S: Kind>() {
 }
 
 /// Every kind of callable can be spawned.
-fn functions<S: Kind>() {
+fn functions(kind: Kind) {
     fn nine() -> i32 {
         9
     }
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     assert_eq!(pool.spawn(nine).join().expect("a result"), 9);
     assert_eq!(pool.spawn(nine as fn() -> i32).join().expect("a result"), 9);
     let boxed: Box<dyn FnOnce() -> i32 + Send> = Box::new(|| 10);
@@ -183,10 +183,10 @@ fn functions<S: Kind>() {
 }
 
 /// One task submits more than a worker's own queue can hold.
-fn overflow<S: Kind>() {
+fn overflow(kind: Kind) {
     const TASKS: u64 = 100_000;
     for workers in [1, 2] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let runs = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&runs);
         pool.spawn(move || {
@@ -201,7 +201,7 @@ fn overflow<S: Kind>() {
 }
 
 /// A tree of detached tasks.
-fn nested<S: Kind>() {
+fn nested(kind: Kind) {
     fn grow(depth: u32, leaves: Arc<AtomicUsize>) {
         if depth == 0 {
             leaves.fetch_add(1, Ordering::Relaxed);
@@ -213,7 +213,7 @@ fn nested<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let leaves = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&leaves);
         pool.spawn(move || grow(8, counter));
@@ -222,10 +222,10 @@ fn nested<S: Kind>() {
     }
 }
 
-fn threads_of_no_pool<S: Kind>() {
+fn threads_of_no_pool(kind: Kind) {
     const TASKS: usize = 2000;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         thread::scope(|scope| {
             for thread in 0..6 {
                 let pool = &pool;
@@ -243,10 +243,10 @@ fn threads_of_no_pool<S: Kind>() {
 }
 
 /// To other pools, a worker is an external thread.
-fn other_pool<S: Kind>() {
+fn other_pool(kind: Kind) {
     let group = Arc::new(ThreadGroup::new());
-    let theirs = Arc::new(S::builder_in(&group, 2).build().expect("a pool"));
-    let ours = S::pool(2);
+    let theirs = Arc::new(kind.builder_in(&group, 2).build().expect("a pool"));
+    let ours = kind.pool(2);
     let handles: Vec<_> = (0..500)
         .map(|_| {
             let (theirs, group) = (Arc::clone(&theirs), Arc::clone(&group));
@@ -264,14 +264,14 @@ fn other_pool<S: Kind>() {
 }
 
 /// Tasks that keep spawning tasks do not starve a task from outside.
-fn fairness<S: Kind>() {
+fn fairness(kind: Kind) {
     fn renew(until: Arc<mpsc::Sender<()>>) {
         if until.send(()).is_ok() {
             heist::spawn(move || renew(until));
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (tick, ticks) = mpsc::channel();
         let tick = Arc::new(tick);
         for _ in 0..2 * workers {

@@ -29,9 +29,9 @@ for_every_strategy! {
     after_the_end,
 }
 
-fn fresh<S: Kind>() {
+fn fresh(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let stats = pool.stats();
         assert_eq!(stats.per_worker.len(), workers);
         assert_eq!((stats.total.tasks_submitted, ended(&stats.total)), (0, 0));
@@ -40,8 +40,8 @@ fn fresh<S: Kind>() {
 }
 
 /// Plain values that can be kept and compared.
-fn shape<S: Kind>() {
-    let pool = S::pool(1);
+fn shape(kind: Kind) {
+    let pool = kind.pool(1);
     pool.spawn(|| ());
     pool.stop();
     let stats: Stats = pool.stats();
@@ -52,9 +52,9 @@ fn shape<S: Kind>() {
 }
 
 /// Every way for a task to end, at once.
-fn mixed<S: Kind>() {
+fn mixed(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
         for n in 0..300 {
             let handle = pool.spawn(move || assert!(n % 3 > 0, "planned"));
             if n % 2 == 0 {
@@ -72,7 +72,7 @@ fn mixed<S: Kind>() {
 }
 
 /// A task is counted once, whichever thread runs it.
-fn waits<S: Kind>() {
+fn waits(kind: Kind) {
     fn grow(depth: u32) {
         if depth > 0 {
             let others = [(); 2].map(|()| heist::spawn(move || grow(depth - 1)));
@@ -80,15 +80,15 @@ fn waits<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.spawn(|| grow(9)).join().expect("a result");
         assert_counts(&pool, (1 << 10) - 1, 0, 0);
     }
 }
 
-fn batches<S: Kind>() {
+fn batches(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for size in [0, 1, 10, 1000_u64] {
             let batch = pool.spawn_batch((0..size).map(|n| move || assert!(n != 5, "planned")));
             assert_eq!(batch.join().is_err(), size > 5);
@@ -98,9 +98,9 @@ fn batches<S: Kind>() {
 }
 
 /// A task is counted before its result is available.
-fn after_each_join<S: Kind>() {
+fn after_each_join(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let mut tasks = 0;
         for size in (0..2000).map(|round| round % 9) {
             pool.spawn_batch((0..size).map(|_| || ())).join().expect("results");
@@ -119,9 +119,9 @@ fn assert_later(earlier: &Counters, later: &Counters) {
 }
 
 /// A snapshot may be old, but it is consistent.
-fn while_running<S: Kind>() {
+fn while_running(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::builder(workers).on_panic(drop).build().expect("a pool");
+        let pool = kind.builder(workers).on_panic(drop).build().expect("a pool");
         let done = AtomicBool::new(false);
         thread::scope(|scope| {
             for _ in 0..2 {
@@ -162,9 +162,9 @@ fn toil() {
     (0..20_000_u64).for_each(|n| _ = black_box(n));
 }
 
-fn steals<S: Kind>() {
+fn steals(kind: Kind) {
     for workers in [2, 4] {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         // One steal is enough, but on a busy machine the other workers may not get to run.
         eventually("a steal", || {
             let source = pool.spawn(|| (0..200).for_each(|_| drop(heist::spawn(toil))));
@@ -172,7 +172,7 @@ fn steals<S: Kind>() {
             eventually("all has ended", || {
                 ended(&pool.stats().total) == pool.stats().total.tasks_submitted
             });
-            !S::STEALS || pool.stats().total.successful_steals > 0
+            !kind.steals || pool.stats().total.successful_steals > 0
         });
         pool.stop();
         let stats = pool.stats();
@@ -181,14 +181,14 @@ fn steals<S: Kind>() {
         assert!(stats.total.successful_steals <= stats.total.tasks_moved);
         let by_distance = stats.total.near_steals + stats.total.far_steals;
         assert_eq!(by_distance, stats.total.successful_steals);
-        if !S::STEALS {
+        if !kind.steals {
             assert_eq!((stats.total.successful_steals, stats.total.tasks_moved), (0, 0));
         }
     }
 }
 
-fn single_worker_steals_nothing<S: Kind>() {
-    let pool = S::pool(1);
+fn single_worker_steals_nothing(kind: Kind) {
+    let pool = kind.pool(1);
     pool.spawn(|| (0..1000).for_each(|_| drop(heist::spawn(|| ())))).join().expect("a result");
     pool.stop();
     assert_eq!(pool.stats().total.successful_steals, 0);
@@ -196,16 +196,16 @@ fn single_worker_steals_nothing<S: Kind>() {
 }
 
 /// Tasks from outside come through the injector; those from inside need not.
-fn sources<S: Kind>() {
-    let pool = S::pool(1);
+fn sources(kind: Kind) {
+    let pool = kind.pool(1);
     (0..100).for_each(|_| drop(pool.spawn(|| ())));
     pool.stop();
     assert!(pool.stats().total.injector_pops > 0);
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     pool.spawn(|| (0..100).for_each(|_| drop(heist::spawn(|| ()))));
     pool.stop();
     let stats = pool.stats();
-    if S::STEALS {
+    if kind.steals {
         assert!(stats.total.local_pops > 0, "{:?}", stats.total);
     }
     assert!(
@@ -233,17 +233,17 @@ fn assert_idle(pool: &Pool, group: &ThreadGroup) {
     }
 }
 
-fn idle<S: Kind>() {
+fn idle(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        assert_idle(&S::builder_in(&group, workers).build().expect("a pool"), &group);
+        assert_idle(&kind.builder_in(&group, workers).build().expect("a pool"), &group);
     }
 }
 
-fn idle_again<S: Kind>() {
+fn idle_again(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         for _ in 0..3 {
             let handles: Vec<_> = (0..100).map(|_| pool.spawn(toil)).collect();
             handles.into_iter().for_each(|handle| handle.join().expect("a result"));
@@ -255,8 +255,8 @@ fn idle_again<S: Kind>() {
 }
 
 /// The counters do not change after the stop.
-fn after_the_end<S: Kind>() {
-    let pool = S::pool(2);
+fn after_the_end(kind: Kind) {
+    let pool = kind.pool(2);
     (0..100).for_each(|_| drop(pool.spawn(|| ())));
     pool.stop();
     let stats = pool.stats();

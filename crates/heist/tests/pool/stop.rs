@@ -31,10 +31,10 @@ for_every_strategy! {
     threads_of_waiters,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let handle = pool.spawn(|| 1);
         pool.stop();
         group.assert_gone();
@@ -42,16 +42,16 @@ fn smoke<S: Kind>() {
         assert_eq!(handle.join().expect("a result"), 1);
         assert_counts(&pool, 1, 0, 0);
         // The methods of a stopped pool still work.
-        assert_eq!((pool.workers(), pool.strategy()), (workers, S::STRATEGY));
+        assert_eq!((pool.workers(), pool.strategy()), (workers, kind.strategy));
         assert!(format!("{pool:?}").starts_with("Pool"));
     }
 }
 
-fn nothing_to_do<S: Kind>() {
+fn nothing_to_do(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         for round in 0..20 {
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
             match round % 3 {
                 0 => pool.stop(),
                 1 => pool.stop_now(),
@@ -62,9 +62,9 @@ fn nothing_to_do<S: Kind>() {
     }
 }
 
-fn everything_completes<S: Kind>() {
+fn everything_completes(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let runs = Arc::new(AtomicU64::new(0));
         let gate = Gate::close(&pool);
         for _ in 0..1000 {
@@ -78,7 +78,7 @@ fn everything_completes<S: Kind>() {
 }
 
 /// Tasks submitted by tasks during a stop run as well, at any depth.
-fn trees_complete<S: Kind>() {
+fn trees_complete(kind: Kind) {
     fn grow(depth: u32, leaves: Arc<AtomicU64>) {
         if depth == 0 {
             leaves.fetch_add(1, Ordering::Relaxed);
@@ -92,7 +92,7 @@ fn trees_complete<S: Kind>() {
         }
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let leaves = Arc::new(AtomicU64::new(0));
         let gate = Gate::close(&pool);
         for _ in 0..4 {
@@ -112,8 +112,8 @@ fn trees_complete<S: Kind>() {
     }
 }
 
-fn again<S: Kind>() {
-    let pool = S::pool(2);
+fn again(kind: Kind) {
+    let pool = kind.pool(2);
     pool.spawn(|| ());
     for _ in 0..3 {
         pool.stop();
@@ -123,10 +123,10 @@ fn again<S: Kind>() {
 }
 
 /// Every call returns when all tasks have ended, not only the first one.
-fn from_many_threads<S: Kind>() {
+fn from_many_threads(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let runs = Arc::new(AtomicU64::new(0));
         for _ in 0..500 {
             let runs = Arc::clone(&runs);
@@ -149,9 +149,9 @@ fn from_many_threads<S: Kind>() {
 }
 
 /// A stop from inside a task would wait for itself, so it panics with a message.
-fn from_a_task<S: Kind>() {
+fn from_a_task(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         for now in [false, true] {
             let inner = Arc::clone(&pool);
             let task = pool.spawn(move || if now { inner.stop_now() } else { inner.stop() });
@@ -171,8 +171,8 @@ fn from_a_task<S: Kind>() {
     }
 }
 
-fn from_a_task_of_another_pool<S: Kind>() {
-    let (ours, theirs) = (S::pool(1), Arc::new(S::pool(1)));
+fn from_a_task_of_another_pool(kind: Kind) {
+    let (ours, theirs) = (kind.pool(1), Arc::new(kind.pool(1)));
     let handle = theirs.spawn(|| 1);
     let stopper = Arc::clone(&theirs);
     ours.spawn(move || stopper.stop()).join().expect("a result");
@@ -182,7 +182,7 @@ fn from_a_task_of_another_pool<S: Kind>() {
 
 /// The hooks run on threads of the pool. A stop in the start hook would wait for the pool to be built,
 /// and one in the stop hook for its own thread, so both panic with a message.
-fn from_a_thread_hook<S: Kind>() {
+fn from_a_thread_hook(kind: Kind) {
     for workers in WORKERS {
         for stop in [Pool::stop, Pool::stop_now] {
             let group = ThreadGroup::new();
@@ -204,7 +204,7 @@ fn from_a_thread_hook<S: Kind>() {
                 }
             };
             let builder =
-                S::builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
+                kind.builder_in(&group, workers).on_thread_start(hook()).on_thread_stop(hook());
             let pool = Arc::new(builder.build().expect("a pool"));
             there.set(Arc::downgrade(&pool)).expect("set once");
             assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
@@ -215,10 +215,10 @@ fn from_a_thread_hook<S: Kind>() {
     }
 }
 
-fn drop_stops<S: Kind>() {
+fn drop_stops(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let runs = Arc::new(AtomicU64::new(0));
         for _ in 0..500 {
             let runs = Arc::clone(&runs);
@@ -231,11 +231,11 @@ fn drop_stops<S: Kind>() {
 }
 
 /// A task drops the last reference to the pool. It cannot wait for itself, and does not.
-fn drop_in_own_task<S: Kind>() {
+fn drop_in_own_task(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         for _ in 0..20 {
-            let pool = Arc::new(S::builder_in(&group, workers).build().expect("a pool"));
+            let pool = Arc::new(kind.builder_in(&group, workers).build().expect("a pool"));
             let gate = Gate::close(&pool);
             let inner = Arc::clone(&pool);
             let handle = pool.spawn(move || drop(inner));
@@ -247,11 +247,11 @@ fn drop_in_own_task<S: Kind>() {
     }
 }
 
-fn drop_in_own_task_with_work_left<S: Kind>() {
+fn drop_in_own_task_with_work_left(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
         let runs = Arc::new(AtomicUsize::new(0));
-        let pool = Arc::new(S::builder_in(&group, workers).build().expect("a pool"));
+        let pool = Arc::new(kind.builder_in(&group, workers).build().expect("a pool"));
         let gate = Gate::close(&pool);
         let inner = Arc::clone(&pool);
         let runs_within = Arc::clone(&runs);
@@ -275,9 +275,9 @@ fn drop_in_own_task_with_work_left<S: Kind>() {
     }
 }
 
-fn spawn_afterwards<S: Kind>() {
+fn spawn_afterwards(kind: Kind) {
     for stop in [Pool::stop, Pool::stop_now] {
-        let pool = S::pool(2);
+        let pool = kind.pool(2);
         stop(&pool);
         let ledger = Ledger::new(10);
         for n in 0..10 {
@@ -296,8 +296,8 @@ fn spawn_afterwards<S: Kind>() {
     }
 }
 
-fn install_afterwards<S: Kind>() {
-    let pool = S::pool(1);
+fn install_afterwards(kind: Kind) {
+    let pool = kind.pool(1);
     pool.stop();
     let runs = AtomicBool::new(false);
     let install = || pool.install(|| runs.store(true, Ordering::Relaxed));
@@ -307,12 +307,12 @@ fn install_afterwards<S: Kind>() {
 }
 
 /// The standby threads are gone as well.
-fn threads_of_waiters<S: Kind>() {
+fn threads_of_waiters(kind: Kind) {
     for stop in [Pool::stop, Pool::stop_now] {
         for workers in WORKERS {
             let group = ThreadGroup::new();
-            let pool = S::builder_in(&group, workers).build().expect("a pool");
-            let other = S::pool(1);
+            let pool = kind.builder_in(&group, workers).build().expect("a pool");
+            let other = kind.pool(1);
             let gate = Gate::close(&other);
             let waiting = Arc::new(AtomicUsize::new(0));
             for _ in 0..20 {

@@ -24,10 +24,10 @@ for_every_strategy! {
     racing_drops,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let ledger = Ledger::new(100);
         let gate = Gate::close(&pool);
         let handles: Vec<_> = (0..100)
@@ -48,9 +48,9 @@ fn smoke<S: Kind>() {
     }
 }
 
-fn idle_workers<S: Kind>() {
+fn idle_workers(kind: Kind) {
     for _ in 0..20 {
-        let pool = S::pool(4);
+        let pool = kind.pool(4);
         Gate::close(&pool).open();
         pool.stop_now();
         assert_counts(&pool, 4, 0, 0);
@@ -58,9 +58,9 @@ fn idle_workers<S: Kind>() {
 }
 
 /// Running tasks are waited for, and their results are available.
-fn while_running<S: Kind>() {
+fn while_running(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (start, started) = mpsc::channel();
         let (go, gone) = mpsc::channel();
         let handle = pool.spawn(move || {
@@ -76,9 +76,9 @@ fn while_running<S: Kind>() {
 }
 
 /// A running task may submit and wait: it receives a result or an error.
-fn nested_spawns<S: Kind>() {
+fn nested_spawns(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (start, started) = mpsc::channel();
         let (go, gone) = mpsc::channel::<()>();
         let handle = pool.spawn(move || {
@@ -100,9 +100,9 @@ fn nested_spawns<S: Kind>() {
 }
 
 /// An immediate stop overtakes a graceful one, and both return.
-fn during_stop<S: Kind>() {
+fn during_stop(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let (start, started) = mpsc::channel();
         let all_held = Arc::new(Barrier::new(workers));
         for _ in 0..workers {
@@ -131,8 +131,8 @@ fn during_stop<S: Kind>() {
     }
 }
 
-fn stop_after_now<S: Kind>() {
-    let pool = S::pool(1);
+fn stop_after_now(kind: Kind) {
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let handle = pool.spawn(|| 1);
     gate.stop_now(&pool);
@@ -142,8 +142,8 @@ fn stop_after_now<S: Kind>() {
 
 /// External threads submit tasks while another thread stops the pool. Returns how many of these tasks
 /// were cancelled.
-fn race<S: Kind>(workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
-    let pool = S::pool(workers);
+fn race(kind: Kind, workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
+    let pool = kind.pool(workers);
     let start = Barrier::new(4);
     let submit = |seed| {
         start.wait();
@@ -190,26 +190,26 @@ fn race<S: Kind>(workers: usize, seed: u64, stop: fn(&Pool)) -> u64 {
     cancelled
 }
 
-fn racing_spawns<S: Kind>() {
+fn racing_spawns(kind: Kind) {
     for workers in WORKERS {
         for seed in 0..30 {
-            let cancelled = race::<S>(workers, seed, Pool::stop);
+            let cancelled = race(kind, workers, seed, Pool::stop);
             assert_eq!(cancelled, 0, "a graceful stop");
         }
     }
 }
 
-fn racing_spawns_now<S: Kind>() {
+fn racing_spawns_now(kind: Kind) {
     for workers in WORKERS {
         for seed in 0..30 {
-            race::<S>(workers, seed, Pool::stop_now);
+            race(kind, workers, seed, Pool::stop_now);
         }
     }
 }
 
 /// The destructors of cancelled tasks submit and wait in turn, whether a worker, the stop or a late
 /// caller drops the task. They receive a result or an error, and nothing is left over.
-fn racing_drops<S: Kind>() {
+fn racing_drops(kind: Kind) {
     struct Last(Arc<Pool>, Arc<AtomicUsize>);
     impl Drop for Last {
         fn drop(&mut self) {
@@ -224,7 +224,7 @@ fn racing_drops<S: Kind>() {
         WORKERS.into_iter().flat_map(|n| [(n, Pool::stop as fn(&Pool)), (n, Pool::stop_now)])
     {
         for seed in 0..20 {
-            let pool = Arc::new(S::pool(workers));
+            let pool = Arc::new(kind.pool(workers));
             let drops = Arc::new(AtomicUsize::new(0));
             let start = Barrier::new(3);
             thread::scope(|scope| {

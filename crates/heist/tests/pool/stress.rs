@@ -94,10 +94,10 @@ fn known(result: Result<u64, JoinError>) -> u64 {
     }
 }
 
-fn run<S: Kind>(workers: usize, seed: u64) {
+fn run(kind: Kind, workers: usize, seed: u64) {
     let group = ThreadGroup::new();
     let told = Arc::new(AtomicU64::new(0));
-    let builder = S::builder_in(&group, workers).on_panic({
+    let builder = kind.builder_in(&group, workers).on_panic({
         let told = Arc::clone(&told);
         move |panic| {
             assert!(panic.message().starts_with("planned"), "{}", panic.message());
@@ -140,31 +140,31 @@ fn run<S: Kind>(workers: usize, seed: u64) {
     group.assert_gone();
 }
 
-fn seeds<S: Kind>(workers: usize) {
+fn seeds(kind: Kind, workers: usize) {
     for seed in 0..SEEDS {
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run::<S>(workers, seed))) {
-            eprintln!("{} with {workers} workers: seed {seed}", S::STRATEGY);
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| run(kind, workers, seed))) {
+            eprintln!("{} with {workers} workers: seed {seed}", kind.strategy);
             resume_unwind(payload);
         }
     }
 }
 
-fn two_workers<S: Kind>() {
-    seeds::<S>(2);
+fn two_workers(kind: Kind) {
+    seeds(kind, 2);
 }
 
-fn four_workers<S: Kind>() {
-    seeds::<S>(4);
+fn four_workers(kind: Kind) {
+    seeds(kind, 4);
 }
 
 /// Pools that live only for a short time.
-fn short_lived_pools<S: Kind>() {
+fn short_lived_pools(kind: Kind) {
     let group = ThreadGroup::new();
     let runs = Arc::new(AtomicU64::new(0));
     let mut rng = Rng::new(1);
     let mut submitted = 0;
     for _ in 0..500 {
-        let pool = S::builder_in(&group, 1 + rng.below(4)).build().expect("a pool");
+        let pool = kind.builder_in(&group, 1 + rng.below(4)).build().expect("a pool");
         for _ in 0..rng.below(4) {
             let runs = Arc::clone(&runs);
             submitted += 1;

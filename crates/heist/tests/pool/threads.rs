@@ -23,13 +23,13 @@ fn work(time: Duration) {
 }
 
 /// Each of many tasks waits for half a millisecond of work on another pool, which has only one worker.
-fn tasks_that_wait_for_a_slow_pool<S: Kind>() {
+fn tasks_that_wait_for_a_slow_pool(kind: Kind) {
     const TASKS: usize = 2000;
     /// Far fewer than the tasks, and more than a small reserve with what is added to it within a second.
     const MOST: usize = 128;
-    let inner = Arc::new(S::pool(1));
+    let inner = Arc::new(kind.pool(1));
     for workers in [1, 2] {
-        let (builder, threads) = S::counted_builder(workers);
+        let (builder, threads) = kind.counted_builder(workers);
         let outer = builder.build().expect("a pool");
         let tasks: Vec<_> = (0..TASKS)
             .map(|n| {
@@ -48,7 +48,7 @@ fn tasks_that_wait_for_a_slow_pool<S: Kind>() {
 }
 
 /// Each task waits for a batch of two, to a depth of eight.
-fn recursive_batches<S: Kind>() {
+fn recursive_batches(kind: Kind) {
     const DEPTH: u32 = 8;
     /// What a pool may have beyond its workers: a task of each level may wait while another takes over, and
     /// some threads end later than others begin.
@@ -65,7 +65,7 @@ fn recursive_batches<S: Kind>() {
         pool.spawn_batch(halves).join().expect("results").into_iter().sum()
     }
     for workers in WORKERS {
-        let (builder, threads) = S::counted_builder(workers);
+        let (builder, threads) = kind.counted_builder(workers);
         let pool = Arc::new(builder.build().expect("a pool"));
         for _ in 0..20 {
             let ran = Arc::new(AtomicUsize::new(0));

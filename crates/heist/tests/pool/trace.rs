@@ -24,8 +24,8 @@ for_every_strategy! {
     too_many,
 }
 
-fn traced<S: Kind>(events: usize) -> Pool {
-    S::builder(WORKERS).trace(events).build().expect("a pool")
+fn traced(kind: Kind, events: usize) -> Pool {
+    kind.builder(WORKERS).trace(events).build().expect("a pool")
 }
 
 fn count(trace: &Trace, is_it: impl Fn(EventKind) -> bool) -> u64 {
@@ -50,9 +50,9 @@ fn is_sound(thread: &ThreadTrace) {
     }
 }
 
-fn every_task_begins_and_ends<S: Kind>() {
+fn every_task_begins_and_ends(kind: Kind) {
     const TASKS: u64 = 1_000;
-    let pool = traced::<S>(100_000);
+    let pool = traced(kind, 100_000);
     let tasks: Vec<_> = (0..TASKS).map(|n| pool.spawn(move || n)).collect();
     assert_eq!(tasks.into_iter().map(|task| task.join().unwrap()).sum::<u64>(), 499_500);
     pool.stop();
@@ -67,13 +67,13 @@ fn every_task_begins_and_ends<S: Kind>() {
     );
     assert_eq!(count(&trace, |kind| kind == EventKind::Park), stats.total.parks);
     assert_eq!(count(&trace, |kind| kind == EventKind::Unpark), stats.total.parks);
-    assert_eq!((trace.pool.as_str(), trace.workers), (S::STRATEGY.to_string().as_str(), WORKERS));
+    assert_eq!((trace.pool.as_str(), trace.workers), (kind.strategy.to_string().as_str(), WORKERS));
     let mut seats: Vec<_> = trace.threads.iter().map(|thread| thread.events[0].kind).collect();
     seats.sort_by_key(|kind| format!("{kind:?}"));
     assert_eq!(seats, [EventKind::WorkerBegin { worker: 0 }, EventKind::WorkerBegin { worker: 1 }]);
 }
 
-fn tasks_that_wait_are_beneath_those_that_they_wait_for<S: Kind>() {
+fn tasks_that_wait_are_beneath_those_that_they_wait_for(kind: Kind) {
     fn tree(depth: u32) -> u64 {
         if depth == 0 {
             return 1;
@@ -81,7 +81,7 @@ fn tasks_that_wait_are_beneath_those_that_they_wait_for<S: Kind>() {
         let left = heist::spawn(move || tree(depth - 1));
         tree(depth - 1) + left.join().unwrap()
     }
-    let pool = traced::<S>(100_000);
+    let pool = traced(kind, 100_000);
     assert_eq!(pool.spawn(|| tree(10)).join().unwrap(), 1024);
     pool.stop();
     let trace = pool.trace_snapshot().expect("it was asked for");
@@ -90,8 +90,8 @@ fn tasks_that_wait_are_beneath_those_that_they_wait_for<S: Kind>() {
     assert_eq!(count(&trace, |kind| kind == EventKind::End), 1024);
 }
 
-fn old_events_make_room<S: Kind>() {
-    let pool = traced::<S>(20);
+fn old_events_make_room(kind: Kind) {
+    let pool = traced(kind, 20);
     (0..1_000).for_each(|_| pool.install(|| ()));
     pool.stop();
     let trace = pool.trace_snapshot().expect("it was asked for");
@@ -102,8 +102,8 @@ fn old_events_make_room<S: Kind>() {
     }
 }
 
-fn while_the_pool_works<S: Kind>() {
-    let pool = traced::<S>(30);
+fn while_the_pool_works(kind: Kind) {
+    let pool = traced(kind, 30);
     thread::scope(|scope| {
         let looks = scope.spawn(|| {
             for _ in 0..300 {
@@ -117,8 +117,8 @@ fn while_the_pool_works<S: Kind>() {
     });
 }
 
-fn panics_end_a_task<S: Kind>() {
-    let pool = traced::<S>(1_000);
+fn panics_end_a_task(kind: Kind) {
+    let pool = traced(kind, 1_000);
     assert!(pool.spawn(|| panic!("planned")).join().is_err());
     pool.stop();
     let trace = pool.trace_snapshot().expect("it was asked for");
@@ -126,14 +126,14 @@ fn panics_end_a_task<S: Kind>() {
     assert_eq!(count(&trace, |kind| kind == EventKind::End), 1);
 }
 
-fn zero_is_none<S: Kind>() {
-    let pool = traced::<S>(0);
+fn zero_is_none(kind: Kind) {
+    let pool = traced(kind, 0);
     pool.install(|| ());
     assert_eq!(pool.trace_snapshot(), None);
 }
 
-fn too_many<S: Kind>() {
-    let error = S::builder(1).trace(usize::MAX).build().unwrap_err();
+fn too_many(kind: Kind) {
+    let error = kind.builder(1).trace(usize::MAX).build().unwrap_err();
     assert!(matches!(error, BuildError::TooManyEvents { asked: usize::MAX, .. }), "{error}");
     assert!(error.to_string().ends_with("ask for fewer"), "{error}");
 }
@@ -183,8 +183,8 @@ fn nest(bars: &mut [(f64, f64)]) {
     }
 }
 
-fn a_file_for_viewers<S: Kind>() {
-    let builder = S::builder(WORKERS).thread_name(|n| format!("\"{n}\"\\\n"));
+fn a_file_for_viewers(kind: Kind) {
+    let builder = kind.builder(WORKERS).thread_name(|n| format!("\"{n}\"\\\n"));
     let pool = builder.trace(10_000).build().expect("a pool");
     let split = |n: u32| (0..n).map(|n| pool.spawn(move || n)).collect::<Vec<_>>();
     split(100).into_iter().for_each(|task| assert!(task.join().is_ok()));
@@ -222,8 +222,8 @@ fn waits() {
     heist::spawn(one).join().unwrap();
 }
 
-fn tasks_have_names<S: Kind>() {
-    let pool = traced::<S>(10_000);
+fn tasks_have_names(kind: Kind) {
+    let pool = traced(kind, 10_000);
     pool.spawn(one).join().unwrap();
     pool.spawn(waits).join().unwrap();
     pool.install(two);
@@ -236,14 +236,13 @@ fn tasks_have_names<S: Kind>() {
     let trace = pool.trace_snapshot().expect("it was asked for");
     let names = names(&trace);
     let count = |name: &str| names.iter().filter(|other| **other == name).count();
-    let function = format!("tasks_have_names<pool::common::{:?}>", S::STRATEGY);
     // A piece of a batch may be a task around its closures.
     assert!((4..=5).contains(&count("one")), "{names:?}");
     assert_eq!((count("two"), count("waits")), (1, 1), "{names:?}");
     assert_eq!(names.iter().filter(|name| name.starts_with("part<")).count(), 1, "{names:?}");
     // The broadcast on two workers, the scope, and the task that panics.
-    let closures = names.iter().filter(|name| name.starts_with(&function));
-    assert!(closures.count() >= 3, "{function}: {names:?}");
+    let closures = names.iter().filter(|name| name.starts_with("tasks_have_names::"));
+    assert!(closures.count() >= 3, "{names:?}");
     let mut file = Vec::new();
     trace.write_chrome(&mut file).unwrap();
     validate(&file);
@@ -264,9 +263,9 @@ fn tasks_have_names<S: Kind>() {
 }
 
 /// The names are those of the closures that were spawned, not of what the pool has wrapped around them.
-fn tasks_have_names_in_a_bounded_pool<S: Kind>() {
+fn tasks_have_names_in_a_bounded_pool(kind: Kind) {
     let builder =
-        S::builder(1).trace(10_000).max_queued(2).context(|| |run: &mut dyn FnMut()| run());
+        kind.builder(1).trace(10_000).max_queued(2).context(|| |run: &mut dyn FnMut()| run());
     let pool = builder.build().expect("a pool");
     pool.spawn(one).join().unwrap();
     pool.try_spawn(two).expect("room").join().unwrap();

@@ -31,9 +31,9 @@ for_every_strategy! {
     while_stopping,
 }
 
-fn smoke<S: Kind>() {
+fn smoke(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for n in 0..100 {
             let outer = pool.spawn(move || heist::spawn(move || n).join().expect("a result") + 1);
             assert_eq!(outer.join().expect("a result"), n + 1);
@@ -43,9 +43,9 @@ fn smoke<S: Kind>() {
 }
 
 /// A task whose core was handed off while it waited waits again, several times.
-fn several_times<S: Kind>() {
+fn several_times(kind: Kind) {
     for workers in WORKERS {
-        let (here, there) = (S::pool(workers), S::pool(1));
+        let (here, there) = (kind.pool(workers), kind.pool(1));
         for _ in 0..20 {
             let gates = [(); 3].map(|()| mpsc::channel::<()>());
             let (open, slow): (Vec<_>, Vec<_>) = gates
@@ -72,9 +72,9 @@ fn several_times<S: Kind>() {
     }
 }
 
-fn all_in_order<S: Kind>(newest_first: bool) {
+fn all_in_order(kind: Kind, newest_first: bool) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let sum = pool.spawn(move || {
             let mut handles: Vec<_> = (0..2000_u64).map(|n| heist::spawn(move || n)).collect();
             if newest_first {
@@ -87,19 +87,19 @@ fn all_in_order<S: Kind>(newest_first: bool) {
     }
 }
 
-fn oldest_first<S: Kind>() {
-    all_in_order::<S>(false);
+fn oldest_first(kind: Kind) {
+    all_in_order(kind, false);
 }
 
-fn newest_first<S: Kind>() {
-    all_in_order::<S>(true);
+fn newest_first(kind: Kind) {
+    all_in_order(kind, true);
 }
 
 /// Every worker here waits for a task on another pool, which needs a task that is queued here. The
 /// queued task must run nevertheless.
-fn elsewhere<S: Kind>() {
+fn elsewhere(kind: Kind) {
     for workers in WORKERS {
-        let (here, there) = (S::pool(workers), S::pool(workers));
+        let (here, there) = (kind.pool(workers), kind.pool(workers));
         for _ in 0..20 {
             let (tick, ticks) = mpsc::channel();
             let ticks = Arc::new(Mutex::new(ticks));
@@ -126,9 +126,9 @@ fn elsewhere<S: Kind>() {
 
 /// While a task waits, another task runs that ends only after the first one has continued. If it ran on
 /// the stack of the waiting task, neither would ever end.
-fn not_blocked_by_a_task_on_top<S: Kind>() {
+fn not_blocked_by_a_task_on_top(kind: Kind) {
     for workers in WORKERS {
-        let (here, there) = (S::pool(workers), S::pool(1));
+        let (here, there) = (kind.pool(workers), kind.pool(1));
         for _ in 0..20 {
             let (start, started) = mpsc::channel::<()>();
             let slow = there.spawn(move || started.recv().expect("a start"));
@@ -148,9 +148,9 @@ fn not_blocked_by_a_task_on_top<S: Kind>() {
 }
 
 /// A task that holds a lock waits; other tasks want the same lock.
-fn lock_is_held<S: Kind>() {
+fn lock_is_held(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let lock = Arc::new(Mutex::new(0));
         let handles: Vec<_> = (0..200)
             .map(|_| {
@@ -195,11 +195,11 @@ impl Shared {
 }
 
 /// Layers of tasks, each of which waits for two tasks of the layer before.
-fn diamonds<S: Kind>() {
+fn diamonds(kind: Kind) {
     const WIDTH: usize = 8;
     const DEPTH: u32 = 30;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for gated in [false, true] {
             let gate = gated.then(|| Gate::close(&pool));
             let mut layer: Vec<_> = (0..WIDTH).map(|_| Shared::new(pool.spawn(|| 1))).collect();
@@ -217,7 +217,7 @@ fn diamonds<S: Kind>() {
 }
 
 /// Tasks wait for the other pool in turn, to a great depth, with one worker or a few in each pool.
-fn pools_in_turn<S: Kind>() {
+fn pools_in_turn(kind: Kind) {
     fn bounce(here: &Pool, there: &Pool, times: u32) -> u32 {
         if times == 0 {
             return 0;
@@ -225,7 +225,7 @@ fn pools_in_turn<S: Kind>() {
         here.install(|| bounce(there, here, times - 1)) + 1
     }
     for workers in WORKERS {
-        let (one, two) = (S::pool(workers), S::pool(workers));
+        let (one, two) = (kind.pool(workers), kind.pool(workers));
         assert_eq!(bounce(&one, &two, 50), 50);
         thread::scope(|scope| {
             for n in 0..4 {
@@ -236,9 +236,9 @@ fn pools_in_turn<S: Kind>() {
     }
 }
 
-fn pools_of_each_other<S: Kind>() {
+fn pools_of_each_other(kind: Kind) {
     for workers in WORKERS {
-        let pools = [(); 2].map(|()| Arc::new(S::pool(workers)));
+        let pools = [(); 2].map(|()| Arc::new(kind.pool(workers)));
         let handles: Vec<_> = (0..50_usize)
             .map(|n| {
                 let (here, there) = (&pools[n % 2], Arc::clone(&pools[1 - n % 2]));
@@ -260,7 +260,7 @@ fn pools_of_each_other<S: Kind>() {
     }
 }
 
-fn fib<S: Kind>() {
+fn fib(kind: Kind) {
     fn fib(n: u32) -> u64 {
         if n < 2 {
             return n.into();
@@ -269,7 +269,7 @@ fn fib<S: Kind>() {
         fib(n - 2) + first.join().expect("a result")
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn(|| fib(18)).join().expect("a result"), 2584);
         pool.stop();
         assert_balanced(&pool.stats());
@@ -277,11 +277,12 @@ fn fib<S: Kind>() {
 }
 
 /// Two hundred tasks wait at the same time, and the pool still has all its workers.
-fn many_waiters<S: Kind>() {
+fn many_waiters(kind: Kind) {
     const WAITERS: usize = 200;
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let (here, there) = (S::builder_in(&group, workers).build().expect("a pool"), S::pool(1));
+        let (here, there) =
+            (kind.builder_in(&group, workers).build().expect("a pool"), kind.pool(1));
         let gate = Gate::close(&there);
         let waiting = Arc::new(AtomicUsize::new(0));
         let waiters: Vec<_> = (0..WAITERS)
@@ -307,9 +308,9 @@ fn many_waiters<S: Kind>() {
 }
 
 /// Standby threads exit or are reused: many waits do not lead to many threads.
-fn waiters_come_and_go<S: Kind>() {
+fn waiters_come_and_go(kind: Kind) {
     let group = ThreadGroup::new();
-    let (here, there) = (S::builder_in(&group, 2).build().expect("a pool"), S::pool(1));
+    let (here, there) = (kind.builder_in(&group, 2).build().expect("a pool"), kind.pool(1));
     let mut most = 0;
     for _ in 0..500 {
         let waiters = [(); 2].map(|()| {
@@ -325,13 +326,13 @@ fn waiters_come_and_go<S: Kind>() {
 }
 
 /// The function that names a standby thread panics. The wait must neither panic nor return early.
-fn no_thread_to_take_over<S: Kind>() {
+fn no_thread_to_take_over(kind: Kind) {
     for workers in WORKERS {
-        let named = S::builder(workers).thread_name(move |n| {
+        let named = kind.builder(workers).thread_name(move |n| {
             assert!(n < workers, "planned: no name for {n}");
             format!("heist-{n}")
         });
-        let (here, there) = (named.build().expect("a pool"), S::pool(1));
+        let (here, there) = (named.build().expect("a pool"), kind.pool(1));
         let gate = Gate::close(&there);
         let waiters: Vec<_> = (0..2 * workers)
             .map(|n| {
@@ -354,7 +355,7 @@ fn no_thread_to_take_over<S: Kind>() {
 }
 
 /// The pool stops while tasks wait for each other.
-fn while_stopping<S: Kind>() {
+fn while_stopping(kind: Kind) {
     fn grow(depth: u32) -> u64 {
         if depth == 0 {
             return 1;
@@ -364,7 +365,7 @@ fn while_stopping<S: Kind>() {
     }
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         let handles = [(); 4].map(|()| pool.spawn(|| grow(7)));
         pool.stop();
         for handle in handles {

@@ -21,7 +21,7 @@ for_every_strategy! {
 const LENGTH: u64 = 10_000;
 
 /// Each task submits the next and waits for it.
-fn descending<S: Kind>() {
+fn descending(kind: Kind) {
     fn descend(length: u64) -> u64 {
         if length == 0 {
             return 0;
@@ -30,7 +30,7 @@ fn descending<S: Kind>() {
     }
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let pool = S::builder_in(&group, workers).build().expect("a pool");
+        let pool = kind.builder_in(&group, workers).build().expect("a pool");
         assert_eq!(pool.spawn(|| descend(LENGTH)).join().expect("a result"), LENGTH);
         assert_counts(&pool, LENGTH + 1, 0, 0);
         group.assert_gone();
@@ -38,7 +38,7 @@ fn descending<S: Kind>() {
 }
 
 /// A few of these fill a stack.
-fn large_frames<S: Kind>() {
+fn large_frames(kind: Kind) {
     fn descend(length: u64) -> u64 {
         let frame = std::hint::black_box([length as u8; 128 << 10]);
         if length == 0 {
@@ -49,7 +49,7 @@ fn large_frames<S: Kind>() {
         below + 1
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         assert_eq!(pool.spawn(|| descend(100)).join().expect("a result"), 100);
     }
 }
@@ -67,9 +67,9 @@ fn link(before: Option<JoinHandle<u64>>) -> u64 {
     before.map_or(0, |before| before.join().expect("a result") + 1)
 }
 
-fn from_outside<S: Kind>() {
+fn from_outside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let last = chain(|before| pool.spawn(move || link(before)));
         assert_eq!(last.join().expect("a result"), LENGTH);
         assert_counts(&pool, LENGTH + 1, 0, 0);
@@ -77,9 +77,9 @@ fn from_outside<S: Kind>() {
 }
 
 /// The whole chain is submitted before the first task runs.
-fn behind_a_gate<S: Kind>() {
+fn behind_a_gate(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let gate = Gate::close(&pool);
         let last = chain(|before| pool.spawn(move || link(before)));
         gate.open();
@@ -88,9 +88,9 @@ fn behind_a_gate<S: Kind>() {
 }
 
 /// A worker takes its newest task first, which waits for all others.
-fn from_inside<S: Kind>() {
+fn from_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let last = pool.spawn(|| chain(|before| heist::spawn(move || link(before))));
         assert_eq!(last.join().expect("a handle").join().expect("a result"), LENGTH);
         // The same by a task that waits itself.
@@ -101,12 +101,12 @@ fn from_inside<S: Kind>() {
 
 /// Every task waits for another pool, and the task that releases them is the last one in the queue.
 /// There are more of them than the pool may have threads.
-fn behind_each_other<S: Kind>() {
+fn behind_each_other(kind: Kind) {
     const WAITERS: u64 = 150;
     for workers in WORKERS {
         let group = ThreadGroup::new();
-        let here = S::builder_in(&group, workers).max_threads(workers + 64);
-        let (here, there) = (here.build().expect("a pool"), S::pool(1));
+        let here = kind.builder_in(&group, workers).max_threads(workers + 64);
+        let (here, there) = (here.build().expect("a pool"), kind.pool(1));
         let there = Arc::new(there);
         let (open, opened) = mpsc::channel::<()>();
         there.spawn(move || _ = opened.recv());
@@ -127,7 +127,7 @@ fn behind_each_other<S: Kind>() {
 /// A task holds a lock while it waits, on a stack too deep to run other tasks on top. The thread that
 /// takes over the core must first run the task that is waited for, because every other task waits for
 /// the lock.
-fn held_across_a_wait<S: Kind>() {
+fn held_across_a_wait(kind: Kind) {
     #[inline(never)]
     fn with_a_large_frame(lock: &Mutex<u64>) {
         let frame = std::hint::black_box([1_u8; 256 << 10]);
@@ -136,7 +136,7 @@ fn held_across_a_wait<S: Kind>() {
         std::hint::black_box(frame);
     }
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let lock = Arc::new(Mutex::new(0));
         let handles: Vec<_> = (0..200)
             .map(|_| Arc::clone(&lock))

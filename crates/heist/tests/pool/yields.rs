@@ -6,11 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use heist::Strategy;
 
 use crate::common::{
-    Gate, Kind, WORKERS, assert_balanced, assert_counts, eventually, for_every_strategy,
+    Gate, Kind, WORKERS, assert_balanced, assert_counts, eventually, for_every_strategy, once,
 };
 
 for_every_strategy! {
-    outside_of_a_pool,
     nothing_is_queued,
     tasks_from_outside_start_first,
     own_task_starts_first,
@@ -22,24 +21,28 @@ for_every_strategy! {
     cancelled_by_stop_now,
 }
 
-fn outside_of_a_pool<S: Kind>() {
+once! {
+    outside_of_a_pool,
+}
+
+fn outside_of_a_pool() {
     heist::yield_now();
     let (one, another) = heist::join(heist::yield_now, heist::yield_now);
     assert_eq!((one, another), ((), ()));
 }
 
-fn nothing_is_queued<S: Kind>() {
+fn nothing_is_queued(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         pool.install(|| (0..1000).for_each(|_| heist::yield_now()));
         assert_counts(&pool, 1, 0, 0);
     }
 }
 
 /// One worker, and tasks in the injector behind the one that yields.
-fn tasks_from_outside_start_first<S: Kind>() {
+fn tasks_from_outside_start_first(kind: Kind) {
     const TASKS: usize = 1000;
-    let pool = S::pool(1);
+    let pool = kind.pool(1);
     let gate = Gate::close(&pool);
     let started = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&started);
@@ -54,14 +57,14 @@ fn tasks_from_outside_start_first<S: Kind>() {
     gate.open();
     let before = yields.join().expect("a result");
     // A batch is 32 tasks. The one worker has taken two of them at most, and the thread that yields one.
-    let least = if S::STRATEGY == Strategy::WorkStealing { TASKS - 3 * 32 } else { TASKS };
+    let least = if kind.strategy == Strategy::WorkStealing { TASKS - 3 * 32 } else { TASKS };
     assert!(before >= least, "only {before} of {TASKS} tasks have started");
     assert_counts(&pool, TASKS as u64 + 2, 0, 0);
 }
 
 /// The only task that is queued starts before the yield returns, whatever the worker does first.
-fn own_task_starts_first<S: Kind>() {
-    let pool = S::pool(1);
+fn own_task_starts_first(kind: Kind) {
+    let pool = kind.pool(1);
     for _ in 0..50 {
         let started = pool.spawn(|| {
             let started = Arc::new(AtomicUsize::new(0));
@@ -75,10 +78,10 @@ fn own_task_starts_first<S: Kind>() {
     assert_counts(&pool, 100, 0, 0);
 }
 
-fn own_tasks_start<S: Kind>() {
+fn own_tasks_start(kind: Kind) {
     const TASKS: usize = 100;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let all = pool.spawn(|| {
             let started = Arc::new(AtomicUsize::new(0));
             for _ in 0..TASKS {
@@ -94,10 +97,10 @@ fn own_tasks_start<S: Kind>() {
     }
 }
 
-fn many_tasks_that_yield<S: Kind>() {
+fn many_tasks_that_yield(kind: Kind) {
     const TASKS: u64 = 40;
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let tasks: Vec<_> = (0..TASKS)
             .map(|n| {
                 pool.spawn(move || {
@@ -112,9 +115,9 @@ fn many_tasks_that_yield<S: Kind>() {
     }
 }
 
-fn in_parts<S: Kind>() {
+fn in_parts(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             pool.spawn(|| ());
             let sum = pool.install(|| {
@@ -139,8 +142,8 @@ fn in_parts<S: Kind>() {
     }
 }
 
-fn no_thread_to_take_over<S: Kind>() {
-    let pool = S::builder(1).max_threads(1).build().expect("a pool");
+fn no_thread_to_take_over(kind: Kind) {
+    let pool = kind.builder(1).max_threads(1).build().expect("a pool");
     let done = pool.spawn(|| {
         let other = heist::spawn(|| ());
         heist::yield_now();
@@ -150,9 +153,9 @@ fn no_thread_to_take_over<S: Kind>() {
     assert_counts(&pool, 2, 0, 0);
 }
 
-fn while_stopping<S: Kind>() {
+fn while_stopping(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for _ in 0..20 {
             pool.spawn(|| {
                 heist::spawn(|| ());
@@ -164,9 +167,9 @@ fn while_stopping<S: Kind>() {
 }
 
 /// Tasks that yield go on, and what is queued is refused.
-fn cancelled_by_stop_now<S: Kind>() {
+fn cancelled_by_stop_now(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         let yielding = Arc::new(AtomicUsize::new(0));
         let tasks: Vec<_> = (0..workers)
             .map(|_| {

@@ -152,7 +152,7 @@ mod refused {
     const ROOM: usize = 8 * STACK;
     const WORKERS: usize = 20;
 
-    fn some_threads<S: Kind>() {
+    fn some_threads(kind: Kind) {
         in_child("refused", &[ONE_ARENA], || {
             limit_address_space(ROOM);
             let group = ThreadGroup::new();
@@ -161,7 +161,7 @@ mod refused {
                 let count = Arc::clone(count);
                 move |_| _ = count.fetch_add(1, Ordering::Relaxed)
             });
-            let builder = S::builder_in(&group, WORKERS).stack_size(STACK);
+            let builder = kind.builder_in(&group, WORKERS).stack_size(STACK);
             let error = builder.on_thread_start(start).on_thread_stop(stop).build();
             match error.expect_err("no room for so many") {
                 error @ BuildError::Thread { started, asked, .. } => {
@@ -174,14 +174,14 @@ mod refused {
             let [starts, stops] = counts.map(|count| count.load(Ordering::Relaxed));
             assert_eq!(starts, stops);
             // There is room again for a smaller pool.
-            let pool = S::builder_in(&group, 1).stack_size(STACK).build().expect("a pool");
+            let pool = kind.builder_in(&group, 1).stack_size(STACK).build().expect("a pool");
             assert_eq!(pool.spawn(|| 1).join().expect("a result"), 1);
         });
     }
 
     /// The pool is running, but no standby thread can be started for a task that waits. The pool
     /// continues with the threads that it has.
-    fn no_standby_thread_can_start<S: Kind>() {
+    fn no_standby_thread_can_start(kind: Kind) {
         fn fib(n: u32) -> u64 {
             if n < 2 {
                 return n.into();
@@ -193,10 +193,10 @@ mod refused {
             for workers in [1, 2, 4] {
                 let group = ThreadGroup::new();
                 let pool =
-                    S::builder_in(&group, workers).stack_size(STACK).build().expect("a pool");
+                    kind.builder_in(&group, workers).stack_size(STACK).build().expect("a pool");
                 pool.spawn(|| ()).join().expect("a result");
                 limit_address_space(STACK / 2);
-                let more = S::builder_in(&group, 1).stack_size(STACK).build();
+                let more = kind.builder_in(&group, 1).stack_size(STACK).build();
                 assert!(more.is_err(), "room for one more");
                 for _ in 0..5 {
                     assert_eq!(pool.spawn(|| fib(14)).join().expect("a result"), 377);
@@ -211,14 +211,14 @@ mod refused {
 
     /// A task waits for a batch that its own thread may not run, and no standby thread can be started.
     /// The last worker that is awake runs the batch all the same.
-    fn waits_for_many<S: Kind>() {
+    fn waits_for_many(kind: Kind) {
         in_child("refused", &[ONE_ARENA], || {
             for workers in [1, 2, 4] {
-                let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
+                let pool = kind.builder(workers).stack_size(STACK).build().expect("a pool");
                 let pool = Arc::new(pool);
                 pool.spawn(|| ()).join().expect("a result");
                 limit_address_space(STACK / 2);
-                assert!(S::builder(1).stack_size(STACK).build().is_err(), "room for one more");
+                assert!(kind.builder(1).stack_size(STACK).build().is_err(), "room for one more");
                 let tasks: Vec<_> = (0..20)
                     .map(|_| {
                         let here = Arc::clone(&pool);

@@ -16,12 +16,12 @@ for_every_strategy! {
 const STACK: usize = 64 << 20;
 const PARTS: usize = 100;
 
-fn without_threads<S: Kind>(workers: usize, work: fn() -> usize) {
+fn without_threads(kind: Kind, workers: usize, work: fn() -> usize) {
     in_child("refused", &[ONE_ARENA], || {
-        let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
+        let pool = kind.builder(workers).stack_size(STACK).build().expect("a pool");
         pool.spawn(|| ()).join().expect("a result");
         limit_address_space(STACK / 2);
-        assert!(S::builder(1).stack_size(STACK).build().is_err(), "room for one more");
+        assert!(kind.builder(1).stack_size(STACK).build().is_err(), "room for one more");
         assert_eq!(pool.install(work), PARTS);
         pool.stop();
         assert_balanced(&pool.stats());
@@ -47,18 +47,18 @@ fn on_top(beginning: usize, f: fn() -> usize) -> usize {
     result + usize::from(black_box(ballast)[0])
 }
 
-fn scope_on_a_deep_stack<S: Kind>() {
-    without_threads::<S>(1, || {
+fn scope_on_a_deep_stack(kind: Kind) {
+    without_threads(kind, 1, || {
         let here = 0_u8;
         on_top((&raw const here).addr(), scope)
     });
 }
 
-fn isolated_scope<S: Kind>() {
-    without_threads::<S>(1, || heist::isolate(scope));
+fn isolated_scope(kind: Kind) {
+    without_threads(kind, 1, || heist::isolate(scope));
 }
 
-fn isolated_joins<S: Kind>() {
+fn isolated_joins(kind: Kind) {
     fn fork(parts: usize) -> usize {
         if parts < 2 {
             return parts;
@@ -66,5 +66,5 @@ fn isolated_joins<S: Kind>() {
         let (left, right) = heist::join(|| fork(parts / 2), || fork(parts - parts / 2));
         left + right
     }
-    without_threads::<S>(2, || heist::isolate(|| fork(PARTS)));
+    without_threads(kind, 2, || heist::isolate(|| fork(PARTS)));
 }

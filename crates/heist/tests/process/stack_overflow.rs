@@ -23,18 +23,18 @@ fn nest(depth: usize) -> usize {
     below + here
 }
 
-fn in_a_first_half<S: Kind>() {
+fn in_a_first_half(kind: Kind) {
     for workers in [1, 2] {
-        overflow::<S>(workers, &format!("{}-{workers}", S::STRATEGY));
+        overflow(kind, workers, &format!("{}-{workers}", kind.strategy));
     }
 }
 
-fn overflow<S: Kind>(workers: usize, name: &str) {
+fn overflow(kind: Kind, workers: usize, name: &str) {
     if let Some(wanted) = process::part() {
         if wanted == name {
             // A crash on purpose leaves no core file.
             disable_core_dumps();
-            let pool = S::builder(workers).stack_size(STACK).build().expect("a pool");
+            let pool = kind.builder(workers).stack_size(STACK).build().expect("a pool");
             println!("begins");
             pool.install(|| nest(0));
         }

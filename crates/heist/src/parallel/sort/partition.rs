@@ -37,7 +37,11 @@ where
 
 /// Partitions one piece on this thread.
 fn partition_piece<T>(v: &mut [T], goes_first: impl Fn(&T) -> bool) -> usize {
-    if size_of::<T>() <= CHEAP { swap_all(v, goes_first) } else { swap_misplaced(v, goes_first) }
+    if const { size_of::<T>() <= CHEAP } {
+        swap_all(v, goes_first)
+    } else {
+        swap_misplaced(v, goes_first)
+    }
 }
 
 /// Partitions from front to back; no branch depends on the elements.
