@@ -108,6 +108,8 @@ pub(crate) enum Greeting {
     Nobody,
     /// There is none, and the run that is served has ended.
     Over,
+    /// There is none, and there cannot be one.
+    Refused(ClusterError),
     /// The server or the coordinator is busy.
     NoAnswer,
 }

@@ -46,6 +46,8 @@ pub(crate) enum News {
         micros: u64,
         thread: usize,
         outcome: Result<Computed, Failure>,
+        /// The thread starts this one now.
+        next: Option<Key>,
     },
 }
 
@@ -94,6 +96,17 @@ impl Jobs {
             }
         }
     }
+
+    /// Returns a batch that can be started without a question, if there is one now.
+    fn next_at_once(&self) -> Option<Job> {
+        // A thread that has the tokens waits for one, or takes one at the moment.
+        let tokens = self.tokens.try_lock().ok()?;
+        let mut queue = lock(&self.queue);
+        if queue.front().is_none_or(|job| job.again) || tokens.try_recv().is_err() {
+            return None;
+        }
+        queue.pop_front()
+    }
 }
 
 /// No user code runs under these locks, so their data is whole whatever panics.
@@ -115,18 +128,17 @@ pub(crate) fn run<T, G>(
 {
     let mut state = G::State::default();
     let mut run = None;
-    while let Some(job) = jobs.next() {
-        let key = job.key;
-        if job.again {
-            let (answer, permitted) = channel();
-            let asked = news.send(News::May(key, answer));
-            // Without an answer, the worker has ended or has given the batch back.
-            if asked.is_err() || !permitted.recv().unwrap_or(false) {
-                continue;
-            }
-        } else if news.send(News::Started(key)).is_err() {
-            return;
-        }
+    let mut next = None;
+    loop {
+        let job = match next.take() {
+            // The end of the batch before it has said so.
+            Some(job) => job,
+            None => match jobs.next() {
+                Some(job) if may_start(&job, news) => job,
+                Some(_) => continue,
+                None => return,
+            },
+        };
         if run.replace(job.run) != Some(job.run) {
             state = G::State::default();
         }
@@ -142,10 +154,24 @@ pub(crate) fn run<T, G>(
             state = G::State::default();
         }
         let micros = began.elapsed().as_micros() as u64;
-        if news.send(News::Ended { key, began, micros, thread, outcome }).is_err() {
+        next = jobs.next_at_once();
+        let (key, starts) = (job.key, next.as_ref().map(|job| job.key));
+        let ended = News::Ended { key, began, micros, thread, outcome, next: starts };
+        if news.send(ended).is_err() {
             return;
         }
     }
+}
+
+/// Says that a batch is started, or asks whether it may be.
+fn may_start(job: &Job, news: &UnboundedSender<News>) -> bool {
+    if !job.again {
+        return news.send(News::Started(job.key)).is_ok();
+    }
+    let (answer, permitted) = channel();
+    let asked = news.send(News::May(job.key, answer));
+    // Without an answer, the worker has ended or has given the batch back.
+    asked.is_ok() && permitted.recv().unwrap_or(false)
 }
 
 fn compute<T, G>(
@@ -173,4 +199,36 @@ where
     };
     let results = postcard::to_stdvec(&results).map_err(codec(false))?;
     Ok(Computed { results, skipped, retried })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(jobs: &Jobs, wake: &Sender<()>, key: Key, again: bool) {
+        let (items, token) = (Bytes::new(), CancelToken::new());
+        jobs.push(Job { key, run: 1, number: key, first: 0, items, again, token });
+        wake.send(()).expect("a receiver");
+    }
+
+    #[test]
+    fn only_what_needs_no_question_follows_at_once() {
+        let (jobs, wake) = Jobs::new();
+        assert!(jobs.next_at_once().is_none());
+        for (key, again) in [(1, false), (2, true), (3, false), (4, false)] {
+            push(&jobs, &wake, key, again);
+        }
+        let mut keys = Vec::new();
+        keys.extend(jobs.next_at_once().map(|job| job.key));
+        // The second one must be asked about.
+        assert!(jobs.next_at_once().is_none());
+        keys.extend(jobs.next().map(|job| job.key));
+        assert_eq!(jobs.take_back(0, true), [4]);
+        keys.extend(jobs.next_at_once().map(|job| job.key));
+        assert_eq!(keys, [1, 2, 3]);
+        // What was given back has left a token.
+        assert!(jobs.next_at_once().is_none());
+        drop(wake);
+        assert!(jobs.next().is_none());
+    }
 }

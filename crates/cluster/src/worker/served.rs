@@ -41,6 +41,7 @@ impl<P: Pull> Worker<P> {
                 return Err(self.mismatch(theirs));
             }
             Greeting::Nobody => self.abandoned = true,
+            Greeting::Refused(error) => return Err(error),
             Greeting::Over => {
                 if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
                     self.end_of(run);
