@@ -15,7 +15,7 @@ impl<P: Pull> Worker<P> {
                 let Some(held) = self.held.get(&key) else { return };
                 let asked = self.pull.ask(encode(&Up::Ask { run: held.run, number: held.number }));
                 let answers = self.answers.clone();
-                tokio::task::spawn_local(async move {
+                tokio::spawn(async move {
                     let permit = asked.await.and_then(|permit| decode::<Permit>(&permit));
                     let permit = permit.map(|(permit, _)| permit);
                     let _ = answers.send(Answer::May { key, permit, answer });

@@ -132,7 +132,7 @@ impl<P: Pull> Worker<P> {
             held: self.held.len(),
         });
         let answers = self.answers.clone();
-        tokio::task::spawn_local(async move {
+        tokio::spawn(async move {
             let greeting = hello.await;
             let _ = answers.send(Answer::Hello { greeting, took: now.elapsed() });
         });
