@@ -33,7 +33,7 @@ pub(crate) trait Queue {
     fn name(&self) -> String;
 
     /// Returns how many batches are in the queue or were delivered without an acknowledgement.
-    fn waiting(&self) -> impl Future<Output = Option<u64>> + use<Self> + 'static;
+    fn waiting(&self) -> impl Future<Output = Option<u64>> + use<Self> + Send + 'static;
 
     /// Returns how large a message may be.
     fn limit(&self) -> usize;
@@ -42,7 +42,7 @@ pub(crate) trait Queue {
     fn send(
         &self,
         batch: Dispatch,
-    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + Send + 'static;
 
     /// Returns the next event.
     async fn event(&mut self) -> QueueEvent;
@@ -62,13 +62,13 @@ pub(crate) trait Queue {
         &self,
         number: u64,
         results: Bytes,
-    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<(), ClusterError>> + use<Self> + Send + 'static;
 
     /// Returns the committed results of a batch.
     fn fetch(
         &self,
         number: u64,
-    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<Self> + 'static;
+    ) -> impl Future<Output = Result<Bytes, ClusterError>> + use<Self> + Send + 'static;
 
     /// Removes the queue and the lock, and the committed results unless they are to be kept.
     async fn close(&mut self, keep_results: bool);
@@ -108,6 +108,8 @@ pub(crate) enum Greeting {
     Nobody,
     /// There is none, and the run that is served has ended.
     Over,
+    /// There is none, and there cannot be one.
+    Refused(ClusterError),
     /// The server or the coordinator is busy.
     NoAnswer,
 }
@@ -115,7 +117,7 @@ pub(crate) enum Greeting {
 /// A worker's end.
 pub(crate) trait Pull {
     /// Asks for the coordinator of the job, and if there is none, whether the run that is served has ended.
-    fn hello(&self, hello: &Hello) -> impl Future<Output = Greeting> + use<Self> + 'static;
+    fn hello(&self, hello: &Hello) -> impl Future<Output = Greeting> + use<Self> + Send + 'static;
 
     /// Names the queue of the following requests.
     fn attach(&mut self, queue: &str);
@@ -138,7 +140,10 @@ pub(crate) trait Pull {
     async fn up(&self, message: Bytes);
 
     /// Sends a message to the coordinator, and returns the answer.
-    fn ask(&self, message: Bytes) -> impl Future<Output = Option<Bytes>> + use<Self> + 'static;
+    fn ask(
+        &self,
+        message: Bytes,
+    ) -> impl Future<Output = Option<Bytes>> + use<Self> + Send + 'static;
 
     /// Sends a message to whoever has asked.
     async fn answer(&self, to: Address, message: Bytes);

@@ -191,7 +191,7 @@ pub enum ClusterError {
     },
     /// There was no connection for too long, or the server did not do for too long what the run needs.
     #[error(
-        "the NATS server at {url} could not be used for {} s ({reason}): start it again, or raise `patience`",
+        "the NATS server at {url} could not be used for {} s ({reason}): start it again, or raise `patience` (HEIST_CLUSTER_PATIENCE_MS)",
         after.as_secs()
     )]
     Lost {
@@ -214,7 +214,7 @@ pub enum ClusterError {
     },
     /// A worker found no coordinator of the job.
     #[error(
-        "no coordinator runs the job {job} since {} s: start one, with the same server and job name, or raise `wait`",
+        "no coordinator runs the job {job} since {} s: start one, with the same server and job name, or raise `wait` (HEIST_CLUSTER_WAIT_MS)",
         after.as_secs()
     )]
     NoCoordinator {

@@ -219,7 +219,7 @@ where
                 stop: network_stop,
             };
             let coordinator = Coordinator::new(queue, job, settings, ends, watched);
-            network.block_on(coordinator.run())
+            network.run(coordinator.run())
         })?;
         let (source_input, source_stop) = (input_sender.clone(), Arc::clone(&stop));
         let source = start(scope, "heist-source", move || {
@@ -340,7 +340,7 @@ where
             let (worker, answers) = Worker::new(pull, service, settings, jobs, wake);
             // The wake end is dropped with the worker, and then the threads end. With the tasks, the answers are dropped that
             // they wait for.
-            network.block_on(worker.run(answers, heard))
+            network.run(worker.run(answers, heard))
         })?;
         let ended = join(network);
         runners.into_iter().for_each(join);

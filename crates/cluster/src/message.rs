@@ -12,7 +12,7 @@ use crate::error::ClusterError;
 use crate::status::{JobStatus, LeavingWorker, WaitingWorker};
 
 /// The number of what is described here. It is the first thing in a [`Hello`] and in a [`Welcome`], for nodes of any other version.
-const PROTOCOL: u32 = 3;
+const PROTOCOL: u32 = 4;
 
 /// Encodes a message for nodes of any version.
 pub(crate) fn encode_for_all<T: Serialize>(message: &T) -> Bytes {
@@ -73,6 +73,8 @@ pub(crate) struct Ended {
     /// Where the server expects the acknowledgement of the batch.
     pub(crate) ack: String,
     pub(crate) failure: Option<Failure>,
+    /// The batch of the run that the thread starts now, as [`Up::Started`] says it of one that does not follow another.
+    pub(crate) next: Option<u64>,
 }
 
 /// Why a batch has no results.

@@ -1,7 +1,8 @@
 //! The runtime of a thread that waits for the network.
 
+use std::panic::resume_unwind;
+
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::LocalSet;
 
 use crate::error::ClusterError;
 
@@ -13,10 +14,23 @@ impl Network {
         Ok(Self(Some(Builder::new_current_thread().enable_all().build()?)))
     }
 
+    /// Waits for something short.
     pub(crate) fn block_on<F: Future>(&self, future: F) -> F::Output {
-        let runtime = self.0.as_ref().expect("only the drop takes it");
-        // For the tasks of a worker, which need not be sent to other threads.
-        LocalSet::new().block_on(runtime, future)
+        self.runtime().block_on(future)
+    }
+
+    /// Runs a loop to its end, as a task: when the client of the server has something for it, it is woken without a system call.
+    pub(crate) fn run<F>(&self, future: F) -> F::Output
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let runtime = self.runtime();
+        let ended = runtime.block_on(runtime.spawn(future));
+        ended.unwrap_or_else(|error| resume_unwind(error.into_panic()))
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("only the drop takes it")
     }
 }
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
 use crate::error::ClusterError;
@@ -68,7 +67,7 @@ pub(crate) struct Reader(TcpStream);
 impl Reader {
     /// Sends the page, while the caller goes on.
     pub(crate) fn give(self, page: String) {
-        spawn_local(async move {
+        tokio::spawn(async move {
             let Self(mut stream) = self;
             // What becomes of it does not matter to the run.
             let _ = timeout(LIMIT, answer(&mut stream, &page)).await;

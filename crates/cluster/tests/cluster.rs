@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::roles::{cluster, many_stages, run_batches, run_with, squares};
+use common::roles::{cluster, many_stages, run_batches, run_with, squares, squares_in_any_order};
 use common::{BATCHES, GATE, JETSTREAM, Server, until};
 use heist::CancelToken;
 use heist::pipeline::{Pipeline, PipelineError};
@@ -28,6 +28,105 @@ fn results_come_once_and_in_order() {
     });
     assert_eq!(report.nodes.values().map(|node| node.batches).sum::<u64>(), BATCHES);
     assert!(workers.iter_mut().all(|worker| worker.ends_well()));
+}
+
+#[test]
+fn without_order_results_do_not_wait_for_each_other() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let variables = [("HEIST_TEST_STEP", "4"), ("HEIST_CLUSTER_THREADS", "24")];
+    let _worker = server.worker_at(&server.url(), "a", &variables);
+    let gates = BATCHES / 4;
+    (2..gates).for_each(|gate| server.open_gate_number(gate));
+    let settings = cluster(&server.url()).build().expect("settings");
+    let mut results = Vec::new();
+    let report = squares_in_any_order(&settings, BATCHES, |square| {
+        results.push(square);
+        // These are outstanding until all others that may be in flight beside them have come.
+        if results.len() as u64 == BATCHES - 4 {
+            assert!((4..8_u64).all(|number| !results.contains(&(number * number))));
+            server.open_gate_number(1);
+        }
+    });
+    assert_eq!(report.expect("a run").results, BATCHES);
+    results.sort_unstable();
+    assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_in_flight_is_bounded_in_bytes() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let by = |role| {
+        let settings = cluster(&server.url()).role(role).bytes(10_000);
+        settings.build().expect("settings")
+    };
+    let (coordinator, worker) = (by(Role::Coordinator), by(Role::Worker));
+    let taken = AtomicU64::new(0);
+    let run = |settings: &Cluster, items: u64| {
+        let source = (0..items).map(|_| {
+            taken.fetch_add(1, Ordering::SeqCst);
+            "x".repeat(1_000)
+        });
+        let pipeline = Pipeline::new(source).batch(1).in_flight(100);
+        let mut sum = 0;
+        let report = pipeline
+            .map(|text: String| text.len())
+            .run_on(settings, "bytes", |length| sum += length);
+        (report.expect("a run"), sum)
+    };
+    thread::scope(|scope| {
+        let running = scope.spawn(|| run(&coordinator, 200));
+        // Nine batches fit, and the tenth waits.
+        until("the tenth item", || (taken.load(Ordering::SeqCst) >= 10).then_some(()));
+        let serving = scope.spawn(|| run(&worker, 0));
+        let (report, sum) = running.join().expect("no panic");
+        serving.join().expect("no panic");
+        assert_eq!((report.results, sum), (200, 200_000));
+        assert!((9_000..=10_000).contains(&report.largest_bytes), "{}", report.largest_bytes);
+        assert!(report.largest_in_flight < 100, "{}", report.largest_in_flight);
+    });
+}
+
+#[test]
+fn batches_that_are_not_started_are_given_back() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    // Batches are so long that none is started soon.
+    let _worker = server.worker_at(&server.url(), "a", &[("HEIST_TEST_MILLIS", "10")]);
+    let settings = cluster(&server.url()).lease(Duration::from_secs(600));
+    let mut observer = cluster(&server.url()).build().expect("settings").observe().expect("a link");
+    let mut other = None;
+    let report = run_batches(settings, GATE + 2, || {
+        server.wait_for_start("a", Some(GATE));
+        // It has started one of the last two batches, and holds the other.
+        until("a worker with both", || {
+            let job = observer.status().ok()?.jobs.pop()?;
+            job.workers.iter().any(|worker| worker.held == 2).then_some(())
+        });
+        other = Some(server.worker("b", ""));
+        server.wait_for_start("b", None);
+        until("a batch that was given back", || {
+            let job = observer.status().ok()?.jobs.pop()?;
+            (job.report.given_back > 0).then_some(())
+        });
+        server.open_gate();
+    });
+    assert!(report.given_back > 0);
+}
+
+#[test]
+fn a_failure_names_stage_batch_and_node() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let by = |role| cluster(&server.url()).role(role).node("left").build().expect("settings");
+    let (coordinator, worker) = (by(Role::Coordinator), by(Role::Worker));
+    let run = |settings: &Cluster, items: u64| {
+        let checked = |number: u64| if number == 7 { Err("odd") } else { Ok(number) };
+        let pipeline = Pipeline::new(0..items).batch(2).map(|number| number).try_map(checked);
+        pipeline.ordered().run_on(settings, "failing", |_| ())
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| run(&worker, 0).expect("the end of the run"));
+        let error = run(&coordinator, 20).expect_err("a failure");
+        assert_eq!(error.to_string(), "stage 2 failed at item 7 (batch 3) on node left: odd");
+    });
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod common;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpStream;
+use std::os::fd::FromRawFd;
 use std::process::{Command, Stdio};
 
 use common::roles::{cluster, run_with};
@@ -77,6 +78,53 @@ fn a_run_is_shown_and_a_worker_is_drained() {
     assert!(said.contains("no worker answers"), "{said}");
 }
 
+/// Returns the two ends of a terminal: that of its user, and that of a program.
+fn terminal() -> (std::fs::File, std::fs::File) {
+    let (mut user, mut program) = (0, 0);
+    let (none, size) = (std::ptr::null_mut(), std::ptr::null_mut());
+    // SAFETY: the numbers of two files are written to variables of this function. The other pointers may be null.
+    let opened = unsafe { libc::openpty(&raw mut user, &raw mut program, none, none.cast(), size) };
+    assert_eq!(opened, 0);
+    // SAFETY: the call has opened both files, and nobody else has them.
+    let file = |number| unsafe { std::fs::File::from_raw_fd(number) };
+    (file(user), file(program))
+}
+
+#[test]
+fn a_terminal_is_refreshed_and_shows_stragglers_and_what_was_redelivered() {
+    let Some(server) = Server::start(JETSTREAM, "") else { return };
+    let mut workers = vec![server.worker("a", "")];
+    let (mut user, program) = terminal();
+    run_with(cluster(&server.url()), || {
+        server.wait_for_start("a", Some(GATE));
+        workers.clear();
+        workers.push(server.wide_worker("b"));
+        server.wait_for_start("b", Some(GATE));
+        let mut status = command(&["status"]);
+        status.env("HEIST_CLUSTER_URL", server.url()).env("TERM", "xterm");
+        let status = status.stdout(program.try_clone().expect("a copy"));
+        let _status = Guard::spawn_piped(status);
+        let mut shown = String::new();
+        let mut buffer = [0; 4096];
+        until("what is live", || {
+            let count = user.read(&mut buffer).expect("output");
+            shown += &String::from_utf8_lossy(&buffer[..count]);
+            // From the start of the screen to its end.
+            let screens: Vec<_> =
+                shown.split("\x1b[H").filter(|text| text.ends_with("\x1b[J")).collect();
+            let last = screens.last()?;
+            let slow = format!("  slow: batch {GATE} for ");
+            let has = |text: &str| last.contains(text);
+            let live = screens.len() >= 3
+                && has(&slow)
+                && has("(a, b)")
+                && has(" outstanding, the oldest for ");
+            (live && !has(" 0 redelivered") && has("  b  ")).then_some(())
+        });
+        server.open_gate();
+    });
+}
+
 #[test]
 fn a_server_is_started_used_and_ended() {
     let Some(nats) = program() else { return };
@@ -113,6 +161,28 @@ fn a_server_is_started_used_and_ended() {
     lines.map_while(Result::ok).for_each(|line| rest += &line);
     assert!(up.ends_well(), "{rest}");
     assert!(TcpStream::connect(url.trim_start_matches("nats://")).is_err());
+}
+
+/// A server without its command could never be ended from a terminal.
+#[test]
+fn a_server_ends_with_its_command() {
+    let Some(nats) = program() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut up = command(&["up", "--port", "0", "--dir", &folder.path().display().to_string()]);
+    up.env("HEIST_NATS_SERVER", &nats);
+    let mut up = Guard::spawn_piped(up.stdout(Stdio::piped()));
+    let mut lines = BufReader::new(up.0.stdout.take().expect("a pipe")).lines();
+    let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("export"));
+    let line = line.expect("an address");
+    let (_, address) = line.split_once("nats://").expect("an address");
+    TcpStream::connect(address).expect("a server");
+    up.signal(libc::SIGKILL);
+    until("the end of the server", || TcpStream::connect(address).err());
+    // The folder is free again when it has ended.
+    until("the lock of the folder", || {
+        let lock = std::fs::File::open(folder.path().join("lock")).expect("a file");
+        lock.try_lock().ok()
+    });
 }
 
 #[test]

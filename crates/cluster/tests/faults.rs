@@ -81,9 +81,15 @@ fn a_poison_batch_is_named_with_its_nodes() {
     // It is the only batch: no other one can be started too often, however slow the machine is.
     let run = || squares(&settings, 1, |_, _| panic!("a result"));
     let error = server.with_workers(&["a", "b", "c"], "abort=0", run).expect_err("poison");
-    let ClusterError::Poison { batch: 0, nodes, .. } = &error else { panic!("{error}") };
+    let ClusterError::Poison { job, batch: 0, nodes } = &error else { panic!("{error}") };
+    assert_eq!(job, "squares");
     assert!(nodes.len() >= 2, "{nodes:?}");
     assert!(nodes.iter().all(|node| ["a", "b", "c"].contains(&node.as_str())), "{nodes:?}");
+    let named = format!(
+        "batch 0 of the job squares was lost by every node that has started it ({})",
+        nodes.join(", ")
+    );
+    assert!(error.to_string().starts_with(&named), "{error}");
 }
 
 #[test]

@@ -8,7 +8,7 @@ mod common;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use async_nats::ServerAddr;
+use async_nats::{ServerAddr, jetstream};
 use common::proxy::Proxy;
 use common::roles::{cluster, empty_run, run_batches, run_with};
 use common::{GATE, IN_FLIGHT, JETSTREAM, Server, host, until};
@@ -119,17 +119,36 @@ fn three_servers() -> Option<Vec<Server>> {
     (0..3).map(start).collect()
 }
 
-/// Returns the name of the server that leads the queue of the job.
-fn leader(url: &str) -> Option<String> {
+/// Asks one of the servers about the queue of the job.
+fn ask<T>(url: &str, question: impl AsyncFnOnce(jetstream::Context) -> Option<T>) -> Option<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {
         let servers: Result<Vec<ServerAddr>, _> = url.split(',').map(str::parse).collect();
         let client = async_nats::connect(servers.ok()?).await.ok()?;
-        let context = async_nats::jetstream::new(client);
-        let stream = context.get_stream("HEIST-Q_squares").await.ok()?;
-        let info = stream.get_info().await.ok()?;
-        info.cluster?.leader
+        question(jetstream::new(client)).await
     })
+}
+
+const QUEUE: &str = "HEIST-Q_squares";
+
+/// Returns the name of the server that leads the queue.
+fn leader(url: &str) -> Option<String> {
+    ask(url, async |context| {
+        let stream = context.get_stream(QUEUE).await.ok()?;
+        stream.get_info().await.ok()?.cluster?.leader
+    })
+}
+
+/// Has the servers elect another leader, unless this one leads.
+fn elect(url: &str, wanted: &str) -> Option<()> {
+    if leader(url)? == wanted {
+        return Some(());
+    }
+    ask(url, async |context| {
+        let subject = format!("STREAM.LEADER.STEPDOWN.{QUEUE}");
+        context.request::<_, _, serde_json::Value>(subject, &()).await.ok()
+    });
+    None
 }
 
 #[test]
@@ -137,31 +156,32 @@ fn another_server_takes_over_when_the_leader_is_killed() {
     let Some(mut servers) = three_servers() else { return };
     let urls: Vec<_> = servers.iter().map(Server::url).collect();
     let all = urls.join(",");
-    let settings = || cluster(&all).replicas(3).storage(Storage::File);
+    let proxies: Vec<_> =
+        servers.iter().map(|server| Proxy::new(server.host(), server.port())).collect();
+    let by_proxy = proxies.iter().map(Proxy::url).collect::<Vec<_>>().join(",");
+    let settings = |url: &str| cluster(url).replicas(3).storage(Storage::File);
     // The servers must have found each other. Before that, they do not answer.
-    let first = settings().start_within(Duration::from_secs(10)).build().expect("settings");
+    let first = settings(&all).start_within(Duration::from_secs(10)).build().expect("settings");
     until("a leader of the servers", || {
         empty_run(&first).inspect_err(|error| println!("{error}")).ok()
     });
     // The notes of the batches are in the folder of the first server.
     let _worker = servers[0].worker_at(&all, "a", &[]);
-    let mut killed = String::new();
-    let report = run_with(settings(), || {
+    let report = run_with(settings(&by_proxy), || {
         servers[0].wait_for_start("a", Some(GATE));
-        killed = until("the leader", || leader(&all));
-        let number: usize = killed.trim_start_matches('s').parse().expect("a name");
+        assert_outstanding(&mut observer(&servers[0]), IN_FLIGHT - 1);
+        // The leader is the server to which the coordinator is connected.
+        let number = until("the leader", || {
+            let number = proxies.iter().position(Proxy::is_used)?;
+            elect(&all, &format!("s{number}")).map(|()| number)
+        });
         servers[number].kill();
-        let rest: Vec<_> = urls
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| *at != number)
-            .map(|(_, url)| url.as_str())
-            .collect();
-        let other =
-            until("another leader", || leader(&rest.join(",")).filter(|name| *name != killed));
-        assert_ne!(other, killed);
+        let mut rest = urls.clone();
+        rest.remove(number);
+        let killed = format!("s{number}");
+        until("another leader", || leader(&rest.join(",")).filter(|name| *name != killed));
         servers[0].open_gate();
     });
-    assert!(!killed.is_empty());
+    assert!(report.reconnects > 0);
     assert_eq!(report.nodes.keys().collect::<Vec<_>>(), ["a"]);
 }

@@ -96,7 +96,7 @@ fn the_permissions_of_a_worker_are_enough_to_be_seen() {
         authorization { users = [
             {user: left, password: l},
             {user: right, password: r, permissions: {
-                publish: ["heist.>", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.API.DIRECT.GET.HEIST-LOCKS.>", "$JS.ACK.>"],
+                publish: ["heist.>", "$JS.API.INFO", "$JS.API.CONSUMER.MSG.NEXT.>", "$JS.API.DIRECT.GET.HEIST-LOCKS.>", "$JS.ACK.>"],
                 subscribe: ["heist.>", "_INBOX.>"]}} ] }"#;
     let Some(server) = Server::start(&[], users) else { return };
     let mut worker = server.worker_at(&server.url_of("right:r"), "a", &[]);

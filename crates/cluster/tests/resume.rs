@@ -60,6 +60,10 @@ fn run_after_a_killed_coordinator(resume: bool) -> Option<ClusterReport> {
     // The only worker is in the middle of a batch.
     server.wait_for_start("a", Some(GATE));
     drop(coordinator);
+    // The batches that are computed from now on leave new notes.
+    for number in 0..GATE {
+        std::fs::remove_file(server.note(&format!("started-a-{number}"))).expect("a note");
+    }
     server.open_gate();
     let settings = cluster(&server.url()).resume(resume).build().expect("settings");
     let mut results = Vec::new();
@@ -74,6 +78,8 @@ fn run_after_a_killed_coordinator(resume: bool) -> Option<ClusterReport> {
     assert_eq!(results, (0..BATCHES).map(|number| number * number).collect::<Vec<_>>());
     let computed: u64 = report.nodes.values().map(|node| node.batches).sum();
     assert_eq!(report.resumed + computed, BATCHES);
+    let again = (0..GATE).filter(|number| server.note(&format!("started-a-{number}")).exists());
+    assert_eq!(again.count() as u64, if resume { 0 } else { GATE });
     Some(report)
 }
 

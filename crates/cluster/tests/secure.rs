@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use common::roles::{cluster, empty_run, run_with};
-use common::{GATE, Server};
+use common::{GATE, Server, skipped};
 use data_encoding::BASE64URL_NOPAD;
 use heist_cluster::{ClusterBuilder, ClusterError};
 use nkeys::KeyPair;
@@ -48,7 +48,7 @@ fn tls_server(more: &str) -> Option<Server> {
     let required = std::env::var("HEIST_CLUSTER_TESTS").is_ok_and(|value| value == "required");
     if !openssl.is_ok_and(|status| status.success()) {
         assert!(!required, "there is no openssl, which makes the certificates");
-        println!("skipped: there is no openssl, which makes the certificates");
+        skipped("there is no openssl, which makes the certificates");
         return None;
     }
     let config = |folder: &Path, host: Ipv4Addr| {

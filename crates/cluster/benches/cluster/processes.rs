@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -10,6 +11,19 @@ use std::time::{Duration, Instant};
 
 use crate::Sample;
 use crate::runs::{FACTOR, Work};
+
+/// Has the system end a process with the thread that starts it, however that ends: workers serve for ever.
+fn ends_with_this_thread(command: &mut Command) -> &mut Command {
+    let with_thread = || {
+        // SAFETY: this option takes a signal, and no memory is read or written.
+        match unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) } {
+            0 => Ok(()),
+            _ => Err(std::io::Error::last_os_error()),
+        }
+    };
+    // SAFETY: the closure makes a system call, and does nothing else.
+    unsafe { command.pre_exec(with_thread) }
+}
 
 /// The server, and all workers that were started with it.
 pub(crate) struct Server {
@@ -30,9 +44,8 @@ impl Server {
             let mut command = Command::new(program);
             command.args(["-a", "127.0.0.1", "-p", "-1", "-js", "-sd"]).arg(folder.path());
             command.arg("--ports_file_dir").arg(folder.path());
-            let Ok(child) = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-                continue;
-            };
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+            let Ok(child) = ends_with_this_thread(&mut command).spawn() else { continue };
             let mut server =
                 Self { child, _folder: folder, url: String::new(), workers: Mutex::default() };
             server.url = server.wait_for_url()?;
@@ -110,16 +123,12 @@ impl<'s> Worker<'s> {
     pub(crate) fn start(server: &'s Server, work: Work, node: &str, factor: u32) -> Self {
         let (variable, value) = work.variable();
         let program = std::env::current_exe().expect("this program");
-        let child = Command::new(program)
-            .env(variable, value)
-            .env(FACTOR, factor.to_string())
-            .env("HEIST_CLUSTER_URL", server.url())
-            .env("HEIST_CLUSTER_ROLE", "worker")
-            .env("HEIST_CLUSTER_STAY", "1")
-            .env("HEIST_CLUSTER_THREADS", "1")
-            .env("HEIST_CLUSTER_NODE", node)
-            .spawn()
-            .expect("a process");
+        let mut command = Command::new(program);
+        command.env(variable, value).env(FACTOR, factor.to_string());
+        command.env("HEIST_CLUSTER_URL", server.url()).env("HEIST_CLUSTER_ROLE", "worker");
+        command.env("HEIST_CLUSTER_STAY", "1").env("HEIST_CLUSTER_THREADS", "1");
+        command.env("HEIST_CLUSTER_NODE", node);
+        let child = ends_with_this_thread(&mut command).spawn().expect("a process");
         server.workers.lock().expect("no panic").push(child.id());
         Self { child, server }
     }

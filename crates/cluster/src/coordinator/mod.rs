@@ -134,7 +134,7 @@ pub(crate) struct Coordinator<Q> {
     moves: Sender<Move>,
     /// Has the source stop.
     stop: Arc<AtomicBool>,
-    operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done>>>>,
+    operations: FuturesUnordered<Pin<Box<dyn Future<Output = Done> + Send>>>,
     /// How many of them are batches.
     sending: usize,
     /// The bytes of these batches.

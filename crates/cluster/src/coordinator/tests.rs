@@ -149,6 +149,11 @@ impl Run {
     }
 
     fn ends(&self, number: u64) {
+        self.ends_before(number, None);
+    }
+
+    /// A batch ends, and its thread starts the next one.
+    fn ends_before(&self, number: u64, next: Option<u64>) {
         let ended = Ended {
             run: RUN,
             number,
@@ -160,6 +165,7 @@ impl Run {
             retried: 0,
             ack: String::new(),
             failure: None,
+            next,
         };
         self.say(&Up::Ended(ended), &[]);
     }
@@ -213,4 +219,17 @@ fn a_batch_that_is_being_committed_is_not_started_again() {
     assert_lost(&error);
     let permits = answers.iter().map(|answer| decode::<Permit>(answer).map(|(permit, _)| permit));
     assert_eq!(permits.collect::<Vec<_>>(), [Some(Permit::Drop)]);
+}
+
+#[test]
+fn a_batch_that_follows_another_counts_as_started() {
+    let run = run(|_| ());
+    run.batch(0);
+    // The first one has a result already.
+    run.ends_before(7, Some(0));
+    // One start is the limit.
+    run.say(&Up::Ask { run: RUN, number: 0 }, &[]);
+    let (error, _) = run.fails();
+    let ClusterError::Poison { batch: 0, nodes, .. } = &error else { panic!("{error}") };
+    assert_eq!(nodes, &["a"]);
 }

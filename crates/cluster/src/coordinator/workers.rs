@@ -125,6 +125,9 @@ impl<Q: Queue> Coordinator<Q> {
             self.report.duplicates += 1;
             return;
         }
+        if let Some(next) = ended.next {
+            self.window.started(next, &ended.node);
+        }
         if self.window.get(number).is_none() || self.commits.contains_key(&number) {
             self.report.duplicates += 1;
             self.trace_batch(&ended, ", dropped");

@@ -11,9 +11,11 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State;
+use async_nats::subject::ToSubject;
 use async_nats::{
     Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError, jetstream,
 };
+use bytes::Bytes;
 use percent_encoding::percent_decode_str;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::time::timeout;
@@ -28,6 +30,8 @@ pub(crate) use queue::NatsQueue;
 const LIST: Duration = Duration::from_secs(10);
 /// How long any other request may take. It is tried again.
 const REQUEST: Duration = Duration::from_millis(2_000);
+/// How long a message may wait in this process. It does so only if the server takes nothing.
+const SEND: Duration = Duration::from_millis(200);
 /// The longest time between two attempts to connect again. A guess.
 const RECONNECT: Duration = Duration::from_millis(500);
 /// How often a silent server is asked whether it is still there. A guess.
@@ -35,6 +39,9 @@ const PING: Duration = Duration::from_secs(2);
 
 /// Observers ask all nodes of all jobs here. No name of a job contains the sign.
 const QUESTIONS: &str = "heist.$ask";
+
+/// What a worker may be forbidden to ask: whether there is JetStream.
+const MAY_ASK: &str = "\"$JS.API.INFO\"";
 
 /// The names of a job's streams and subjects.
 #[derive(Clone, Debug)]
@@ -159,6 +166,12 @@ impl Connection {
         self.or_violation(limited).await
     }
 
+    /// Sends a message. The client keeps it for the next connection if there is none, and makes the caller wait when it has too
+    /// many: then the message is lost. The caller has more to do than to wait, such as to notice that the time is up.
+    pub(crate) async fn publish(&self, subject: impl ToSubject, message: Bytes) {
+        let _ = timeout(SEND, self.client.publish(subject, message)).await;
+    }
+
     pub(crate) fn is_connected(&self) -> bool {
         self.client.connection_state() == State::Connected
     }
@@ -231,7 +244,8 @@ fn meaning(event: Event) -> Option<Change> {
         Event::Disconnected => Some(Change::Disconnected),
         // Otherwise the operation would only time out.
         Event::ServerError(ServerError::Other(text))
-            if text.to_ascii_lowercase().contains("permissions violation") =>
+            if text.to_ascii_lowercase().contains("permissions violation")
+                && !text.contains(MAY_ASK) =>
         {
             Some(Change::Fatal(ClusterError::Permission { violation: text }))
         }
@@ -291,16 +305,22 @@ pub(crate) fn shown_url(url: &str) -> String {
 }
 
 fn addresses(url: &str) -> Result<Vec<ServerAddr>, ClusterError> {
+    // The rest of a password with such a sign would be shown as a host.
+    let is_whole = |server: &ServerAddr| {
+        let url = server.clone().into_inner();
+        matches!(url.path(), "" | "/") && url.query().is_none() && url.fragment().is_none()
+    };
     url.split(',')
         .map(|address| {
-            ServerAddr::from_str(address.trim()).map_err(|_| ClusterError::Setting {
+            let server = ServerAddr::from_str(address.trim()).ok().filter(is_whole);
+            server.ok_or_else(|| ClusterError::Setting {
                 name: "url",
                 // Of the rest, anything may belong to a password: the address could not be taken apart.
                 value: address.split_once("://").map_or("...".to_owned(), |(scheme, _)| {
                     format!("{}://...", scheme.trim())
                 }),
                 hint: "use nats://host:port, with user:password@ or token@ before the host if need be, and with commas \
-                       between several of them; write @, :, / and % in a password as %40, %3A, %2F and %25"
+                       between several of them; write @, :, /, ?, #, % and commas in a password as %40, %3A, %2F, %3F, %23, %25 and %2C"
                     .to_owned(),
             })
         })

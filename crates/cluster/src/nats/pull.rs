@@ -1,15 +1,19 @@
 //! A worker's end. The protocol is in ../../README.md.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_nats::jetstream;
+use async_nats::jetstream::context::AccountErrorKind;
 use async_nats::{Client, Message, RequestErrorKind, StatusCode, Subject, Subscriber};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use tokio::time::timeout;
 
 use super::lock::LOCKS;
-use super::{Change, Connection, Names, QUESTIONS, REQUEST, full_text};
+use super::queue::is_lack_of_jetstream;
+use super::{Change, Connection, Names, QUESTIONS, REQUEST, SEND, full_text};
 use crate::engine::{Address, Greeting, Pull, PullEvent};
 use crate::error::ClusterError;
 use crate::message::{Hello, Owner, decode, decode_of_any, encode, encode_for_all};
@@ -21,8 +25,6 @@ pub(super) const AGAIN: &str = "Heist-Again";
 const EXPIRES: Duration = Duration::from_secs(5);
 /// How often the server says that it still knows of the request: a new leader does not.
 const ALIVE: Duration = Duration::from_millis(500);
-/// How long a message may wait in this process. It does so only if the server takes nothing.
-const SEND: Duration = Duration::from_millis(200);
 /// A batch that is not to be delivered at once is delivered after this.
 const LATER: Duration = Duration::from_millis(300);
 
@@ -39,6 +41,8 @@ pub(crate) struct NatsPull {
     downs: Subscriber,
     hungry: Subscriber,
     questions: Subscriber,
+    /// Whether the server has JetStream, or cannot tell: it was asked.
+    has_jetstream: Arc<AtomicBool>,
 }
 
 impl NatsPull {
@@ -66,7 +70,18 @@ impl NatsPull {
             <[Subscriber; 4]>::try_from(subscribers).expect("four of them");
         let context = connection.jetstream();
         let queue = String::new();
-        Ok(Self { connection, context, names, queue, inbox, batches, downs, hungry, questions })
+        Ok(Self {
+            connection,
+            context,
+            names,
+            queue,
+            inbox,
+            batches,
+            downs,
+            hungry,
+            questions,
+            has_jetstream: Arc::default(),
+        })
     }
 
     /// Returns what a message at the inbox means.
@@ -91,10 +106,9 @@ impl NatsPull {
         PullEvent::Batch { payload, ack, again: copied || delivered > 1 }
     }
 
+    // Without a connection, leases expire and the coordinator sends batches again.
     async fn publish(&self, subject: impl Into<String>, message: impl Into<Bytes>) {
-        // Without a connection, leases expire and the coordinator sends batches again. The client keeps messages for the next
-        // connection, and makes the caller wait when it has too many.
-        let _ = timeout(SEND, self.connection.client.publish(subject.into(), message.into())).await;
+        self.connection.publish(subject.into(), message.into()).await;
     }
 }
 
@@ -106,10 +120,24 @@ async fn last_ended(client: &Client, lock: &str) -> Option<u64> {
     owner.ended.then_some(owner.run)
 }
 
+/// Returns whether the server says that it has no JetStream, or none for this user. A user may have no right to ask.
+async fn lacks_jetstream(context: &jetstream::Context) -> bool {
+    match timeout(REQUEST, context.query_account()).await {
+        Ok(Err(error)) => match error.kind() {
+            AccountErrorKind::JetStreamUnavailable => true,
+            AccountErrorKind::JetStream(error) => is_lack_of_jetstream(&error),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 impl Pull for NatsPull {
     fn hello(&self, hello: &Hello) -> impl Future<Output = Greeting> + use<> {
         let (client, subject) = (self.connection.client.clone(), self.names.shared("hello"));
         let lock = self.names.shared("lock");
+        let (context, url) = (self.context.clone(), self.connection.url.clone());
+        let has_jetstream = Arc::clone(&self.has_jetstream);
         let (served, hello) = (hello.run, encode_for_all(hello));
         async move {
             match timeout(REQUEST, client.request(subject, hello)).await {
@@ -119,7 +147,16 @@ impl Pull for NatsPull {
                 },
                 Ok(Err(error)) if error.kind() == RequestErrorKind::NoResponders => match served {
                     Some(run) if last_ended(&client, &lock).await == Some(run) => Greeting::Over,
-                    _ => Greeting::Nobody,
+                    // No coordinator can use such a server, and nobody else would say why this worker waits.
+                    None if !has_jetstream.load(Ordering::Relaxed)
+                        && lacks_jetstream(&context).await =>
+                    {
+                        Greeting::Refused(ClusterError::NoJetStream { url })
+                    }
+                    _ => {
+                        has_jetstream.store(true, Ordering::Relaxed);
+                        Greeting::Nobody
+                    }
                 },
                 Ok(Err(_)) | Err(_) => Greeting::NoAnswer,
             }

@@ -214,16 +214,19 @@ impl Setup {
                 CreateStreamErrorKind::JetStreamUnavailable => {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
-                CreateStreamErrorKind::JetStream(error)
-                    if error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT
-                        || error.error_code() == ErrorCode::JETSTREAM_NOT_ENABLED =>
-                {
+                CreateStreamErrorKind::JetStream(error) if is_lack_of_jetstream(&error) => {
                     ClusterError::NoJetStream { url: self.url.clone() }
                 }
                 _ => refused("a stream")(error),
             }),
         }
     }
+}
+
+/// Returns whether an error says that the server has no JetStream, or none for this user.
+pub(super) fn is_lack_of_jetstream(error: &jetstream::Error) -> bool {
+    let code = error.error_code();
+    code == ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT || code == ErrorCode::JETSTREAM_NOT_ENABLED
 }
 
 /// Returns why the server has not stored a message.
@@ -329,7 +332,7 @@ impl Queue for NatsQueue {
                     return QueueEvent::Question(message.payload, reply.to_string());
                 },
                 Some(message) = self.alive.next() => if let Some(reply) = message.reply {
-                    let _ = self.connection.client.publish(reply, Bytes::new()).await;
+                    self.connection.publish(reply, Bytes::new()).await;
                 },
                 Some(message) = self.ups.next() => {
                     return QueueEvent::Up(message.payload, message.reply.map(|to| to.to_string()));
@@ -341,15 +344,15 @@ impl Queue for NatsQueue {
     // What cannot be sent because there is no connection is sent again by its own rule: batches by the window, and the rest when
     // a lease has expired.
     async fn acknowledge(&self, batch: Address) {
-        let _ = self.connection.client.publish(batch, Bytes::from_static(b"+ACK")).await;
+        self.connection.publish(batch, Bytes::from_static(b"+ACK")).await;
     }
 
     async fn answer(&self, to: Address, message: Bytes) {
-        let _ = self.connection.client.publish(to, message).await;
+        self.connection.publish(to, message).await;
     }
 
     async fn tell(&self, message: Down) {
-        let _ = self.connection.client.publish(self.names.own("down"), encode(&message)).await;
+        self.connection.publish(self.names.own("down"), encode(&message)).await;
     }
 
     async fn committed(&mut self) -> Result<Vec<u64>, ClusterError> {

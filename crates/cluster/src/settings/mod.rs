@@ -174,6 +174,12 @@ impl Cluster {
     /// | `HEIST_CLUSTER_THREADS` | [`threads`](ClusterBuilder::threads) |
     /// | `HEIST_CLUSTER_LEASE_MS` | [`lease`](ClusterBuilder::lease) |
     /// | `HEIST_CLUSTER_BYTES` | [`bytes`](ClusterBuilder::bytes) |
+    /// | `HEIST_CLUSTER_ATTEMPTS` | [`attempts`](ClusterBuilder::attempts) |
+    /// | `HEIST_CLUSTER_START_MS` | [`start_within`](ClusterBuilder::start_within) |
+    /// | `HEIST_CLUSTER_PATIENCE_MS` | [`patience`](ClusterBuilder::patience) |
+    /// | `HEIST_CLUSTER_WAIT_MS` | [`wait`](ClusterBuilder::wait) |
+    /// | `HEIST_CLUSTER_STORAGE` | [`storage`](ClusterBuilder::storage): `memory` or `file` |
+    /// | `HEIST_CLUSTER_REPLICAS` | [`replicas`](ClusterBuilder::replicas) |
     /// | `HEIST_CLUSTER_RESUME` | [`resume`](ClusterBuilder::resume): `1` or `0` |
     /// | `HEIST_CLUSTER_VERSION` | [`version`](ClusterBuilder::version) |
     /// | `HEIST_CLUSTER_STAY` | [`stay`](ClusterBuilder::stay): `1` or `0` |
@@ -189,7 +195,9 @@ impl Cluster {
     ///
     /// Returns [`ClusterError::Setting`] if a variable has an invalid value.
     pub fn from_env() -> Result<Self, ClusterError> {
-        from_variables(|name| std::env::var(name).ok())
+        // A value that is no Unicode becomes one that is invalid, or the name of a file that is not there.
+        let variable = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+        from_variables(variable)
     }
 
     /// Returns the role of this process.
@@ -249,20 +257,7 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Cluster, 
         settings.node = node;
     }
     settings.version = text("HEIST_CLUSTER_VERSION").unwrap_or_default();
-    let number = |name| {
-        text(name).map(|value| {
-            value.parse().map_err(|_| invalid(name, value, "use a whole number of at least 1"))
-        })
-    };
-    if let Some(threads) = number("HEIST_CLUSTER_THREADS").transpose()? {
-        settings.threads = Some(threads);
-    }
-    if let Some(millis) = number("HEIST_CLUSTER_LEASE_MS").transpose()? {
-        settings.lease = Duration::from_millis(millis.get() as u64);
-    }
-    if let Some(bytes) = number("HEIST_CLUSTER_BYTES").transpose()? {
-        settings.bytes = bytes.get();
-    }
+    set_limits(settings, text)?;
     let flag = |name| match text(name).as_deref() {
         None | Some("0") => Ok(false),
         Some("1") => Ok(true),
@@ -274,6 +269,50 @@ fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Result<Cluster, 
     let metrics = text("HEIST_CLUSTER_METRICS");
     settings.metrics = metrics.map(|address| page_address(&address)).transpose()?;
     builder.build()
+}
+
+/// Reads the limits from variables.
+fn set_limits(
+    settings: &mut Settings,
+    text: impl Fn(&'static str) -> Option<String>,
+) -> Result<(), ClusterError> {
+    let number = |name| {
+        let value = text(name);
+        let number = value.map(|value| {
+            value.parse().map_err(|_| invalid(name, value, "use a whole number of at least 1"))
+        });
+        number.transpose()
+    };
+    let millis = |name| {
+        let millis = number(name)?.map(|millis: NonZero<usize>| millis.get() as u64);
+        Ok::<_, ClusterError>(millis.map(Duration::from_millis))
+    };
+    settings.threads = number("HEIST_CLUSTER_THREADS")?;
+    settings.wait = millis("HEIST_CLUSTER_WAIT_MS")?;
+    for (name, duration) in [
+        ("HEIST_CLUSTER_LEASE_MS", &mut settings.lease),
+        ("HEIST_CLUSTER_START_MS", &mut settings.start),
+        ("HEIST_CLUSTER_PATIENCE_MS", &mut settings.patience),
+    ] {
+        *duration = millis(name)?.unwrap_or(*duration);
+    }
+    for (name, count) in [
+        ("HEIST_CLUSTER_BYTES", &mut settings.bytes),
+        ("HEIST_CLUSTER_ATTEMPTS", &mut settings.attempts),
+        ("HEIST_CLUSTER_REPLICAS", &mut settings.replicas),
+    ] {
+        *count = number(name)?.map_or(*count, NonZero::get);
+    }
+    settings.storage = match text("HEIST_CLUSTER_STORAGE").as_deref() {
+        None => settings.storage,
+        Some("memory") => Storage::Memory,
+        Some("file") => Storage::File,
+        Some(other) => {
+            let hint = "use memory or file";
+            return Err(invalid("HEIST_CLUSTER_STORAGE", other.to_owned(), hint));
+        }
+    };
+    Ok(())
 }
 
 /// Reads a port of the loopback interface, or an address with a port.
@@ -314,7 +353,15 @@ mod tests {
             let read = read("HEIST_CLUSTER_METRICS", text).expect("an address");
             assert_eq!(read.settings.metrics, address.parse().ok());
         }
+        let patient = read("HEIST_CLUSTER_PATIENCE_MS", "7000").expect("a limit").settings;
+        assert_eq!((patient.patience, patient.start), (Duration::from_secs(7), START));
+        assert_eq!(read("HEIST_CLUSTER_REPLICAS", "3").expect("a number").settings.replicas, 3);
+        let stored = read("HEIST_CLUSTER_STORAGE", "file").expect("a storage").settings.storage;
+        assert_eq!(stored, Storage::File);
         for (name, value) in [
+            ("HEIST_CLUSTER_STORAGE", "tape"),
+            ("HEIST_CLUSTER_REPLICAS", "2"),
+            ("HEIST_CLUSTER_WAIT_MS", "1"),
             ("HEIST_CLUSTER_ROLE", "boss"),
             ("HEIST_CLUSTER_THREADS", "0"),
             ("HEIST_CLUSTER_LEASE_MS", "soon"),
@@ -338,9 +385,13 @@ mod tests {
             "nats://user:sec@secret:x",
             "user:secret@[",
             "nats://u:secret/x@h",
+            "nats://u:1/secret@h",
+            "nats://secret?x@h",
+            "nats://secret#x@h",
+            "nats://u:a,secret@h",
         ];
         for url in bad {
-            let Err(error) = Cluster::builder().url(url).build() else { continue };
+            let error = Cluster::builder().url(url).build().expect_err("a bad address");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }

@@ -309,6 +309,8 @@ impl<P: Pull> Worker<P> {
                 // Only now: an answer that comes too late has started nothing.
                 if go {
                     self.say_started(key, true).await;
+                    // The batch may end this process, and that counts.
+                    self.flush().await;
                 }
                 let _ = answer.send(go);
             }

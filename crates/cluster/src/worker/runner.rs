@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use heist::pipeline::{Applied, Numbered, Stages, Steps};
@@ -15,6 +15,10 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use crate::error::cancelled;
 use crate::message::Failure;
+
+/// How long a thread applies stages before it leaves the pool. A guess: a worker of the pool that waits within a stage, for a part
+/// that another one has, may do this meanwhile.
+const WHILE: Duration = Duration::from_millis(5);
 
 /// Identifies a batch that this worker holds. The number of the batch does not: it may be held twice.
 pub(crate) type Key = u64;
@@ -46,6 +50,8 @@ pub(crate) enum News {
         micros: u64,
         thread: usize,
         outcome: Result<Computed, Failure>,
+        /// The thread starts this one now.
+        next: Option<Key>,
     },
 }
 
@@ -94,6 +100,17 @@ impl Jobs {
             }
         }
     }
+
+    /// Returns a batch that can be started without a question, if there is one now.
+    fn next_at_once(&self) -> Option<Job> {
+        // A thread that has the tokens waits for one, or takes one at the moment.
+        let tokens = self.tokens.try_lock().ok()?;
+        let mut queue = lock(&self.queue);
+        if queue.front().is_none_or(|job| job.again) || tokens.try_recv().is_err() {
+            return None;
+        }
+        queue.pop_front()
+    }
 }
 
 /// No user code runs under these locks, so their data is whole whatever panics.
@@ -113,64 +130,132 @@ pub(crate) fn run<T, G>(
     G: Steps<T>,
     G::Out: Serialize + Send,
 {
-    let mut state = G::State::default();
-    let mut run = None;
+    let state = G::State::default();
+    let mut runner = Runner { thread, jobs, pool, stages, news, state, run: None };
     while let Some(job) = jobs.next() {
-        let key = job.key;
-        if job.again {
-            let (answer, permitted) = channel();
-            let asked = news.send(News::May(key, answer));
-            // Without an answer, the worker has ended or has given the batch back.
-            if asked.is_err() || !permitted.recv().unwrap_or(false) {
-                continue;
-            }
-        } else if news.send(News::Started(key)).is_err() {
-            return;
-        }
-        if run.replace(job.run) != Some(job.run) {
-            state = G::State::default();
-        }
-        let began = Instant::now();
-        let computed = AssertUnwindSafe(|| compute::<T, G>(pool, stages, &mut state, &job));
-        let computed = catch_unwind(computed);
-        let outcome = computed.unwrap_or_else(|_| {
-            let reason = "the code that reads items or writes results panicked".to_owned();
-            Err(Failure::Codec { decoding: false, reason })
-        });
-        if outcome.is_err() {
-            // A panic may have left the state half changed.
-            state = G::State::default();
-        }
-        let micros = began.elapsed().as_micros() as u64;
-        if news.send(News::Ended { key, began, micros, thread, outcome }).is_err() {
-            return;
+        let mut next = may_start(&job, news).then_some(job);
+        while let Some(job) = next {
+            next = pool.install(|| runner.apply_some::<T>(job));
         }
     }
 }
 
-fn compute<T, G>(
-    pool: &Pool,
-    stages: &Stages<G>,
-    state: &mut G::State,
-    job: &Job,
-) -> Result<Computed, Failure>
-where
-    T: DeserializeOwned + Send,
-    G: Steps<T>,
-    G::Out: Serialize + Send,
-{
-    let codec = |decoding| {
-        move |error: postcard::Error| Failure::Codec { decoding, reason: error.to_string() }
-    };
-    let items: Vec<T> = postcard::from_bytes(&job.items).map_err(codec(true))?;
-    let token = &job.token;
-    let batch = Numbered { number: job.number, first: job.first, items };
-    let applied = pool.install(|| token.run(|| stages.apply(pool, token, state, batch)));
-    let Applied { results, skipped, retried } = match applied {
-        Ok(Ok(applied)) => applied,
-        Ok(Err(error)) => return Err(Failure::of_stage(&error)),
-        Err(_) => return Err(Failure::of_stage(&cancelled())),
-    };
-    let results = postcard::to_stdvec(&results).map_err(codec(false))?;
-    Ok(Computed { results, skipped, retried })
+/// A thread that starts batches.
+struct Runner<'r, G, S> {
+    thread: usize,
+    jobs: &'r Jobs,
+    pool: &'r Pool,
+    stages: &'r Stages<G>,
+    news: &'r UnboundedSender<News>,
+    state: S,
+    /// The run to which the state belongs.
+    run: Option<u64>,
+}
+
+impl<G, S> Runner<'_, G, S> {
+    /// Applies the stages to a batch and to those that follow it at once, for a while: a worker of the pool is not woken for each.
+    /// Returns the next batch, if one was said to be started.
+    fn apply_some<T>(&mut self, job: Job) -> Option<Job>
+    where
+        T: DeserializeOwned + Send,
+        G: Steps<T, State = S>,
+        S: Default,
+        G::Out: Serialize + Send,
+    {
+        let first = Instant::now();
+        let mut next = Some(job);
+        while let Some(job) = next.take() {
+            if self.run.replace(job.run) != Some(job.run) {
+                self.state = S::default();
+            }
+            let began = Instant::now();
+            let computed = AssertUnwindSafe(|| self.compute::<T>(&job));
+            let outcome = catch_unwind(computed).unwrap_or_else(|_| {
+                let reason = "the code that reads items or writes results panicked".to_owned();
+                Err(Failure::Codec { decoding: false, reason })
+            });
+            if outcome.is_err() {
+                // A panic may have left the state half changed.
+                self.state = S::default();
+            }
+            let micros = began.elapsed().as_micros() as u64;
+            next = self.jobs.next_at_once();
+            let (key, starts) = (job.key, next.as_ref().map(|job| job.key));
+            let thread = self.thread;
+            let ended = News::Ended { key, began, micros, thread, outcome, next: starts };
+            if self.news.send(ended).is_err() {
+                return None;
+            }
+            if first.elapsed() > WHILE {
+                break;
+            }
+        }
+        next
+    }
+
+    fn compute<T>(&mut self, job: &Job) -> Result<Computed, Failure>
+    where
+        T: DeserializeOwned + Send,
+        G: Steps<T, State = S>,
+        G::Out: Serialize + Send,
+    {
+        let Self { pool, stages, state, .. } = self;
+        let codec = |decoding| {
+            move |error: postcard::Error| Failure::Codec { decoding, reason: error.to_string() }
+        };
+        let items: Vec<T> = postcard::from_bytes(&job.items).map_err(codec(true))?;
+        let token = &job.token;
+        let batch = Numbered { number: job.number, first: job.first, items };
+        let Applied { results, skipped, retried } =
+            match token.run(|| stages.apply(pool, token, state, batch)) {
+                Ok(Ok(applied)) => applied,
+                Ok(Err(error)) => return Err(Failure::of_stage(&error)),
+                Err(_) => return Err(Failure::of_stage(&cancelled())),
+            };
+        let results = postcard::to_stdvec(&results).map_err(codec(false))?;
+        Ok(Computed { results, skipped, retried })
+    }
+}
+
+/// Says that a batch is started, or asks whether it may be.
+fn may_start(job: &Job, news: &UnboundedSender<News>) -> bool {
+    if !job.again {
+        return news.send(News::Started(job.key)).is_ok();
+    }
+    let (answer, permitted) = channel();
+    let asked = news.send(News::May(job.key, answer));
+    // Without an answer, the worker has ended or has given the batch back.
+    asked.is_ok() && permitted.recv().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn push(jobs: &Jobs, wake: &Sender<()>, key: Key, again: bool) {
+        let (items, token) = (Bytes::new(), CancelToken::new());
+        jobs.push(Job { key, run: 1, number: key, first: 0, items, again, token });
+        wake.send(()).expect("a receiver");
+    }
+
+    #[test]
+    fn only_what_needs_no_question_follows_at_once() {
+        let (jobs, wake) = Jobs::new();
+        assert!(jobs.next_at_once().is_none());
+        for (key, again) in [(1, false), (2, true), (3, false), (4, false)] {
+            push(&jobs, &wake, key, again);
+        }
+        let mut keys = Vec::new();
+        keys.extend(jobs.next_at_once().map(|job| job.key));
+        // The second one must be asked about.
+        assert!(jobs.next_at_once().is_none());
+        keys.extend(jobs.next().map(|job| job.key));
+        assert_eq!(jobs.take_back(0, true), [4]);
+        keys.extend(jobs.next_at_once().map(|job| job.key));
+        assert_eq!(keys, [1, 2, 3]);
+        // What was given back has left a token.
+        assert!(jobs.next_at_once().is_none());
+        drop(wake);
+        assert!(jobs.next().is_none());
+    }
 }

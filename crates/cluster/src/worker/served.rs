@@ -41,6 +41,7 @@ impl<P: Pull> Worker<P> {
                 return Err(self.mismatch(theirs));
             }
             Greeting::Nobody => self.abandoned = true,
+            Greeting::Refused(error) => return Err(error),
             Greeting::Over => {
                 if let Some(run) = self.attached.as_ref().map(|attached| attached.run) {
                     self.end_of(run);
@@ -131,7 +132,7 @@ impl<P: Pull> Worker<P> {
             held: self.held.len(),
         });
         let answers = self.answers.clone();
-        tokio::task::spawn_local(async move {
+        tokio::spawn(async move {
             let greeting = hello.await;
             let _ = answers.send(Answer::Hello { greeting, took: now.elapsed() });
         });

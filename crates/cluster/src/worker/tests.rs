@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::Builder;
-use tokio::task::{LocalSet, yield_now};
+use tokio::task::yield_now;
 use tokio::time::sleep_until;
 
 use super::*;
@@ -158,7 +158,7 @@ fn calls(
     let (_news, heard) = unbounded_channel();
     let (worker, answers) = Worker::new(pull, service, settings, Arc::new(jobs), wake);
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
-    let ended = LocalSet::new().block_on(&runtime, worker.run(answers, heard));
+    let ended = runtime.block_on(worker.run(answers, heard));
     let calls = lock(&calls).clone();
     (ended, calls)
 }

@@ -9,10 +9,12 @@ pub(crate) mod proxy;
 pub(crate) mod roles;
 
 use std::fs;
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -109,9 +111,17 @@ pub(crate) fn program() -> Option<PathBuf> {
     let required = std::env::var("HEIST_CLUSTER_TESTS").is_ok_and(|value| value == "required");
     assert!(found.is_some() || !required, "there is no nats-server: ci/cluster.sh installs one");
     if found.is_none() {
-        println!("skipped: there is no nats-server; ci/cluster.sh installs one");
+        skipped("there is no nats-server; ci/cluster.sh installs one");
     }
     found
+}
+
+/// Says once why tests of this program are skipped. What a test prints is shown only if it fails, so this goes around that.
+pub(crate) fn skipped(why: &str) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    });
 }
 
 /// Returns the port of the first address in a file of ports, if it is written completely.

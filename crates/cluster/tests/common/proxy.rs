@@ -25,6 +25,8 @@ struct Shared {
     partitioned: AtomicBool,
     delay_millis: AtomicU64,
     accepted: AtomicU64,
+    /// Directions of connections that are not closed.
+    open: AtomicU64,
     bytes: AtomicU64,
     over: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
@@ -39,6 +41,7 @@ impl Proxy {
             partitioned: AtomicBool::new(false),
             delay_millis: AtomicU64::new(0),
             accepted: AtomicU64::new(0),
+            open: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             over: AtomicBool::new(false),
             connections: Mutex::default(),
@@ -79,6 +82,11 @@ impl Proxy {
         self.shared.bytes.load(Ordering::SeqCst)
     }
 
+    /// Returns whether a node is connected to the server.
+    pub(crate) fn is_used(&self) -> bool {
+        self.shared.open.load(Ordering::SeqCst) > 0
+    }
+
     /// Waits until there is a further connection.
     pub(crate) fn wait_for_connection_after(&self, accepted: u64) {
         until("a further connection", || (self.accepted() > accepted).then_some(()));
@@ -116,7 +124,11 @@ impl Shared {
                 thread::spawn(move || {
                     reading.read(from, |due, bytes| sender.send((due, bytes)).is_ok())
                 });
-                thread::spawn(move || writing.write(to, &receiver));
+                self.open.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || {
+                    writing.write(to, &receiver);
+                    writing.open.fetch_sub(1, Ordering::SeqCst);
+                });
             }
         }
     }

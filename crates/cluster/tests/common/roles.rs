@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-use heist::pipeline::{Pipeline, Retry, Skip};
+use heist::pipeline::{Pipeline, Retry, Skip, Source, Steps};
 use heist_cluster::{Cluster, ClusterBuilder, ClusterError, ClusterReport, Role, RunOn};
 
 use super::{BATCHES, GATE, HANG, IN_FLIGHT, until};
@@ -78,8 +78,20 @@ pub(crate) fn squares_into(
     batches: u64,
     sink: impl FnMut(u64) -> Result<(), String>,
 ) -> Result<ClusterReport, ClusterError> {
-    let pipeline = Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work).ordered();
-    pipeline.try_run_on(cluster, "squares", sink)
+    pipeline(batches).ordered().try_run_on(cluster, "squares", sink)
+}
+
+/// The same, in any order.
+pub(crate) fn squares_in_any_order(
+    cluster: &Cluster,
+    batches: u64,
+    sink: impl FnMut(u64),
+) -> Result<ClusterReport, ClusterError> {
+    pipeline(batches).run_on(cluster, "squares", sink)
+}
+
+fn pipeline(batches: u64) -> Pipeline<impl Source<Item = u64> + Send, impl Steps<u64, Out = u64>> {
+    Pipeline::new(0..batches).batch(1).in_flight(IN_FLIGHT).map(work)
 }
 
 /// What a worker does with a number. `HEIST_TEST_TROUBLE` names a number and what happens to it.
@@ -94,7 +106,7 @@ fn work(number: u64) -> u64 {
     } else if number >= GATE {
         until("the gate", || folder.join("open").exists().then_some(()));
     }
-    thread::sleep(Duration::from_millis(2));
+    thread::sleep(Duration::from_millis(variable("HEIST_TEST_MILLIS").parse().unwrap_or(2)));
     let trouble = variable("HEIST_TEST_TROUBLE");
     if let Some((what, at)) = trouble.split_once('=')
         && at.parse() == Ok(number)

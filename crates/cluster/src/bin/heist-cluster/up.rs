@@ -46,7 +46,7 @@ fn folder(asked: &Up) -> Result<PathBuf, Failure> {
 }
 
 async fn serve(port: u16, folder: &Path) -> Result<ExitCode, Failure> {
-    let _lock = lock(folder)?;
+    let lock = lock(folder)?;
     let log = folder.join("server.log");
     // What is said there is said of this server.
     let _ = fs::remove_file(&log);
@@ -55,7 +55,9 @@ async fn serve(port: u16, folder: &Path) -> Result<ExitCode, Failure> {
     let port = if port == 0 { "-1".to_owned() } else { port.to_string() };
     command.args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"]).arg(folder.join("data"));
     command.arg("-l").arg(&log).arg("--ports_file_dir").arg(folder);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    // The server does not read its input. It has the lock in this way, even if this process is killed.
+    command.stdin(lock).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    set_apart(&mut command);
     let mut interrupts = Interrupts::new()?;
     let mut server = command.spawn().map_err(|error| match error.kind() {
         ErrorKind::NotFound => MISSING.to_owned(),
@@ -89,6 +91,33 @@ async fn serve(port: u16, folder: &Path) -> Result<ExitCode, Failure> {
     )
     .into())
 }
+
+/// Has the server end with this process and not before: Ctrl-C reaches all processes of a terminal.
+#[cfg(unix)]
+fn set_apart(command: &mut Command) {
+    command.process_group(0);
+    #[cfg(target_os = "linux")]
+    {
+        let starter = std::process::id();
+        let with_starter = move || {
+            // SAFETY: this option takes a signal, and no memory is read or written.
+            if unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) } != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // It may have ended before.
+            if std::os::unix::process::parent_id() != starter {
+                return Err(ErrorKind::BrokenPipe.into());
+            }
+            Ok(())
+        };
+        // SAFETY: the closure makes two system calls. It allocates nothing and takes no lock, in the copy of a process whose other
+        // threads are gone.
+        unsafe { command.pre_exec(with_starter) };
+    }
+}
+
+#[cfg(not(unix))]
+fn set_apart(_: &mut Command) {}
 
 /// Takes the folder: two servers would destroy each other's files.
 fn lock(folder: &Path) -> Result<File, Failure> {
