@@ -305,7 +305,7 @@ impl Drop for Departure {
         // have removed the pointers to it and to its demands, and the thread's frames have ended.
         let thread = unsafe { Box::from_raw(self.0.as_ptr()) };
         // The core is dropped before the pool whose counters it writes.
-        if thread.core.take().is_some() {
+        if thread.set_core(None).is_some() {
             record(EventKind::WorkerEnd);
         }
     }

@@ -79,11 +79,7 @@ where
         move |runnable| {
             // If that worker has retired, another one.
             let near = near.and_then(|worker| pool.near_worker(Affinity::Worker(worker)));
-            state.push_run(runnable, |run| {
-                if let Err(late) = pool.push_continued(priority, near, run) {
-                    drop_late(late);
-                }
-            });
+            state.push_run(runnable, |run| pool.push_continued(priority, near, run));
         }
     };
     let builder = Builder::new().metadata(Arc::clone(&state));
@@ -99,10 +95,13 @@ where
         let follower: Arc<dyn Follower> = unsize_arc!(canceller);
         token.follow(&follower);
     }
-    state.push_run(runnable, |run| match (near, priority) {
-        (Some(worker), _) => pool.submit_near(worker, run),
-        (None, Priority::Normal) => pool.push_remote_if_open(run),
-        (None, other) => pool.submit(other, run, 1),
+    state.push_run(runnable, |run| {
+        match (near, priority) {
+            (Some(worker), _) => pool.submit_near(worker, run),
+            (None, Priority::Normal) => pool.push_remote_if_open(run),
+            (None, other) => pool.submit(other, run, 1),
+        }
+        Ok(())
     });
     (handle, state)
 }
@@ -286,12 +285,18 @@ struct Delivery<T> {
 }
 
 impl<T: Send + 'static> FutureState<T> {
-    /// Pushes the next run of the future by `push`. From then on a thread that waits for the future can claim it.
-    fn push_run(&self, runnable: Runnable<Arc<Self>>, push: impl FnOnce(Task)) {
+    /// Pushes the next run of the future by `push`. From then on a thread that waits for the future can claim it. A run that comes
+    /// after the end of the pool, which `push` gives back, is dropped, and nobody can claim it: it is not counted.
+    fn push_run(&self, runnable: Runnable<Arc<Self>>, push: impl FnOnce(Task) -> Result<(), Task>) {
         let number = self.latest.next();
         let (task, handle) = Task::starter(Run { runnable: Some(runnable), outcome: None });
-        push(task);
-        self.latest.leave(number, handle);
+        match push(task) {
+            Ok(()) => self.latest.leave(number, handle),
+            Err(late) => {
+                drop(handle);
+                drop_late(late);
+            }
+        }
     }
 }
 

@@ -4,21 +4,33 @@
 //! The child is told by a handler that `fork()` calls in it. A child that was made in another way, such as by a bare system
 //! call, is not told. On systems without `fork()` there are no copies.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
+use std::{iter, ptr};
 
 /// How many times the process was copied, from the first one that has used this crate to this one.
 ///
 /// Ordering: relaxed. It changes when there is only one thread.
 static COPIES: AtomicUsize = AtomicUsize::new(0);
 
-/// The pools that were built in a copy, each with the number of that copy. In the first process nobody asks for them. A pool that is
-/// gone stays here: the next one at its address was built here as well.
-static POOLS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+/// The pool that was built last in a copy of the process. In the first process nobody asks for it. A list without a lock, because
+/// the next copy may be made while another thread uses it.
+///
+/// Ordering: release when one is added, acquire when the list is read, so that the reader sees the entry. Whoever adds one has
+/// seen those before it.
+static POOLS: AtomicPtr<Built> = AtomicPtr::new(ptr::null_mut());
+
+/// A pool that was built in a copy of the process. One that is gone stays in the list: the next one at its address was built there
+/// as well.
+struct Built {
+    copy: usize,
+    pool: usize,
+    before: Option<&'static Self>,
+}
 
 /// A lock that is not free for so many milliseconds, in a copy of the process, is that of a thread which is not there: no user
-/// code runs under the locks of this crate.
+/// code runs under the locks of this crate, except under those that `lock_for_long` takes.
 const PATIENCE: u32 = 10_000;
 /// How often a thread yields its processor before it sleeps for the first of these milliseconds. The pools of the copy itself have
 /// locks that are free again after a moment.
@@ -38,13 +50,33 @@ pub(crate) fn is_left_behind(pool: usize) -> bool {
 
 #[cold]
 fn is_built_here(pool: usize) -> bool {
-    super::lock(&POOLS).contains(&(copies(), pool))
+    let mut pools = iter::successors(last_built(), |built| built.before);
+    pools.any(|built| (built.copy, built.pool) == (copies(), pool))
+}
+
+fn last_built() -> Option<&'static Built> {
+    // SAFETY: null, or an entry that was leaked, and is not written to since it was added.
+    unsafe { POOLS.load(Ordering::Acquire).as_ref() }
 }
 
 /// Notes that the pool with that id was built in this process.
 pub(crate) fn note_built(pool: usize) {
     if copies() != 0 && !is_built_here(pool) {
-        super::lock(&POOLS).push((copies(), pool));
+        add_built(pool);
+    }
+}
+
+#[cold]
+fn add_built(pool: usize) {
+    let built = Box::leak(Box::new(Built { copy: copies(), pool, before: None }));
+    loop {
+        built.before = last_built();
+        let before = built.before.map_or(ptr::null(), ptr::from_ref).cast_mut();
+        // Ordering: that of a failure is relaxed, because the list is read again.
+        let added = POOLS.compare_exchange(before, built, Ordering::Release, Ordering::Relaxed);
+        if added.is_ok() {
+            return;
+        }
     }
 }
 
@@ -65,13 +97,13 @@ pub(crate) fn refuse_copy() -> ! {
     )
 }
 
+const LAST_WORDS: &str = "heist: fork() was called by a task of a pool, and the child waits for threads that exist only in the parent: call exec or \
+     _exit in the child, or fork before the pool is built\n";
+
 /// Ends a copy of the process in which something would never happen.
 #[cold]
 fn die() -> ! {
-    eprintln!(
-        "heist: fork() was called by a task of a pool, and the child waits for threads that exist only in the parent: call \
-         exec or _exit in the child, or fork before the pool is built"
-    );
+    system::say(LAST_WORDS);
     std::process::abort();
 }
 
@@ -110,6 +142,12 @@ mod system {
         COPIES.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Writes a text to the standard error, without the lock of the standard library: a thread that is not here may have that.
+    pub(super) fn say(text: &str) {
+        // SAFETY: the text is readable for its length.
+        let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len() as _) };
+    }
+
     pub(super) fn watch(before: Handler, after: Handler, in_copy: Handler) {
         // Handlers after a fork are called in the order of these calls. If there is no memory for them, a copy behaves as on a
         // system without them.
@@ -126,6 +164,10 @@ mod system {
 #[cfg(not(all(unix, not(miri))))]
 mod system {
     use super::Handler;
+
+    pub(super) fn say(text: &str) {
+        eprint!("{text}");
+    }
 
     pub(super) fn watch(_: Handler, _: Handler, _: Handler) {}
 }

@@ -81,5 +81,11 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     if super::copies() != 0 {
         return super::lock_in_copy(mutex);
     }
+    lock_for_long(mutex)
+}
+
+/// Like [`lock`], for a mutex that a thread may keep as long as it takes the user's code to end. A copy of the process does not come
+/// to such a lock that was made in another one: it would wait for ever.
+pub(crate) fn lock_for_long<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -52,6 +52,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Does the same as [`lock`].
+#[track_caller]
+pub(crate) fn lock_for_long<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock(mutex)
+}
+
 /// Returns `count` zeros.
 pub(crate) fn zeroed(count: usize) -> Box<[AtomicU64]> {
     (0..count).map(|_| AtomicU64::new(0)).collect()

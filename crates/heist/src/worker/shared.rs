@@ -13,7 +13,8 @@ use crate::stats::{Ledger, Stats, Tally};
 use crate::sync::{Arc, OnceLock, Weak};
 use crate::sync::{
     AtomicBool, AtomicUsize, HeavyFence, Instant, Mutex, Ordering, Padded, ThreadHandle, copies,
-    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock, parallelism,
+    cores_of_a_cache, elapsed, has_heavy_fence, heavy_fence_state, is_finished, lock,
+    lock_for_long, parallelism,
 };
 use crate::task::{End, Refusal, SlotLease, Started, Task, prefetch_next, settle};
 use crate::topology;
@@ -441,7 +442,7 @@ impl<Q: PoolQueues> Shared<Q> {
 
     /// Waits until all threads have ended.
     pub(crate) fn join_threads(&self) {
-        let _stopper = lock(&self.stopper);
+        let _stopper = lock_for_long(&self.stopper);
         loop {
             // A statement of its own: in the `let else` below, the lock would be held during the join.
             let thread = lock(&self.threads).pop();

@@ -112,6 +112,9 @@ impl<Q: PoolQueues> WaitPolicy<Q> for HandOffCore {
         let claimed = if ours { awaited.claim() } else { None };
         // SAFETY: `awaited` borrows the handle until this call returns, which is not before the task is done.
         let delegate = claimed.map(|claimed| unsafe { claimed.delegate() });
+        if delegate.is_some() {
+            thread.count_claim();
+        }
         thread.publish_before_sleep();
         match delegate {
             None => thread.wait_long(awaited, group),
@@ -315,8 +318,8 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 
-    /// Counts a task that this thread has claimed by its handle, which leaves a stale entry in a queue. At times, such
-    /// entries are dropped.
+    /// Counts a task that this thread has claimed by its handle, to run it or to have another thread run it, which leaves a stale
+    /// entry in a queue. At times, such entries are dropped.
     fn count_claim(&self) {
         let claims = self.claims.get() + 1;
         let swept = self.with_tally(|tally| {

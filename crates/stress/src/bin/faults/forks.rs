@@ -30,7 +30,10 @@ pub(crate) fn cases() -> Vec<Case> {
         Case::new("fork: a new pool while others are busy", new_pool_while_busy),
         Case::new("fork: of the global pool and its guests", global),
         Case::new("fork: by a task", by_a_task),
+        Case::new("fork: by a task, while a thread writes messages", by_a_task_during_messages),
         Case::new("fork: a child of a child", twice),
+        Case::new("fork: children of a busy child", twice_while_busy),
+        Case::new("fork: a long task while two threads stop the pool", long_stop),
     ]
 }
 
@@ -359,6 +362,24 @@ fn returns_in_the_child(pool: &Pool) {
     });
 }
 
+/// The child says why it ends, although a thread that is not there has the lock of the standard error.
+fn by_a_task_during_messages(_: Size) {
+    for builder in builders() {
+        let pool = builder.build().expect("a pool");
+        let (lock, locked) = mpsc::channel();
+        let (open, gate) = mpsc::channel::<()>();
+        let writer = thread::spawn(move || {
+            let _messages = std::io::stderr().lock();
+            lock.send(()).expect("a case that waits");
+            let _ = gate.recv();
+        });
+        locked.recv().expect("a thread that locks");
+        returns_in_the_child(&pool);
+        drop(open);
+        writer.join().expect("no panic");
+    }
+}
+
 fn twice(_: Size) {
     let pool = Pool::builder().workers(2).build().expect("a pool");
     let child = fork(|| {
@@ -373,6 +394,38 @@ fn twice(_: Size) {
         assert_refused("the first pool", || pool.install(|| 1));
         assert_eq!(own.install(|| fib(12)), 144);
         own.stop();
+    });
+    child.assert_well("the child");
+}
+
+/// Whatever the threads of a child do while it is forked itself, a new pool works in its child.
+fn twice_while_busy(size: Size) {
+    // The first process has to have a pool, to be told of copies.
+    let _pool = Pool::builder().workers(1).build().expect("a pool");
+    let child = fork(|| {
+        let _load = Load::begin(Pool::builder().workers(2));
+        // The child itself must not seem to hang.
+        let (start, time) = (Instant::now(), Duration::from_secs(size.choose(3, 20)));
+        while start.elapsed() < time {
+            fork(new_pool_works).assert_well("a grandchild");
+        }
+    });
+    child.assert_well("the child");
+}
+
+/// In a child, one thread waits for the end of a task in `stop`, and another one for the first: longer than a child waits for the
+/// locks of threads that are not there.
+fn long_stop(size: Size) {
+    let _pool = Pool::builder().workers(1).build().expect("a pool");
+    let child = fork(|| {
+        let pool = Pool::builder().workers(1).build().expect("a pool");
+        let time = Duration::from_millis(size.choose(100, 20_000));
+        let task = pool.spawn(move || thread::sleep(time));
+        thread::scope(|scope| {
+            scope.spawn(|| pool.stop());
+            scope.spawn(|| pool.stop());
+        });
+        task.join().expect("it was accepted");
     });
     child.assert_well("the child");
 }
