@@ -7,6 +7,7 @@ mod common;
 
 mod run;
 mod steps;
+mod sections;
 mod results;
 mod feed;
 mod feed_help;

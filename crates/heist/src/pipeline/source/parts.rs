@@ -158,7 +158,7 @@ impl<G> Stages<G> {
         let control = control_of_batch(pool);
         let on_cancel: Arc<dyn Follower> = unsize_arc!(Arc::new(DiscardAll(Arc::clone(&control))));
         token.follow(&on_cancel);
-        let context = Context::new(&control, number, first, 0);
+        let context = Context::new(&control, number, first, None);
         let mut results = Vec::with_capacity(items.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut out = |result| {
@@ -242,10 +242,16 @@ impl<S: Source, G> Pipeline<S, G> {
     ///
     /// # Errors
     ///
-    /// Returns a [`PipelineError`] if the settings are invalid.
+    /// Returns a [`PipelineError`] if the settings are invalid, or if there are stages that need the memory of one process.
     #[doc(hidden)]
-    pub fn into_parts(self) -> Result<Parts<S, G>, PipelineError> {
+    pub fn into_parts(self) -> Result<Parts<S, G>, PipelineError>
+    where
+        G: Steps<S::Item>,
+    {
         self.config.check()?;
+        if G::SECTIONS > 0 {
+            return Err(PipelineError::NotOnCluster);
+        }
         let Self { source, steps, config } = self;
         let batcher = Some(Batcher::new(source, config.batch));
         Ok(Parts {

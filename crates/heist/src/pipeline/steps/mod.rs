@@ -25,6 +25,7 @@ mod context;
 mod each;
 mod on_error;
 mod policy;
+mod section;
 mod state;
 mod tried;
 
@@ -32,6 +33,8 @@ use std::error::Error;
 use std::vec::Drain;
 
 use super::Pipeline;
+#[doc(hidden)]
+pub use super::control::Token;
 use super::sealed::Sealed;
 use super::source::Source;
 use crate::panic::{contain, contain_each, drop_each};
@@ -42,6 +45,8 @@ pub(super) use context::{Counts, Discarded};
 pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
 pub use on_error::{Fallible, OnError};
 pub use policy::{Dead, DeadLetter, Policy, Retry, Skip, Stop};
+pub use section::{Grouped, Limited, Section};
+pub(super) use section::{Parked, Part};
 pub use state::{MapInit, TryMapInit};
 pub use tried::{TryFilter, TryFilterMap, TryFlatMap, TryInspect, TryMap};
 
@@ -97,6 +102,10 @@ pub trait Steps<T>: Send + Sync + Sealed {
     #[doc(hidden)]
     const TRACKS: bool;
 
+    /// The number of sections in the chain, in which a batch may have to wait.
+    #[doc(hidden)]
+    const SECTIONS: usize;
+
     /// Takes the items out of the batch, and passes the result of each to `out`. Notes in the context which
     /// stage has failed or panicked, and at which item. `TRACK` is [`TRACKS`](Self::TRACKS) of the whole chain.
     #[doc(hidden)]
@@ -104,6 +113,16 @@ pub trait Steps<T>: Send + Sync + Sealed {
         &self,
         state: &mut Self::State,
         batch: &mut Vec<T>,
+        context: &Context<'_>,
+        out: &mut impl FnMut(Self::Out) -> Passed,
+    ) -> Passed;
+
+    /// Goes on with a batch, or a part of it, that has waited in a section, as [`apply`](Self::apply) does.
+    #[doc(hidden)]
+    fn resume(
+        &self,
+        state: &mut Self::State,
+        token: Token,
         context: &Context<'_>,
         out: &mut impl FnMut(Self::Out) -> Passed,
     ) -> Passed;
@@ -280,6 +299,7 @@ impl<T> Steps<T> for Same {
     const STAGES: usize = 0;
     const ONE_TO_ONE: bool = true;
     const TRACKS: bool = false;
+    const SECTIONS: usize = 0;
 
     #[inline]
     fn apply<const TRACK: bool>(
@@ -299,6 +319,16 @@ impl<T> Steps<T> for Same {
         } else {
             rest.items.try_for_each(out)
         }
+    }
+
+    fn resume(
+        &self,
+        (): &mut (),
+        _: Token,
+        _: &Context<'_>,
+        _: &mut impl FnMut(T) -> Passed,
+    ) -> Passed {
+        unreachable!("a token names a section of the chain")
     }
 
     #[inline]
@@ -338,6 +368,29 @@ pub struct Then<G, K> {
 
 impl<G, K> Sealed for Then<G, K> {}
 
+impl<G, K> Then<G, K> {
+    /// Applies the step to an item, and passes on what it makes of it.
+    #[inline(always)]
+    fn pass<I>(
+        &self,
+        state: &mut K::State,
+        item: I,
+        place: Place<'_>,
+        out: &mut impl FnMut(K::Out) -> Passed,
+    ) -> Passed
+    where
+        K: Step<I>,
+    {
+        match place.guard(|| self.step.call(state, item, place).map_err(Into::into)) {
+            Ok(made) => K::emit(made, place, out),
+            Err(error) => {
+                place.note_failed();
+                Err(error)
+            }
+        }
+    }
+}
+
 impl<T, G, K> Steps<T> for Then<G, K>
 where
     G: Steps<T>,
@@ -349,6 +402,7 @@ where
     const STAGES: usize = G::STAGES + 1;
     const ONE_TO_ONE: bool = G::ONE_TO_ONE && K::ONE_TO_ONE;
     const TRACKS: bool = G::TRACKS || K::TRACKS;
+    const SECTIONS: usize = G::SECTIONS;
 
     #[inline]
     fn apply<const TRACK: bool>(
@@ -360,15 +414,20 @@ where
     ) -> Passed {
         let (before, own) = state;
         let place = Place { context, stage: Self::STAGES };
-        self.before.apply::<TRACK>(before, batch, context, &mut |item| match place
-            .guard(|| self.step.call(own, item, place).map_err(Into::into))
-        {
-            Ok(made) => K::emit(made, place, out),
-            Err(error) => {
-                place.note_failed();
-                Err(error)
-            }
-        })
+        let mut pass = |item| self.pass(own, item, place, out);
+        self.before.apply::<TRACK>(before, batch, context, &mut pass)
+    }
+
+    fn resume(
+        &self,
+        state: &mut Self::State,
+        token: Token,
+        context: &Context<'_>,
+        out: &mut impl FnMut(K::Out) -> Passed,
+    ) -> Passed {
+        let (before, own) = state;
+        let place = Place { context, stage: Self::STAGES };
+        self.before.resume(before, token, context, &mut |item| self.pass(own, item, place, out))
     }
 
     fn drop_each(self) {
