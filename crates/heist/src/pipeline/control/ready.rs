@@ -19,11 +19,16 @@ pub struct Token {
 }
 
 /// The tokens that no worker has taken yet, the oldest one first.
-#[derive(Default)]
 pub(super) struct Ready {
     tokens: Mutex<VecDeque<Token>>,
     /// The number of tokens, for threads that only look. Written under the lock. Ordering: relaxed, as for the length of a queue.
     length: AtomicUsize,
+}
+
+impl Default for Ready {
+    fn default() -> Self {
+        Self { tokens: Mutex::new(VecDeque::new()), length: AtomicUsize::new(0) }
+    }
 }
 
 impl Control {

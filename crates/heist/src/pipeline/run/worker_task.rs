@@ -7,14 +7,13 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::shared::{Run, Working};
+use super::shared::{Run, WorkerState, Working};
 use crate::panic::{PanicHook, abandon, contain, contain_each, drop_each};
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
 use crate::pipeline::error::{At, PipelineError, Stage};
 use crate::pipeline::source::Source;
-use crate::pipeline::steps::Token;
-use crate::pipeline::steps::{Context, Counts, Discarded, Parked, Part, Passed, Steps};
+use crate::pipeline::steps::{Context, Counts, Discarded, Parked, Part, Passed, Steps, Token};
 use crate::sync::{Arc, pause};
 use crate::task::{DetachedTask, End, Refusal, Task};
 
@@ -42,6 +41,13 @@ enum EndOfRun {
     Batches,
     /// The source has not ended, or others have had batches in their queues for some time.
     NotNear,
+}
+
+/// What a worker goes on with.
+enum Found<T> {
+    Batch(BoxedBatch<T>),
+    /// What has waited in a section.
+    Token(Token),
 }
 
 /// What the user's code has returned, or the payload of its panic.
@@ -249,23 +255,18 @@ where
             .clamp(1, MAX_BETWEEN_CLOCKS);
         let (mut done, mut paused) = (0, 0);
         while done < most {
-            // What is nearer to its end comes first.
-            let ready = if G::SECTIONS > 0 { self.control.take_ready() } else { None };
-            if let Some(token) = ready {
-                if done == 0 {
-                    queue.begin_work(working.state.now);
-                }
-                done += 1;
-                paused += self.resume(worker, token, working);
-            } else {
-                let Some(batch) = self.find_batch(worker, &mut working.state, steal) else { break };
-                if done == 0 {
-                    queue.begin_work(working.state.now);
-                }
-                done += 1;
-                working.state.left = working.state.left.saturating_sub(1);
-                paused += self.process(worker, batch, working);
+            let Some(found) = self.find(worker, &mut working.state, steal) else { break };
+            if done == 0 {
+                queue.begin_work(working.state.now);
             }
+            done += 1;
+            paused += match found {
+                Found::Batch(batch) => {
+                    working.state.left = working.state.left.saturating_sub(1);
+                    self.process(worker, batch, working)
+                }
+                Found::Token(token) => self.resume(worker, token, working),
+            };
             if enough.is_some_and(|enough| enough()) {
                 break;
             }
@@ -276,6 +277,22 @@ where
             self.control.note_batch_time(queue.batch_time());
         }
         done > 0
+    }
+
+    /// Finds something to go on with. What has waited in a section comes first: it is nearer to its end.
+    #[inline(always)]
+    fn find(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        steal: bool,
+    ) -> Option<Found<S::Item>> {
+        if G::SECTIONS > 0 {
+            if let Some(token) = self.control.take_ready() {
+                return Some(Found::Token(token));
+            }
+        }
+        self.find_batch(worker, state, steal).map(Found::Batch)
     }
 
     /// Waits for a moment whether the run comes to its end, if the source has ended (W6).

@@ -349,6 +349,19 @@ mod tests {
         assert_eq!((second.skipped, second.retried), (0, 0));
     }
 
+    /// Several processes cannot share a queue of a section.
+    #[test]
+    fn sections_are_not_taken_apart() {
+        let limited = Pipeline::new(0..5).limit_workers(1, |stages| stages.map(|n| n)).map(|n| n);
+        let grouped = Pipeline::new(0..5).group_by_key(1, |n| *n, |group| group).map_batch(|_| ());
+        let [limited, grouped] = [limited.into_parts().err(), grouped.into_parts().err()];
+        for error in [limited, grouped] {
+            let error = error.expect("a section");
+            assert!(matches!(error, PipelineError::NotOnCluster), "{error}");
+            assert!(error.to_string().contains("on a pool"));
+        }
+    }
+
     #[test]
     fn a_cancelled_token_ends_a_pause() {
         let token = CancelToken::new();
