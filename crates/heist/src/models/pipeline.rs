@@ -12,7 +12,7 @@ use crate::cancel::Follower;
 use crate::panic::PanicHook;
 use crate::pipeline::models::{
     AfterPull, Control, Delivered, Feed, NextPull, PullPermission, Pulled, Rules, SendError,
-    SleepKind, Source, TaskFactory, Turn, fed,
+    SleepKind, Source, TaskFactory, Turn, fed, token,
 };
 use crate::priority::Priority;
 use crate::stats::Stats;
@@ -159,6 +159,19 @@ fn give_against_rest() {
     };
     queue.store(1, Relaxed);
     scene.control.batch_pushed(Some(0));
+    let ends = worker.join().unwrap();
+    assert!(!ends || scene.started() == 1, "no worker will see the batch");
+    scene.control.close();
+}
+
+/// A token is pushed (G3) while the only worker becomes inactive (W2 to W5).
+fn ready_against_rest() {
+    let scene = Scene::new(false, 4);
+    let worker = {
+        let control = Arc::clone(&scene.control);
+        thread::spawn(move || control.try_deactivate(0, || control.has_ready()))
+    };
+    scene.control.make_ready(&[token()]);
     let ends = worker.join().unwrap();
     assert!(!ends || scene.started() == 1, "no worker will see the batch");
     scene.control.close();
@@ -408,6 +421,7 @@ models! {
     pipeline_line_against_close: line_against_close, None, 3;
     pipeline_leaving_against_room: leaving_against_room, None, 40;
     pipeline_give_against_rest: give_against_rest, None, 30;
+    pipeline_ready_against_rest: ready_against_rest, None, 30;
     pipeline_result_against_sleep: || result_against_sleep(StepOrder::StoreFirst), None, 1000;
     pipeline_room_against_sleep: room_against_sleep, None, 50;
     pipeline_ring_against_dry: ring_against_dry, None, 10;

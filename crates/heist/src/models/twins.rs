@@ -145,6 +145,14 @@ fn model(models: &[Model], name: &str) -> Model {
     *models.iter().find(|model| model.name == name).expect("listed")
 }
 
+/// A token of a section is announced as a batch is.
+#[test]
+fn tokens_rely_on_the_fences() {
+    let model = model(pipeline::MODELS, "pipeline_ready_against_rest");
+    let unseen = "no worker will see the batch";
+    each_is_noticed(&[&model], &[(GIVE, unseen), (REST, unseen)]);
+}
+
 /// How a published job of an engine gets from its owner to a thief depends on the deque between them. In a pool it is a
 /// lane, which has a lock.
 #[test]

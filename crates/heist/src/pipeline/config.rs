@@ -32,6 +32,19 @@ pub(super) struct Config {
     pub(super) flushes: bool,
     /// The functions that are shown the progress.
     pub(super) progress: Vec<Hook>,
+    /// Why a section of the stages cannot be used.
+    pub(super) unusable: Option<Unusable>,
+}
+
+/// Why a section of the stages cannot be used.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unusable {
+    /// No worker may process its batches.
+    ZeroWorkers,
+    /// It would have so many groups.
+    Groups(usize),
+    /// A setting of the pipeline was changed for its stages.
+    SettingInSection,
 }
 
 impl Config {
@@ -47,7 +60,21 @@ impl Config {
             token: None,
             flushes: false,
             progress: Vec::new(),
+            unusable: None,
         }
+    }
+
+    /// Returns whether a setting was changed.
+    pub(super) fn is_changed(&self) -> bool {
+        self.batch != BATCH
+            || self.in_flight.is_some()
+            || self.weight.is_some()
+            || self.distribution != Distribution::default()
+            || !self.steals
+            || self.ordered
+            || self.token.is_some()
+            || self.flushes
+            || !self.progress.is_empty()
     }
 
     /// Returns the distribution of the run. The workers cannot pull from a source that says when it will have a batch: nobody
@@ -79,6 +106,11 @@ impl Config {
         if self.weight == Some(0) {
             return Err(PipelineError::ZeroWeight);
         }
-        Ok(())
+        match self.unusable {
+            None => Ok(()),
+            Some(Unusable::ZeroWorkers) => Err(PipelineError::ZeroWorkers),
+            Some(Unusable::Groups(groups)) => Err(PipelineError::Groups { groups }),
+            Some(Unusable::SettingInSection) => Err(PipelineError::SettingInSection),
+        }
     }
 }

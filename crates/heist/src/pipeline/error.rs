@@ -68,6 +68,19 @@ pub enum PipelineError {
     ZeroInFlight,
     /// The weight in flight is limited to 0, with which no batch could be processed.
     ZeroWeight,
+    /// Stages are [limited](super::Pipeline::limit_workers) to 0 workers, so that no batch could be processed.
+    ZeroWorkers,
+    /// There are 0 [groups](super::Pipeline::group_by_key), or more than 65,536.
+    Groups {
+        /// The number of groups.
+        groups: usize,
+    },
+    /// A setting was changed for the stages of [`limit_workers`](super::Pipeline::limit_workers) or
+    /// [`group_by_key`](super::Pipeline::group_by_key), which have those of the pipeline around them.
+    SettingInSection,
+    /// The pipeline has stages that need the memory of one process: those of
+    /// [`limit_workers`](super::Pipeline::limit_workers) and [`group_by_key`](super::Pipeline::group_by_key).
+    NotOnCluster,
     /// The user's code returned an error.
     Failed {
         /// The part of the pipeline in which it happened.
@@ -138,7 +151,7 @@ impl PipelineError {
             | Self::Panicked { report, .. }
             | Self::Cancelled { report }
             | Self::Stopped { report } => **report = of_run,
-            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => {}
+            _ => {}
         }
         self
     }
@@ -226,7 +239,7 @@ impl PipelineError {
             | Self::Panicked { report, .. }
             | Self::Cancelled { report }
             | Self::Stopped { report } => Some(report),
-            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => None,
+            _ => None,
         }
     }
 }
@@ -259,6 +272,18 @@ impl fmt::Display for PipelineError {
             ),
             Self::ZeroWeight => f.write_str(
                 "with a weight limit of 0 nothing can be processed: pass a limit of at least 1 to `weigh`, or leave the call out",
+            ),
+            Self::ZeroWorkers => f.write_str(
+                "with 0 workers no batch gets through: pass at least 1 to `limit_workers`",
+            ),
+            Self::Groups { groups } => {
+                write!(f, "the number of groups is {groups}: pass 1 to 65536 to `group_by_key`")
+            }
+            Self::SettingInSection => f.write_str(
+                "a setting was changed within `limit_workers` or `group_by_key`: change it for the pipeline around it",
+            ),
+            Self::NotOnCluster => f.write_str(
+                "`limit_workers` and `group_by_key` need the memory of one process: run the pipeline on a pool, or leave them out",
             ),
             Self::Failed { stage, batch, item, source, .. } => {
                 write!(f, "{stage} failed {}: {source}", At { batch: *batch, item: *item })

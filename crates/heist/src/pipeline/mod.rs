@@ -82,11 +82,19 @@ use steps::BoxError;
 /// The parts of the protocol that the models explore.
 #[cfg(all(test, loom))]
 pub(crate) mod models {
+    use super::control::Token;
     pub(crate) use super::control::{
         AfterPull, Control, Delivered, NextPull, PullPermission, Pulled, Rules, SleepKind,
         TaskFactory, Turn,
     };
+    use super::deliver::BatchEntry;
     pub(crate) use super::source::{Feed, SendError, Sender, Source};
+
+    /// Returns a token for some batch.
+    pub(crate) fn token() -> Token {
+        let entry = BatchEntry { number: 0, weight: 0, first: 0, items: 1, results: 0 };
+        Token { section: 1, group: 0, entry }
+    }
 
     /// Returns a feed with room for one item, and its sender.
     pub(crate) fn fed<T>() -> (Sender<T>, Feed<T>) {

@@ -7,6 +7,8 @@ mod common;
 
 mod run;
 mod steps;
+mod sections;
+mod sections_failure;
 mod results;
 mod feed;
 mod feed_help;
@@ -28,3 +30,4 @@ mod nested;
 mod side_by_side;
 mod random;
 mod random_steps;
+mod random_graphs;

@@ -23,4 +23,5 @@ mod generated;
 mod guests;
 mod engine;
 mod pipeline;
+mod sections;
 mod futures;

@@ -15,6 +15,7 @@
 
 mod consumer;
 mod pause;
+mod ready;
 mod source;
 mod state;
 mod turns;
@@ -37,6 +38,8 @@ use crate::task::TaskHandle;
 use crate::worker::current::AnyPool;
 use consumer::AWAKE;
 use pause::Errors;
+use ready::Ready;
+pub use ready::Token;
 use source::OPEN;
 pub(crate) use state::{
     AfterPull, Delivered, Grant, NextPull, PullPermission, Pulled, Rules, SleepKind, TaskFactory,
@@ -58,6 +61,8 @@ pub struct Control {
     turns: Turns,
     /// What the workers count when a stage has failed and the run goes on.
     errors: Errors,
+    /// What has waited in a section of the stages, and can be gone on with.
+    ready: Padded<Ready>,
     /// Counts the run itself, its producer thread and its worker tasks. The run may only release what it
     /// borrows when all of them have left.
     participants: CountLatch,
@@ -94,6 +99,7 @@ impl Control {
         let control = Self {
             turns,
             errors: Errors::default(),
+            ready: Padded(Ready::default()),
             rules,
             pool,
             has_heavy_fence: heavy_fence_state() == HeavyFence::Ready,

@@ -46,12 +46,15 @@ impl Control {
                 return;
             }
             let (promise, handle) = Promise::new();
-            state.paused.push((batch, promise));
+            // Several workers may process parts of one batch.
+            let ticket = state.next_pause;
+            state.next_pause += 1;
+            state.paused.push((ticket, promise));
             drop(state);
             let is_woken = Limited::new(&handle, left).wait();
             drop(handle);
             let mut state = lock(&self.state.0);
-            let at = state.paused.iter().position(|(paused, _)| *paused == batch);
+            let at = state.paused.iter().position(|(paused, _)| *paused == ticket);
             let promise = at.map(|at| state.paused.swap_remove(at));
             drop(state);
             drop(promise);

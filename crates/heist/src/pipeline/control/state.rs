@@ -43,8 +43,10 @@ pub(crate) struct RunState {
     pub(crate) consumer: Option<SleepingConsumer>,
     /// The producer thread, while it waits: for room, or for a pending source.
     pub(crate) producer: Option<Promise<()>>,
-    /// The workers that pause before they call a function again, by the batches that they process.
+    /// The workers that pause before they call a function again, by their tickets.
     pub(crate) paused: Vec<(u64, Promise<()>)>,
+    /// The ticket of the next pause.
+    pub(crate) next_pause: u64,
     /// The indices of the workers that have no worker task.
     pub(crate) inactive: Vec<usize>,
     /// Makes worker tasks. `None` before the run is opened and after it is closed.
@@ -238,6 +240,7 @@ impl RunState {
             consumer: None,
             producer: None,
             paused: Vec::new(),
+            next_pause: 0,
             inactive: (0..workers).rev().collect(),
             factory: None,
             full_since: None,

@@ -13,7 +13,7 @@ pub(crate) struct Chunk<R> {
 }
 
 /// A batch whose results are in a chunk.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct BatchEntry {
     pub(crate) number: u64,
     pub(crate) weight: u64,

@@ -245,9 +245,10 @@ where
             && self.stock.as_ref().is_some_and(|stock| stock.is_empty(has_batches))
     }
 
-    /// Returns whether there is a batch in the queues that this worker may take.
+    /// Returns whether there is a batch in the queues that this worker may take, or something in a section to go on with.
     pub(crate) fn has_batches_for(&self, worker: usize) -> bool {
-        self.queued(worker) > 0
+        G::SECTIONS > 0 && self.control.has_ready()
+            || self.queued(worker) > 0
             || !self.shared_queue.0.is_empty()
             || self.config.steals && self.others_have_batches(worker)
     }

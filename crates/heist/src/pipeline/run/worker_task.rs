@@ -7,13 +7,13 @@ use std::any::Any;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::shared::{Run, Working};
+use super::shared::{Run, WorkerState, Working};
 use crate::panic::{PanicHook, abandon, contain, contain_each, drop_each};
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::dispatch::{Batch, BoxedBatch};
 use crate::pipeline::error::{At, PipelineError, Stage};
 use crate::pipeline::source::Source;
-use crate::pipeline::steps::{Context, Counts, Discarded, Passed, Steps};
+use crate::pipeline::steps::{Context, Counts, Discarded, Parked, Part, Passed, Steps, Token};
 use crate::sync::{Arc, pause};
 use crate::task::{DetachedTask, End, Refusal, Task};
 
@@ -43,12 +43,24 @@ enum EndOfRun {
     NotNear,
 }
 
+/// What a worker goes on with.
+enum Found<T> {
+    Batch(BoxedBatch<T>),
+    /// What has waited in a section.
+    Token(Token),
+}
+
 /// What the user's code has returned, or the payload of its panic.
 type Caught<T> = Result<T, Box<dyn Any + Send>>;
 
 /// Says whether there is enough room for the sender that helps. It is no type parameter: the code that processes batches would be
 /// compiled twice, and none of it would be inlined.
 type Enough<'e> = &'e dyn Fn() -> bool;
+
+/// Returns whether the batch waits in a section.
+fn is_parked(outcome: &Caught<Passed>) -> bool {
+    matches!(outcome, Ok(Err(reason)) if reason.is::<Parked>())
+}
 
 /// The worker task of one worker.
 pub(super) struct WorkerTask<S: Source, G: Steps<S::Item>> {
@@ -158,7 +170,7 @@ where
     /// Ends the task of a worker whose state is lent (H2). Returns that there is nothing more to do for it.
     fn end_lent(&self, worker: usize) -> bool {
         // The sender that has the state may be busy for long. The batch for which this task was started is for another worker.
-        if self.config.steals {
+        if self.config.steals || G::SECTIONS > 0 {
             self.control.start_another(|| self.has_batches_for(worker));
         }
         false
@@ -243,13 +255,18 @@ where
             .clamp(1, MAX_BETWEEN_CLOCKS);
         let (mut done, mut paused) = (0, 0);
         while done < most {
-            let Some(batch) = self.find_batch(worker, &mut working.state, steal) else { break };
+            let Some(found) = self.find(worker, &mut working.state, steal) else { break };
             if done == 0 {
                 queue.begin_work(working.state.now);
             }
             done += 1;
-            working.state.left = working.state.left.saturating_sub(1);
-            paused += self.process(worker, batch, working);
+            paused += match found {
+                Found::Batch(batch) => {
+                    working.state.left = working.state.left.saturating_sub(1);
+                    self.process(worker, batch, working)
+                }
+                Found::Token(token) => self.resume(worker, token, working),
+            };
             if enough.is_some_and(|enough| enough()) {
                 break;
             }
@@ -262,12 +279,29 @@ where
         done > 0
     }
 
+    /// Finds something to go on with. What has waited in a section comes first: it is nearer to its end.
+    #[inline(always)]
+    fn find(
+        &self,
+        worker: usize,
+        state: &mut WorkerState<S::Item, G::Out>,
+        steal: bool,
+    ) -> Option<Found<S::Item>> {
+        if G::SECTIONS > 0 {
+            if let Some(token) = self.control.take_ready() {
+                return Some(Found::Token(token));
+            }
+        }
+        self.find_batch(worker, state, steal).map(Found::Batch)
+    }
+
     /// Waits for a moment whether the run comes to its end, if the source has ended (W6).
     ///
     /// Otherwise all workers of a large pool would deactivate at the same time, when there are fewer batches than workers, and
     /// wait for each other's lock while some still have batches.
     fn wait_for_end(&self, worker: usize) -> EndOfRun {
-        if self.stock.is_none() || !self.control.source_has_ended() {
+        // With sections, there may be something for this worker when all queues are empty.
+        if G::SECTIONS > 0 || self.stock.is_none() || !self.control.source_has_ended() {
             return EndOfRun::NotNear;
         }
         for look in 0..LOOKS_BEFORE_END {
@@ -310,7 +344,10 @@ where
         }
         let Working { state, steps } = working;
         let results = &mut state.results;
-        let context = Context::new(&self.control, number, first, 0);
+        let mut entry = BatchEntry { number, weight, first, items: count, results: 0 };
+        let whole = Part::whole(entry);
+        let part = if G::SECTIONS > 0 { Some(&whole) } else { None };
+        let context = Context::new(&self.control, number, first, part);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut out = |result| {
                 results.push_back(result);
@@ -329,7 +366,7 @@ where
         if matches!((&outcome, &dropped), (Ok(Ok(())), Ok(()))) {
             // There is nothing to drop, which the compiler does not see.
             mem::forget((outcome, dropped));
-            let entry = BatchEntry { number, weight, first, items: count, results: results.len() };
+            entry.results = results.len();
             self.queues[worker].0.count_processed();
             if G::TRACKS {
                 self.control.count_errors(counts.skipped, counts.retried);
@@ -338,9 +375,40 @@ where
             self.outboxes.store(worker, entry, results);
             self.control.results_stored(number, &mut state.unannounced);
             self.recycle(batch, &mut state.spares);
+        } else if G::SECTIONS > 0 && is_parked(&outcome) {
+            self.recycle(batch, &mut state.spares);
         } else {
             let at = At { batch: number, item: context.item() };
             self.end_failed(context.failed_stage(), at, outcome, dropped, working);
+        }
+        counts.paused
+    }
+
+    /// Goes on with a batch, or a part of it, that has waited in a section (G3). Returns for how many nanoseconds the stages have
+    /// paused.
+    fn resume(&self, worker: usize, token: Token, working: &mut Working<S, G>) -> u64 {
+        let mut entry = token.entry;
+        let whole = Part::whole(entry);
+        let context = Context::new(&self.control, entry.number, entry.first, Some(&whole));
+        let Working { state, steps } = working;
+        let results = &mut state.results;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            self.steps.resume(steps, token, &context, &mut |result| {
+                results.push_back(result);
+                context.check()
+            })
+        }));
+        let counts = context.counts();
+        if matches!(outcome, Ok(Ok(()))) {
+            entry.results = results.len();
+            self.queues[worker].0.count_processed();
+            self.control.count_errors(counts.skipped, counts.retried);
+            // R1.
+            self.outboxes.store(worker, entry, results);
+            self.control.results_stored(entry.number, &mut state.unannounced);
+        } else if !is_parked(&outcome) {
+            let at = At { batch: entry.number, item: context.item() };
+            self.end_failed(context.failed_stage(), at, outcome, Ok(()), working);
         }
         counts.paused
     }

@@ -158,7 +158,7 @@ impl<G> Stages<G> {
         let control = control_of_batch(pool);
         let on_cancel: Arc<dyn Follower> = unsize_arc!(Arc::new(DiscardAll(Arc::clone(&control))));
         token.follow(&on_cancel);
-        let context = Context::new(&control, number, first, 0);
+        let context = Context::new(&control, number, first, None);
         let mut results = Vec::with_capacity(items.len());
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let mut out = |result| {
@@ -242,10 +242,16 @@ impl<S: Source, G> Pipeline<S, G> {
     ///
     /// # Errors
     ///
-    /// Returns a [`PipelineError`] if the settings are invalid.
+    /// Returns a [`PipelineError`] if the settings are invalid, or if there are stages that need the memory of one process.
     #[doc(hidden)]
-    pub fn into_parts(self) -> Result<Parts<S, G>, PipelineError> {
+    pub fn into_parts(self) -> Result<Parts<S, G>, PipelineError>
+    where
+        G: Steps<S::Item>,
+    {
         self.config.check()?;
+        if G::SECTIONS > 0 {
+            return Err(PipelineError::NotOnCluster);
+        }
         let Self { source, steps, config } = self;
         let batcher = Some(Batcher::new(source, config.batch));
         Ok(Parts {
@@ -341,6 +347,19 @@ mod tests {
         let second = second.expect("no error");
         assert_eq!(second.results, [(4, 4), (14, 5)]);
         assert_eq!((second.skipped, second.retried), (0, 0));
+    }
+
+    /// Several processes cannot share a queue of a section.
+    #[test]
+    fn sections_are_not_taken_apart() {
+        let limited = Pipeline::new(0..5).limit_workers(1, |stages| stages.map(|n| n)).map(|n| n);
+        let grouped = Pipeline::new(0..5).group_by_key(1, |n| *n, |group| group).map_batch(|_| ());
+        let [limited, grouped] = [limited.into_parts().err(), grouped.into_parts().err()];
+        for error in [limited, grouped] {
+            let error = error.expect("a section");
+            assert!(matches!(error, PipelineError::NotOnCluster), "{error}");
+            assert!(error.to_string().contains("on a pool"));
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Stages that process each batch as a whole.
 
-use super::{BoxError, Contained, Context, Passed, Place, Steps, drop_left};
+use super::{BoxError, Contained, Context, Leftovers, Passed, Place, Steps, Token, drop_left};
 use crate::panic::{contain, contain_each};
 use crate::pipeline::Pipeline;
 use crate::pipeline::sealed::Sealed;
@@ -39,6 +39,7 @@ where
     const STAGES: usize = G::STAGES + 1;
     const ONE_TO_ONE: bool = false;
     const TRACKS: bool = G::TRACKS;
+    const SECTIONS: usize = G::SECTIONS;
 
     #[inline]
     fn apply<const TRACK: bool>(
@@ -51,6 +52,18 @@ where
         let place = Place { context, stage: Self::STAGES };
         let f = |items: &mut Vec<G::Out>| Ok((self.f)(items));
         out(apply_to_all::<T, G, TRACK, U>(&self.before, state, batch, place, &f)?)
+    }
+
+    fn resume(
+        &self,
+        state: &mut Self::State,
+        token: Token,
+        context: &Context<'_>,
+        out: &mut impl FnMut(U) -> Passed,
+    ) -> Passed {
+        let place = Place { context, stage: Self::STAGES };
+        let f = |items: &mut Vec<G::Out>| Ok((self.f)(items));
+        out(apply_to_resumed::<T, G, U>(&self.before, state, token, place, &f)?)
     }
 
     fn drop_each(self) {
@@ -94,6 +107,7 @@ where
     const STAGES: usize = G::STAGES + 1;
     const ONE_TO_ONE: bool = false;
     const TRACKS: bool = G::TRACKS;
+    const SECTIONS: usize = G::SECTIONS;
 
     #[inline]
     fn apply<const TRACK: bool>(
@@ -108,14 +122,25 @@ where
         out(apply_to_all::<T, G, TRACK, U>(&self.before, state, batch, place, &f)?)
     }
 
+    fn resume(
+        &self,
+        state: &mut Self::State,
+        token: Token,
+        context: &Context<'_>,
+        out: &mut impl FnMut(U) -> Passed,
+    ) -> Passed {
+        let place = Place { context, stage: Self::STAGES };
+        let f = |items: &mut Vec<G::Out>| (self.f)(items).map_err(Into::into);
+        out(apply_to_resumed::<T, G, U>(&self.before, state, token, place, &f)?)
+    }
+
     fn drop_each(self) {
         contain(|| drop(self.f));
         self.before.drop_each();
     }
 }
 
-/// Applies a function to all results of the stages before it, and drops those that it leaves. If that panics, the result is
-/// dropped without a second panic. An error of the function comes before a panic of what it leaves.
+/// Applies a function to all results of the stages before it.
 fn apply_to_all<T, G: Steps<T>, const TRACK: bool, R>(
     before: &G,
     state: &mut G::State,
@@ -123,21 +148,45 @@ fn apply_to_all<T, G: Steps<T>, const TRACK: bool, R>(
     place: Place<'_>,
     f: &impl Fn(&mut Vec<G::Out>) -> Result<R, BoxError>,
 ) -> Result<R, BoxError> {
-    before.with_all::<TRACK, _>(state, batch, place.context, |items| {
-        place.context.set_all_items();
-        place.guard(|| match f(items) {
-            Ok(result) => {
-                let result = Contained::hold(result);
-                drop_left(items);
-                Ok(result.take())
-            }
-            Err(error) => {
-                contain_each(items.drain(..));
-                place.note_failed();
-                Err(error)
-            }
-        })
-    })?
+    before.with_all::<TRACK, _>(state, batch, place.context, |items| call(items, place, f))?
+}
+
+/// Like [`apply_to_all`], with a batch that has waited in a section.
+fn apply_to_resumed<T, G: Steps<T>, R>(
+    before: &G,
+    state: &mut G::State,
+    token: Token,
+    place: Place<'_>,
+    f: &impl Fn(&mut Vec<G::Out>) -> Result<R, BoxError>,
+) -> Result<R, BoxError> {
+    let mut all = Leftovers(Vec::new());
+    before.resume(state, token, place.context, &mut |result| {
+        all.0.push(result);
+        place.check()
+    })?;
+    call(&mut all.0, place, f)
+}
+
+/// Applies a function to all items, and drops those that it leaves. If that panics, the result is dropped without a second
+/// panic. An error of the function comes before a panic of what it leaves.
+fn call<I, R>(
+    items: &mut Vec<I>,
+    place: Place<'_>,
+    f: &impl Fn(&mut Vec<I>) -> Result<R, BoxError>,
+) -> Result<R, BoxError> {
+    place.context.set_all_items();
+    place.guard(|| match f(items) {
+        Ok(result) => {
+            let result = Contained::hold(result);
+            drop_left(items);
+            Ok(result.take())
+        }
+        Err(error) => {
+            contain_each(items.drain(..));
+            place.note_failed();
+            Err(error)
+        }
+    })
 }
 
 impl<S: Source, G> Pipeline<S, G> {

@@ -6,7 +6,9 @@ use std::time::Duration;
 use std::{fmt, mem};
 
 use super::Passed;
+use super::section::{Origin, Part};
 use crate::pipeline::control::Control;
+use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::error::Stage;
 use crate::sync::{Instant, elapsed};
 
@@ -23,7 +25,7 @@ impl fmt::Display for Discarded {
 impl Error for Discarded {}
 
 /// The place of no single item: a function has all items of a batch.
-const ALL_ITEMS: usize = usize::MAX;
+pub(super) const ALL_ITEMS: usize = usize::MAX;
 
 /// A batch that is being processed.
 #[derive(Debug)]
@@ -32,8 +34,8 @@ pub struct Context<'r> {
     batch: u64,
     /// The index in the source of the first item of the batch.
     first: u64,
-    /// The number of stages before this run's own.
-    before: usize,
+    /// What is processed. `None` in a chain without a section: then it is the batch as a whole.
+    part: Option<&'r Part<'r>>,
     /// The number of the stage that has failed or panicked, or zero.
     failed: Cell<usize>,
     /// The place in the batch of the item that is or was processed last, or [`ALL_ITEMS`]. It is up to date if
@@ -52,27 +54,89 @@ pub(crate) struct Counts {
     pub(crate) paused: u64,
 }
 
+impl Counts {
+    pub(super) fn add(&mut self, more: Self) {
+        self.skipped += more.skipped;
+        self.retried += more.retried;
+        self.paused += more.paused;
+    }
+}
+
 impl<'r> Context<'r> {
-    pub(crate) fn new(control: &'r Control, batch: u64, first: u64, before: usize) -> Self {
+    #[inline(always)]
+    pub(crate) fn new(
+        control: &'r Control,
+        batch: u64,
+        first: u64,
+        part: Option<&'r Part<'r>>,
+    ) -> Self {
         let (failed, place) = (Cell::new(0), Cell::new(ALL_ITEMS));
-        Self { control, batch, first, before, failed, place, counts: Cell::default() }
+        Self { control, batch, first, part, failed, place, counts: Cell::default() }
     }
 
     /// Returns the stage that has failed. If none has noted that, it is the first one.
     pub(crate) fn failed_stage(&self) -> Stage {
-        Stage::Step(self.before + self.failed.get().max(1))
+        Stage::Step(self.before() + self.failed.get().max(1))
     }
 
     /// Returns the index in the source of the item that was processed last, unless it was a whole batch.
     pub(crate) fn item(&self) -> Option<u64> {
-        match self.place.get() {
+        match self.origin().place {
             ALL_ITEMS => None,
             place => Some(self.first + place as u64),
         }
     }
 
+    /// Returns which item of the batch was processed last.
+    pub(super) fn origin(&self) -> Origin {
+        let place = self.place.get();
+        match self.part.and_then(|part| part.origins) {
+            Some(origins) if place != ALL_ITEMS => origins[place],
+            _ => Origin { order: place, place },
+        }
+    }
+
+    /// Returns the number of stages before those that this context is for.
+    fn before(&self) -> usize {
+        self.part.map_or(0, |part| part.before)
+    }
+
+    /// Returns the context for what a section processes of the batch.
+    pub(super) fn of_part<'p>(&'p self, part: &'p Part<'p>) -> Context<'p> {
+        Context::new(self.control, self.batch, self.first, Some(part))
+    }
+
+    /// Takes over from the context of a section where it is, or has failed, and what it has counted.
+    pub(super) fn take_over(&self, section: &Context<'_>) {
+        if section.failed.get() != 0 {
+            self.failed.set(section.before() + section.failed.get());
+        }
+        self.place.set(section.origin().place);
+        self.add_counts(section.counts());
+    }
+
+    /// Returns what is delivered of the batch. The chain has a section.
+    pub(super) fn entry(&self) -> BatchEntry {
+        self.part.expect("the chain has a section").entry
+    }
+
+    pub(super) fn control(&self) -> &'r Control {
+        self.control
+    }
+
     pub(crate) fn counts(&self) -> Counts {
         self.counts.get()
+    }
+
+    /// Takes what was counted, for another worker that goes on with the batch. The pauses were this worker's.
+    pub(super) fn take_counts(&self) -> Counts {
+        let counts = self.counts.get();
+        self.counts.set(Counts { paused: counts.paused, ..Counts::default() });
+        Counts { paused: 0, ..counts }
+    }
+
+    pub(super) fn add_counts(&self, more: Counts) {
+        self.count(|counts| counts.add(more));
     }
 
     fn count(&self, change: impl FnOnce(&mut Counts)) {
@@ -138,7 +202,7 @@ impl Place<'_> {
     }
 
     pub(super) fn stage(self) -> Stage {
-        Stage::Step(self.context.before + self.stage)
+        Stage::Step(self.context.before() + self.stage)
     }
 
     pub(super) fn batch(self) -> u64 {

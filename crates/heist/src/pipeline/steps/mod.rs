@@ -5,8 +5,10 @@
 //! * None or one, or any number: [`filter`](Pipeline::filter), [`filter_map`](Pipeline::filter_map) and
 //!   [`flat_map`](Pipeline::flat_map).
 //! * One for each batch: [`map_batch`](Pipeline::map_batch).
+//! * Few workers at a time, or the items of a key in order: [`limit_workers`](Pipeline::limit_workers) and
+//!   [`group_by_key`](Pipeline::group_by_key), with any of these stages in them.
 //!
-//! Each of them is also there for functions that may fail: [`try_map`](Pipeline::try_map) and so on. What becomes of their errors is
+//! All but the last two are also there for functions that may fail: [`try_map`](Pipeline::try_map) and so on. What becomes of their errors is
 //! decided by [`on_error`](Pipeline::on_error), except for [`try_map_batch`](Pipeline::try_map_batch).
 //!
 //! A chain of stages is a type: [`Then`] is a chain with one more [`Step`] at its end, and [`Same`] is the chain
@@ -21,10 +23,12 @@
 //!   looks itself.
 
 mod batch;
+mod chain;
 mod context;
 mod each;
 mod on_error;
 mod policy;
+mod section;
 mod state;
 mod tried;
 
@@ -32,16 +36,21 @@ use std::error::Error;
 use std::vec::Drain;
 
 use super::Pipeline;
+#[doc(hidden)]
+pub use super::control::Token;
 use super::sealed::Sealed;
 use super::source::Source;
 use crate::panic::{contain, contain_each, drop_each};
 pub use batch::{MapBatch, TryMapBatch};
+pub use chain::{Same, Then};
 #[doc(hidden)]
 pub use context::{Context, Place};
 pub(super) use context::{Counts, Discarded};
 pub use each::{Filter, FilterMap, FlatMap, Inspect, Map};
 pub use on_error::{Fallible, OnError};
 pub use policy::{Dead, DeadLetter, Policy, Retry, Skip, Stop};
+pub use section::{Grouped, Limited, Section};
+pub(super) use section::{Parked, Part};
 pub use state::{MapInit, TryMapInit};
 pub use tried::{TryFilter, TryFilterMap, TryFlatMap, TryInspect, TryMap};
 
@@ -97,6 +106,10 @@ pub trait Steps<T>: Send + Sync + Sealed {
     #[doc(hidden)]
     const TRACKS: bool;
 
+    /// The number of sections in the chain, in which a batch may have to wait.
+    #[doc(hidden)]
+    const SECTIONS: usize;
+
     /// Takes the items out of the batch, and passes the result of each to `out`. Notes in the context which
     /// stage has failed or panicked, and at which item. `TRACK` is [`TRACKS`](Self::TRACKS) of the whole chain.
     #[doc(hidden)]
@@ -104,6 +117,16 @@ pub trait Steps<T>: Send + Sync + Sealed {
         &self,
         state: &mut Self::State,
         batch: &mut Vec<T>,
+        context: &Context<'_>,
+        out: &mut impl FnMut(Self::Out) -> Passed,
+    ) -> Passed;
+
+    /// Goes on with a batch, or a part of it, that has waited in a section, as [`apply`](Self::apply) does.
+    #[doc(hidden)]
+    fn resume(
+        &self,
+        state: &mut Self::State,
+        token: Token,
         context: &Context<'_>,
         out: &mut impl FnMut(Self::Out) -> Passed,
     ) -> Passed;
@@ -253,127 +276,6 @@ impl<T> Drop for Contained<T> {
 impl<T> Default for Contained<T> {
     fn default() -> Self {
         Self(None)
-    }
-}
-
-/// The identity: a pipeline without a stage, whose results are its items.
-///
-/// ```
-/// use heist::pipeline::{Items, Pipeline, Same};
-///
-/// let copied: Pipeline<Items<_>, Same> = Pipeline::new(1..=3);
-/// let pool = heist::Pool::builder().workers(2).build()?;
-/// let mut sum = 0;
-/// copied.run(&pool, |n| sum += n)?;
-/// assert_eq!(sum, 6);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Same;
-
-impl Sealed for Same {}
-
-impl<T> Steps<T> for Same {
-    type Out = T;
-    type State = ();
-
-    const STAGES: usize = 0;
-    const ONE_TO_ONE: bool = true;
-    const TRACKS: bool = false;
-
-    #[inline]
-    fn apply<const TRACK: bool>(
-        &self,
-        (): &mut (),
-        batch: &mut Vec<T>,
-        context: &Context<'_>,
-        out: &mut impl FnMut(T) -> Passed,
-    ) -> Passed {
-        let count = batch.len();
-        let mut rest = Rest { items: batch.drain(..), count, context };
-        if TRACK {
-            rest.items.by_ref().enumerate().try_for_each(|(place, item)| {
-                context.set_place(place);
-                out(item)
-            })
-        } else {
-            rest.items.try_for_each(out)
-        }
-    }
-
-    #[inline]
-    fn with_all<const TRACK: bool, R>(
-        &self,
-        (): &mut (),
-        batch: &mut Vec<T>,
-        _: &Context<'_>,
-        f: impl FnOnce(&mut Vec<T>) -> R,
-    ) -> Result<R, BoxError> {
-        // What `f` leaves is dropped by the caller, who owns the batch.
-        Ok(f(batch))
-    }
-
-    fn drop_each(self) {}
-}
-
-/// The stages `G`, and then the step `K`.
-///
-/// ```
-/// use heist::pipeline::steps::{Filter, Map, Then};
-/// use heist::pipeline::{Pipeline, Same};
-///
-/// let even_squares: Pipeline<_, Then<Then<Same, Filter<_>>, Map<_>>> =
-///     Pipeline::new(1..=4).filter(|n| n % 2 == 0).map(|n| n * n);
-/// let pool = heist::Pool::builder().workers(2).build()?;
-/// let mut sum = 0;
-/// even_squares.run(&pool, |square| sum += square)?;
-/// assert_eq!(sum, 20);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Then<G, K> {
-    before: G,
-    step: K,
-}
-
-impl<G, K> Sealed for Then<G, K> {}
-
-impl<T, G, K> Steps<T> for Then<G, K>
-where
-    G: Steps<T>,
-    K: Step<G::Out>,
-{
-    type Out = K::Out;
-    type State = (G::State, K::State);
-
-    const STAGES: usize = G::STAGES + 1;
-    const ONE_TO_ONE: bool = G::ONE_TO_ONE && K::ONE_TO_ONE;
-    const TRACKS: bool = G::TRACKS || K::TRACKS;
-
-    #[inline]
-    fn apply<const TRACK: bool>(
-        &self,
-        state: &mut Self::State,
-        batch: &mut Vec<T>,
-        context: &Context<'_>,
-        out: &mut impl FnMut(K::Out) -> Passed,
-    ) -> Passed {
-        let (before, own) = state;
-        let place = Place { context, stage: Self::STAGES };
-        self.before.apply::<TRACK>(before, batch, context, &mut |item| match place
-            .guard(|| self.step.call(own, item, place).map_err(Into::into))
-        {
-            Ok(made) => K::emit(made, place, out),
-            Err(error) => {
-                place.note_failed();
-                Err(error)
-            }
-        })
-    }
-
-    fn drop_each(self) {
-        self.step.drop_parts();
-        self.before.drop_each();
     }
 }
 
