@@ -159,11 +159,15 @@ step_codegen() { ci/codegen.sh; }
 step_msrv() { ci/msrv.sh; }
 
 step_models() { ci/models.sh; }
+
+# What the models cannot show, put to memory models.
+step_litmus() { ci/litmus.sh; }
+
 step_asan() { ci/asan.sh; }
 step_tsan() { ci/tsan.sh; }
 
 steps=("$@")
-((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run faults bench browser models asan tsan)
+((${#steps[@]})) || steps=(fmt facade clippy docs package api codegen test sim msrv rayon cluster run faults bench browser models litmus asan tsan)
 for step in "${steps[@]}"; do
     declare -F "step_$step" >/dev/null || { printf 'check: there is no step %s\n' "$step" >&2; exit 2; }
 done

@@ -2,9 +2,7 @@
 # Builds and tests the library crates (heist-deque, heist and rayon-core) with the oldest supported Rust: the compiler is
 # Debian's, unpacked under target/msrv. Nothing is installed.
 #
-# The workspace's lock file has dependencies of tests and of the command that need a newer Rust. This run has a workspace
-# of its own, which is generated under target/msrv: links to the sources of the library crates, copies of their manifests,
-# and a lock file for which cargo chooses dependencies that support the oldest Rust.
+# The dependencies are older ones as well: ci/oldest-workspace.sh.
 #
 # Exit code 77: skipped, and a line that says why.
 set -euo pipefail
@@ -22,34 +20,18 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=ci/debian-rust.sh
 source ci/debian-rust.sh
+# shellcheck source=ci/oldest-workspace.sh
+source ci/oldest-workspace.sh
 needs_debian
 debian_rust "$cache/root" "$oldest."
 export RUSTC=$cache/root/rustc RUSTDOC=$cache/root/rustdoc
 say "with $("$RUSTC" --version)"
 
-# The workspace without the crates that are not libraries. A crate with a workspace of its own keeps it.
 space=$cache/workspace
-rm -rf "$space/crates"
-mkdir -p "$space/crates"
-members=()
-for manifest in crates/*/Cargo.toml; do
-  crate=${manifest%/Cargo.toml}
-  case ${crate##*/} in cli | stress | sim) continue ;; esac
-  mkdir "$space/$crate"
-  ln -s "$PWD/$crate"/[!C]* "$space/$crate/"
-  cp "$PWD/$crate"/Cargo.* "$space/$crate/"
-  grep -qx '\[workspace\]' "$manifest" || members+=("\"$crate\"")
-done
-{
-  printf '[workspace]\nresolver = "3"\nmembers = [%s]\nexclude = ["crates/rayon-core"]\n\n' "$(IFS=,; echo "${members[*]}")"
-  sed -n '/^\[workspace\.package\]/,$p' Cargo.toml
-} >"$work/Cargo.toml"
-cmp -s "$work/Cargo.toml" "$space/Cargo.toml" || cp "$work/Cargo.toml" "$space/"
+oldest_workspace "$space"
 cd "$space"
 
 export CARGO_TARGET_DIR=$cache/target CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
-# Cargo's resolver takes the `rust-version` of the members as a limit.
-[[ -f Cargo.lock && ! Cargo.toml -nt Cargo.lock ]] || { rm -f Cargo.lock; cargo generate-lockfile --quiet; }
 
 core=(--locked --manifest-path crates/rayon-core/Cargo.toml)
 for metadata in "" "${core[*]}"; do

@@ -79,7 +79,7 @@ orderings! { SHOWN:
 
 // These prevent load buffering: a load that takes effect after a later store of the same thread. The
 // memory model and ARM and RISC-V processors allow it, but no checker that runs the code explores it. The
-// argument is in `docs/ORDERINGS.md`.
+// argument is in `docs/ORDERINGS.md`, and the litmus tests `claim*` (`ci/litmus.sh`) show it for the memory models.
 orderings! { ARGUED:
     /// A pusher claims cells: it has read the tail's segment before another thread changes it
     /// (`tail_follow`).

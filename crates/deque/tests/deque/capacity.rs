@@ -17,6 +17,9 @@ for_every_flavour! {
     wrap_around_with_threads,
 }
 
+/// The largest power of two.
+const LARGEST: usize = 1 << (usize::BITS - 1);
+
 /// Returns why there is no bounded deque of this capacity.
 fn refusal(capacity: usize) -> CapacityError {
     heist_deque::bounded::new::<u8>(capacity).expect_err("not to be had")
@@ -33,9 +36,9 @@ fn not_a_power_of_two() {
     for (requested, below, above) in [
         (3, 2, Some(4)),
         (100, 64, Some(128)),
-        ((1 << 63) - 1, 1 << 62, Some(1 << 63)),
-        ((1 << 63) + 1, 1 << 63, None),
-        (usize::MAX, 1 << 63, None),
+        (LARGEST - 1, LARGEST / 2, Some(LARGEST)),
+        (LARGEST + 1, LARGEST, None),
+        (usize::MAX, LARGEST, None),
     ] {
         let expected = CapacityError::NotPowerOfTwo { requested, below, above };
         assert_eq!(refusal(requested), expected);
@@ -46,24 +49,25 @@ fn not_a_power_of_two() {
     );
     assert_eq!(
         refusal(usize::MAX).to_string(),
-        "a capacity of 18446744073709551615 is not a power of two: the nearest one is \
-         9223372036854775808"
+        format!("a capacity of {} is not a power of two: the nearest one is {LARGEST}", usize::MAX)
     );
 }
 
 /// The size of the first in bytes overflows for any item, that of the second for items this large.
 #[test]
 fn too_large() {
-    let requested = 1 << 63;
+    let requested = LARGEST;
     assert_eq!(refusal(requested), CapacityError::TooLarge { requested });
     assert_eq!(
         refusal(requested).to_string(),
-        "a capacity of 9223372036854775808 needs more memory than can be addressed: ask for less, \
-         or use the growable flavour"
+        format!(
+            "a capacity of {LARGEST} needs more memory than can be addressed: ask for less, \
+             or use the growable flavour"
+        )
     );
-    let requested = 1 << 44;
+    let requested = LARGEST >> 19;
     let refusal = heist_deque::bounded::new::<[u8; 1 << 20]>(requested);
-    let error = refusal.expect_err("2^64 bytes");
+    let error = refusal.expect_err("one byte more than a number can count");
     assert_eq!(error, CapacityError::TooLarge { requested });
 }
 

@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Tests the library crates (heist-deque and heist) on other processors: 32-bit x86, which this machine runs itself, and
+# aarch64, which qemu runs. Everything is built with the oldest supported Rust, and with Debian's packages of std for these
+# processors, of the linker and of qemu, unpacked under target. Nothing is installed, and apt's own state stays as it is.
+#
+#   ci/ports.sh            all of them
+#   ci/ports.sh i686       only this one; or aarch64
+#
+# qemu orders memory as the processor below it does. So aarch64 shows that the library is portable, and nothing about weak
+# memory: that is for loom (ci/models.sh) and herd7 (ci/litmus.sh).
+#
+# Exit code 77: skipped, and a line that says why.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+oldest=1.85 # as in ci/msrv.sh, whose compiler, workspace and compiled dependencies this script shares
+
+say() { echo "ports: $*"; }
+skip() { say "skipped: $*"; exit 77; }
+fail() { say "FAILED: $*" >&2; exit 1; }
+
+ports=("$@")
+((${#ports[@]})) || ports=(i686 aarch64)
+
+shared=$PWD/target/msrv
+cache=$PWD/target/ports
+mkdir -p "$shared" "$cache"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# shellcheck source=ci/debian-rust.sh
+source ci/debian-rust.sh
+# shellcheck source=ci/oldest-workspace.sh
+source ci/oldest-workspace.sh
+needs_debian
+debian_rust "$shared/root" "$oldest."
+export RUSTC=$shared/root/rustc
+
+# apt_beside ARCHITECTURE COMMAND...: runs a command with apt's lists and cache under target, for a foreign architecture too.
+apt_beside() {
+  local architecture=$1
+  shift
+  mkdir -p "$cache/apt/$architecture"/{lists,cache/archives}/partial
+  cat >"$cache/apt/$architecture/conf" <<CONF
+Dir::State::lists "$cache/apt/$architecture/lists";
+Dir::Cache "$cache/apt/$architecture/cache";
+APT::Architectures { "amd64"; "$architecture"; };
+APT::Sandbox::User "root";
+CONF
+  APT_CONFIG=$cache/apt/$architecture/conf "$@"
+}
+
+# fetch ROOT ARCHITECTURE PACKAGE...: unpacks packages into the directory ROOT.
+fetch() {
+  local root=$1 architecture=$2 deb
+  shift 2
+  rm -rf "$work/debs"
+  mkdir -p "$work/debs" "$root"
+  (cd "$work/debs" && apt_beside "$architecture" apt-get -qq download "$@") >"$work/log" 2>&1 ||
+    skip "cannot download the packages: $(tail -n 1 "$work/log")"
+  for deb in "$work"/debs/*.deb; do
+    dpkg-deb -x "$deb" "$root" || fail "cannot unpack ${deb##*/}"
+  done
+}
+
+# unpack PORT ARCHITECTURE: unpacks the std of a processor beside the one of the compiler, and its linker under $cache/PORT.
+unpack() {
+  local port=$1 architecture=$2 cross=$1-linux-gnu version gcc
+  local root=$cache/$port std=$shared/root/usr/lib/rustlib/$port-unknown-linux-gnu
+  [[ -x $root/linker && -d $std ]] && return
+  say "fetching Debian's packages for $port"
+  # Some lists may fail; what is needed is looked for below.
+  apt_beside "$architecture" apt-get -qq update >/dev/null 2>&1 || true
+  version=$(apt_beside "$architecture" apt-cache madison "libstd-rust-web-dev:$architecture" |
+    awk -v prefix="$oldest." 'index($3, prefix) == 1 { print $3 }' | sort -rV | sed -n 1p)
+  [[ -n $version ]] || skip "apt knows no libstd-rust-web-dev $oldest for $architecture"
+  gcc=$(apt_beside "$architecture" first_dependency "gcc-$cross" "gcc-[0-9]+-$cross")
+  [[ -n $gcc ]] || skip "apt knows no gcc-$cross"
+  gcc=${gcc%-"$cross"}
+  fetch "$shared/root" "$architecture" "libstd-rust-web-dev:$architecture=$version"
+
+  rm -rf "$root"
+  # What links a static program: the driver, the linker, and the libraries of C and of the compiler.
+  fetch "$root" "$architecture" "$gcc-$cross" "binutils-$cross" "lib$gcc-dev-$architecture-cross" \
+    "libgcc-s1-$architecture-cross" "libc6-$architecture-cross" "libc6-dev-$architecture-cross"
+  [[ $port == i686 ]] || fetch "$root" "$architecture" qemu-user-static
+  cat >"$root/linker" <<SH
+#!/bin/sh
+root=\$(dirname "\$0")
+export LD_LIBRARY_PATH="\$root/usr/lib/x86_64-linux-gnu"
+exec "\$root/usr/bin/$cross-$gcc" --sysroot="\$root" "\$@"
+SH
+  chmod +x "$root/linker"
+}
+
+# use PORT: from here on, `run` builds and tests for that processor. Programs are static, so that they need no loader and no
+# library of their processor where they run.
+use() {
+  target=$1-unknown-linux-gnu
+  local name=${target^^}
+  name=CARGO_TARGET_${name//-/_}
+  export "${name}_LINKER=$cache/$1/linker" "${name}_RUSTFLAGS=-Ctarget-feature=+crt-static"
+  [[ $1 == i686 ]] || export "${name}_RUNNER=$cache/$1/usr/bin/qemu-$1-static"
+}
+
+# Compile-fail tests are left out, as in ci/msrv.sh.
+run() {
+  local begun=$SECONDS
+  cargo test --target "$target" "$@"
+  say "$target: cargo test $*: $((SECONDS - begun))s"
+}
+
+for port in "${ports[@]}"; do
+  case $port in
+  i686) unpack i686 i386 ;;
+  aarch64) unpack aarch64 arm64 ;;
+  *) fail "there is no $port here, only i686 and aarch64" ;;
+  esac
+done
+
+oldest_workspace "$shared/workspace"
+cd "$shared/workspace"
+export CARGO_TARGET_DIR=$shared/target CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
+
+for port in "${ports[@]}"; do
+  use "$port"
+  run -p heist-deque --test deque --test memory -- --skip misuse_does_not_compile
+  run -p heist --lib --test fork --test engine -- --skip misuse_does_not_compile
+done
+say "ok: ${ports[*]}"
