@@ -1,19 +1,20 @@
 //! Which workers search and sleep, which of them is woken for new work, and when the pool ends.
 //!
 //! `README.md` has the protocol with its argument. The comments here name its steps. This file has the state, and what
-//! happens when a task is pushed (P) and a search ends (F). `sleep` has how a worker falls asleep (S), `end` how a pool ends
-//! (E).
+//! happens when a task is pushed (P) and a search ends (F). `wake` has how a sleeper is woken (P4, F3), `sleep` how a worker falls
+//! asleep (S), `end` how a pool ends (E).
 
 mod end;
 mod guest;
 mod sleep;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
+mod wake;
 
 use crate::cluster::{Clusters, MAX_CLUSTERS};
 use crate::order;
 use crate::sync::{
-    Arc, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, Padded, full_fence, lock, try_lock,
+    Arc, AtomicU64, AtomicUsize, Mutex, Ordering, Padded, full_fence, lock, try_lock,
 };
 use crate::task::listener::Listener;
 pub(crate) use sleep::{IdleWorker, LastLook, WakeReason};
@@ -267,60 +268,6 @@ impl Idle {
         }
     }
 
-    /// Wakes one sleeper, unless there is none or a worker searches, after a task was pushed by a thread that turns to that
-    /// cluster (step P4).
-    #[cold]
-    #[inline(never)]
-    fn wake_one(&self, summary: u64, home: usize) -> Announced {
-        if summary & ENDED != 0 {
-            return Announced::Ended;
-        }
-        let near_first = [home].into_iter().chain(self.layout.nearest_first(home, home));
-        for cluster in near_first.filter(|cluster| summary & 1 << cluster != 0) {
-            match self.wake_in(cluster) {
-                Attempt::Woken => return Announced::Called,
-                Attempt::Searched => return Announced::Quiet,
-                Attempt::NobodySleeps => {}
-            }
-        }
-        Announced::Quiet
-    }
-
-    /// Wakes one sleeper of a cluster and counts it as a searcher, unless a worker of the cluster searches (step P4).
-    fn wake_in(&self, cluster: usize) -> Attempt {
-        if self.is_searched(cluster) {
-            return Attempt::Searched;
-        }
-        let asleep = lock(&self.clusters[cluster].asleep);
-        if self.is_searched(cluster) {
-            return Attempt::Searched;
-        }
-        self.wake_last(cluster, asleep)
-    }
-
-    /// Wakes the sleeper of a cluster that fell asleep last, and counts it as a searcher.
-    fn wake_last(&self, cluster: usize, asleep: MutexGuard<'_, Asleep>) -> Attempt {
-        if !self.has_wakeable(&asleep) {
-            return Attempt::NobodySleeps;
-        }
-        match asleep.list.len() {
-            0 => Attempt::NobodySleeps,
-            len => self.wake_at(cluster, asleep, len - 1),
-        }
-    }
-
-    /// Wakes the sleeper of a cluster with that index in its list, and counts it as a searcher.
-    fn wake_at(&self, cluster: usize, mut asleep: MutexGuard<'_, Asleep>, index: usize) -> Attempt {
-        let (_, listener) = asleep.list.remove(index);
-        let change = SEARCHER.wrapping_sub(SLEEPER);
-        self.clusters[cluster].word.fetch_add(change, Ordering::Relaxed);
-        self.note_sleepers(cluster, &asleep);
-        listener.sleeper().mark_called();
-        drop(asleep);
-        listener.notify();
-        Attempt::Woken
-    }
-
     /// Wakes the sleeper whose thread is in that place, whoever searches, after something was pushed that is near it. If it does
     /// not sleep, wakes a sleeper as [`work_added`](Self::work_added) does, with that thread's cluster for the own one (step P6).
     #[cold]
@@ -397,26 +344,6 @@ impl Idle {
             return 0;
         }
         self.wake_near_and_far(self.layout.of(place))
-    }
-
-    /// Wakes a sleeper of that cluster and one of another, each unless a worker of its cluster searches, and in a pool of
-    /// several clusters a second one of that cluster (step F3). Returns how many it has woken. So the workers of a large pool
-    /// are woken as a tree.
-    fn wake_near_and_far(&self, home: usize) -> u64 {
-        let summary = self.summary();
-        let has_sleepers = |cluster: usize| summary & 1 << cluster != 0;
-        let is_woken = |attempt: Attempt| attempt == Attempt::Woken;
-        let near = has_sleepers(home) && is_woken(self.wake_in(home));
-        let far = self
-            .layout
-            .from(self.layout.opposite(home))
-            .filter(|&cluster| cluster != home && has_sleepers(cluster))
-            .any(|cluster| is_woken(self.wake_in(cluster)));
-        // One after the other, those of a cluster would take longer than all clusters.
-        let second = near && self.clusters.len() > 1 && {
-            is_woken(self.wake_last(home, lock(&self.clusters[home].asleep)))
-        };
-        [near, far, second].map(u64::from).into_iter().sum()
     }
 }
 

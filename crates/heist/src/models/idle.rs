@@ -276,8 +276,8 @@ fn done_against_park() {
 
 /// A worker that waits is notified that it waits no longer, while a task is pushed for which it may be called. It is busy
 /// for ever after that, and the other worker must get the task. With `forgets`, it does not end the search for which it was
-/// called.
-fn done_against_submit(size: usize, forgets: bool) {
+/// called. With `gives_up`, the pusher wakes nobody if another thread has the lock.
+fn done_against_submit(size: usize, forgets: bool, gives_up: bool) {
     let scene = Scene::in_clusters(2, size);
     let done = Arc::new(AtomicUsize::new(0));
     let me = Arc::new(Listener::thread());
@@ -291,7 +291,14 @@ fn done_against_submit(size: usize, forgets: bool) {
     let worker = Arc::clone(&scene);
     let worker = thread::spawn(move || assert!(worker.work(1), "there is a task"));
     let submitter = Arc::clone(&scene);
-    let submitter = thread::spawn(move || submitter.submit());
+    let submitter = thread::spawn(move || {
+        if gives_up {
+            submitter.queue.fetch_add(1, Relaxed);
+            assert_eq!(submitter.idle.work_added_unless_locked(0), Announced::Quiet);
+        } else {
+            submitter.submit();
+        }
+    });
     let is_done = || done.load(Relaxed) == 1;
     let reason = scene.idle.sleep(
         IdleWorker { listener: &me, place: 0, searching: false, end: None },
@@ -349,15 +356,24 @@ models! {
     idle_submit_against_end: submit_against_end, Some(4), 33_000;
     idle_retire_against_park: retire_against_park, Some(4), 400;
     idle_done_against_park: done_against_park, None, 40;
-    idle_done_against_submit: || done_against_submit(2, false), Some(2), 50_000;
-    idle_done_in_cluster: || done_against_submit(1, false), Some(1), 4_000;
+    idle_done_against_submit: || done_against_submit(2, false, false), Some(2), 50_000;
+    idle_done_in_cluster: || done_against_submit(1, false, false), Some(1), 4_000;
     idle_end_of_clusters: end_of_clusters, Some(2), 15_000;
 }
 
-/// A worker that is called while what it waits for is done must end its search as any searcher does.
-pub(super) const WRONG: &[Model] = &[Model {
-    name: "idle_forgotten_search",
-    run: || done_against_submit(2, true),
-    preemptions: Some(2),
-    floor: 0,
-}];
+/// A worker that is called while what it waits for is done must end its search as any searcher does. And the lock of a list may
+/// be held by a worker that leaves it because it waits no longer, so that a pusher must not rely on whoever holds it.
+pub(super) const WRONG: &[Model] = &[
+    Model {
+        name: "idle_forgotten_search",
+        run: || done_against_submit(2, true, false),
+        preemptions: Some(2),
+        floor: 0,
+    },
+    Model {
+        name: "idle_reliance_on_lock",
+        run: || done_against_submit(2, false, true),
+        preemptions: Some(2),
+        floor: 0,
+    },
+];

@@ -205,7 +205,7 @@ fn stranded_near_tasks_are_noticed() {
     }
 }
 
-/// A worker that is called ends its search, even if it waits no longer.
+/// A worker that is called ends its search, even if it waits no longer; and a pusher does not rely on a lock that is taken.
 #[test]
 fn forgotten_searches_are_noticed() {
     for model in idle::WRONG {
