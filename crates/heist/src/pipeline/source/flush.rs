@@ -142,12 +142,18 @@ where
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let mut next = Vec::with_capacity(1);
             loop {
-                let filled = source.fill(&mut next, 1, &|| false);
-                if let Some(Err(unsent)) = next.pop().map(|item| sender.send(item)) {
-                    contain(|| drop(unsent));
-                    return End::Whole;
-                }
+                // A reader may go on for ever without a line end.
+                let filled = source.fill(&mut next, 1, &|| sender.is_closed());
+                let is_open = match next.pop().map(|item| sender.send(item)) {
+                    Some(Ok(())) => true,
+                    Some(Err(unsent)) => {
+                        contain(|| drop(unsent));
+                        false
+                    }
+                    None => !sender.is_closed(),
+                };
                 match filled {
+                    _ if !is_open => return End::Whole,
                     Filled::More => {}
                     Filled::Failed(error) => return End::Failed(error),
                     Filled::End | Filled::Pending => return End::Whole,

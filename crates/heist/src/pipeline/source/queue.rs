@@ -104,6 +104,10 @@ impl<T> Queue<T> {
         self.control.clone()
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     pub(super) fn add_sender(&mut self) {
         self.senders += 1;
     }

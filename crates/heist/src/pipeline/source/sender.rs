@@ -59,6 +59,11 @@ impl<T> Sender<T> {
     pub(super) fn new(queue: Arc<Mutex<Queue<T>>>) -> Self {
         Self(queue)
     }
+
+    /// Returns whether the run has ended or failed, or the pipeline was dropped.
+    pub(super) fn is_closed(&self) -> bool {
+        lock(&self.0).is_closed()
+    }
 }
 
 impl<T: Send> Sender<T> {
