@@ -20,6 +20,8 @@ const IN_FLIGHT_PER_WORKER_ORDERED: usize = 96;
 pub(super) struct Config {
     /// Items in a batch, at most.
     pub(super) batch: usize,
+    /// Whether the user has set that.
+    has_batch: bool,
     /// Batches in flight, at most, if the user has set that.
     pub(super) in_flight: Option<usize>,
     /// Weight in flight, at most.
@@ -32,6 +34,15 @@ pub(super) struct Config {
     pub(super) flushes: bool,
     /// The functions that are shown the progress.
     pub(super) progress: Vec<Hook>,
+    /// A call of the builder that cannot be carried out.
+    misuse: Option<Misuse>,
+}
+
+/// A call of the builder that cannot be carried out. It is an error when the run begins.
+#[derive(Clone, Copy, Debug)]
+enum Misuse {
+    ZeroChunk,
+    Misplaced { setting: &'static str, by: &'static str },
 }
 
 impl Config {
@@ -39,6 +50,7 @@ impl Config {
     pub(super) fn new() -> Self {
         Self {
             batch: BATCH,
+            has_batch: false,
             in_flight: None,
             weight: None,
             distribution: Distribution::default(),
@@ -47,7 +59,74 @@ impl Config {
             token: None,
             flushes: false,
             progress: Vec::new(),
+            misuse: None,
         }
+    }
+
+    pub(super) fn set_batch(&mut self, items: usize) {
+        (self.batch, self.has_batch) = (items, true);
+    }
+
+    /// Notes that the items of the pipeline are chunks of so many items. The memory for a batch stays the same by default.
+    pub(super) fn set_chunk(&mut self, items: usize) {
+        match BATCH.checked_div(items) {
+            None => self.note(Misuse::ZeroChunk),
+            Some(batch) if !self.has_batch => self.batch = batch.max(1),
+            Some(_) => {}
+        }
+    }
+
+    /// Notes that another source takes the place of this one. What was set for the items of this one would have no effect.
+    pub(super) fn replace_source(&mut self, by: &'static str) {
+        let misplaced = [(self.weight.is_some(), "weigh"), (self.flushes, "flush_after")];
+        self.note_misplaced(misplaced, by);
+    }
+
+    /// Notes that the source of another pipeline is merged into this one. The settings of that one would have no effect.
+    pub(super) fn add_merged(&mut self, other: &Self, by: &'static str) {
+        let Self {
+            batch: _,
+            has_batch,
+            in_flight,
+            weight,
+            distribution,
+            steals,
+            ordered,
+            token,
+            flushes,
+            progress,
+            misuse,
+        } = other;
+        if let Some(misuse) = misuse {
+            self.note(*misuse);
+        }
+        let misplaced = [
+            (*has_batch, "batch"),
+            (in_flight.is_some(), "in_flight"),
+            (weight.is_some(), "weigh"),
+            (*distribution != Distribution::default(), "distribute"),
+            (!steals, "steal"),
+            (*ordered, "ordered"),
+            (token.is_some(), "cancel_on"),
+            (*flushes, "flush_after"),
+            (!progress.is_empty(), "progress"),
+        ];
+        self.note_misplaced(misplaced, by);
+    }
+
+    fn note_misplaced<const N: usize>(
+        &mut self,
+        settings: [(bool, &'static str); N],
+        by: &'static str,
+    ) {
+        if let Some((_, setting)) = settings.into_iter().find(|(is_set, _)| *is_set) {
+            self.note(Misuse::Misplaced { setting, by });
+        }
+    }
+
+    /// Notes a misuse. The first one is reported.
+    fn note(&mut self, misuse: Misuse) {
+        self.misuse.get_or_insert(misuse);
     }
 
     /// Returns the distribution of the run. The workers cannot pull from a source that says when it will have a batch: nobody
@@ -70,6 +149,13 @@ impl Config {
 
     /// Returns an error if a pipeline with these settings could not make progress.
     pub(super) fn check(&self) -> Result<(), PipelineError> {
+        match self.misuse {
+            None => {}
+            Some(Misuse::ZeroChunk) => return Err(PipelineError::ZeroChunk),
+            Some(Misuse::Misplaced { setting, by }) => {
+                return Err(PipelineError::Misplaced { setting, by });
+            }
+        }
         if self.batch == 0 {
             return Err(PipelineError::ZeroBatch);
         }

@@ -68,6 +68,17 @@ pub enum PipelineError {
     ZeroInFlight,
     /// The weight in flight is limited to 0, with which no batch could be processed.
     ZeroWeight,
+    /// The number of items in a [chunk](super::Pipeline::chunks) is 0.
+    ZeroChunk,
+    /// A method of the builder was called before another one that leaves it without an effect, as
+    /// [`weigh`](super::Pipeline::weigh) before [`chunks`](super::Pipeline::chunks), or on a pipeline that was
+    /// [merged](super::Pipeline::merge) into another one.
+    Misplaced {
+        /// The method.
+        setting: &'static str,
+        /// The method after which it has to be called.
+        by: &'static str,
+    },
     /// The user's code returned an error.
     Failed {
         /// The part of the pipeline in which it happened.
@@ -138,7 +149,7 @@ impl PipelineError {
             | Self::Panicked { report, .. }
             | Self::Cancelled { report }
             | Self::Stopped { report } => **report = of_run,
-            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => {}
+            _ => {}
         }
         self
     }
@@ -226,7 +237,7 @@ impl PipelineError {
             | Self::Panicked { report, .. }
             | Self::Cancelled { report }
             | Self::Stopped { report } => Some(report),
-            Self::ZeroBatch | Self::ZeroInFlight | Self::ZeroWeight | Self::Thread { .. } => None,
+            _ => None,
         }
     }
 }
@@ -260,6 +271,13 @@ impl fmt::Display for PipelineError {
             Self::ZeroWeight => f.write_str(
                 "with a weight limit of 0 nothing can be processed: pass a limit of at least 1 to `weigh`, or leave the call out",
             ),
+            Self::ZeroChunk => f.write_str(
+                "a chunk of 0 items is never complete: pass at least 1 to `chunks` or `chunks_timeout`",
+            ),
+            Self::Misplaced { setting, by } => write!(
+                f,
+                "`{setting}` has no effect before `{by}`: call it on the pipeline that `{by}` returns"
+            ),
             Self::Failed { stage, batch, item, source, .. } => {
                 write!(f, "{stage} failed {}: {source}", At { batch: *batch, item: *item })
             }
@@ -273,7 +291,7 @@ impl fmt::Display for PipelineError {
             Self::Thread { source } => write!(
                 f,
                 "the system refused to start a thread for the source ({source}): raise the limit on threads, or use \
-                 `Distribution::Pull`, which needs none"
+                 `Distribution::Pull` without `flush_after`, which needs none"
             ),
         }
     }

@@ -39,6 +39,19 @@
 //!   once. Under load, a result is held back for at most a millisecond, so that the thread is not woken for
 //!   each batch.
 //!
+//! # Sources and sinks
+//!
+//! | items come from | |
+//! |---|---|
+//! | an iterator, also one of results | [`Pipeline::new`], [`Pipeline::try_new`] |
+//! | the lines of a reader, one by one or in blocks | [`Pipeline::lines`], [`Pipeline::line_blocks`] |
+//! | threads and tasks that send them | [`Pipeline::fed`] |
+//! | several sources in turn | [`Pipeline::merge`], [`Pipeline::merge_all`] |
+//!
+//! [`Pipeline::chunks`] and [`Pipeline::chunks_timeout`] put consecutive items together. Results go to a closure
+//! ([`Pipeline::run`], [`Pipeline::try_run`]), to an iterator ([`Pipeline::results`]), or, with the
+//! feature `futures`, to a `Stream` (`Results::into_stream`).
+//!
 //! # Choosing a distribution
 //!
 //! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
@@ -71,8 +84,9 @@ pub use report::{Report, WorkerReport};
 #[doc(hidden)]
 pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use source::{
-    BlockLines, Feed, Flush, Items, LineBlock, LineBlocks, LineError, LineText, Lines, ReadAhead,
-    SendError, SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
+    BlockLines, Chunks, Either, Feed, Flush, Items, LineBlock, LineBlocks, LineError, LineText,
+    Lines, Merge, ReadAhead, SendError, SendFuture, SendTimeoutError, Sender, Source, Tried,
+    TrySendError, Weighed,
 };
 pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
@@ -137,7 +151,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn batch(mut self, items: usize) -> Self {
-        self.config.batch = items;
+        self.config.set_batch(items);
         self
     }
 
