@@ -49,7 +49,7 @@
 //! | several sources in turn | [`Pipeline::merge`], [`Pipeline::merge_all`] |
 //!
 //! [`Pipeline::chunks`] and [`Pipeline::chunks_timeout`] put consecutive items together. Results go to a closure
-//! ([`Pipeline::run`], [`Pipeline::try_run`]), to an iterator ([`Pipeline::results`]), or, with the
+//! ([`Pipeline::run`], [`Pipeline::try_run`]), to two of them ([`Pipeline::tee`]), to an iterator ([`Pipeline::results`]), or, with the
 //! feature `futures`, to a `Stream` (`Results::into_stream`).
 //!
 //! # Choosing a distribution
@@ -74,9 +74,11 @@ pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
+#[doc(hidden)]
+pub use deliver::Outcome;
 #[cfg(feature = "futures")]
 pub use deliver::ResultStream;
-pub use deliver::Results;
+pub use deliver::{Results, Tee};
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use progress::Progress;

@@ -9,6 +9,8 @@ mod merge;
 mod merge_ahead;
 mod chunks;
 mod chunks_timeout;
+mod random;
+mod tee;
 
 use std::num::NonZero;
 use std::time::Duration;
