@@ -46,11 +46,12 @@
 //! | an iterator, also one of results | [`Pipeline::new`], [`Pipeline::try_new`] |
 //! | the lines of a reader, one by one or in blocks | [`Pipeline::lines`], [`Pipeline::line_blocks`] |
 //! | threads and tasks that send them | [`Pipeline::fed`] |
+//! | a `Stream`, with the feature `futures` | `Pipeline::from_stream`, `Pipeline::try_from_stream` |
 //! | several sources in turn | [`Pipeline::merge`], [`Pipeline::merge_all`] |
 //!
 //! [`Pipeline::chunks`] and [`Pipeline::chunks_timeout`] put consecutive items together. Results go to a closure
 //! ([`Pipeline::run`], [`Pipeline::try_run`]), to two of them ([`Pipeline::tee`]), to an iterator ([`Pipeline::results`]), or, with the
-//! feature `futures`, to a `Stream` (`Results::into_stream`).
+//! feature `futures`, to an async closure (`Pipeline::run_async`) or a `Stream` (`Results::into_stream`).
 //!
 //! # Choosing a distribution
 //!
@@ -90,6 +91,8 @@ pub use source::{
     Lines, Merge, ReadAhead, SendError, SendFuture, SendTimeoutError, Sender, Source, Tried,
     TrySendError, Weighed,
 };
+#[cfg(feature = "futures")]
+pub use source::{StreamItems, TriedStream};
 pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
 use config::Config;

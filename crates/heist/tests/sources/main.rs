@@ -10,6 +10,10 @@ mod merge_ahead;
 mod chunks;
 mod chunks_timeout;
 mod random;
+#[cfg(feature = "futures")]
+mod run_async;
+#[cfg(feature = "futures")]
+mod stream;
 mod tee;
 
 use std::num::NonZero;

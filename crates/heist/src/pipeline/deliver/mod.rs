@@ -9,6 +9,8 @@ mod delivery;
 mod outbox;
 mod results;
 #[cfg(feature = "futures")]
+mod run_async;
+#[cfg(feature = "futures")]
 mod stream;
 mod tee;
 

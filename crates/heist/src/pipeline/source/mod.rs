@@ -1,4 +1,4 @@
-//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`) and senders (`sender`, `queue`,
+//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`), streams (`stream`) and senders (`sender`, `queue`,
 //! `feed`), each with weights or without (`weighed`). Several sources can be one (`merge`), and items be put together (`chunks`).
 //! `flush` reads sources on threads of their own. `batcher` cuts the items into batches, and `pull` is how a thread of the run does
 //! so. `parts` takes a pipeline apart for heist-cluster.
@@ -15,6 +15,8 @@ mod pull;
 mod queue;
 mod send_error;
 mod sender;
+#[cfg(feature = "futures")]
+mod stream;
 mod weighed;
 
 use super::control::Control;
@@ -32,6 +34,8 @@ pub use merge::{Either, Merge};
 pub use parts::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use send_error::{SendError, SendTimeoutError, TrySendError};
 pub use sender::{SendFuture, Sender};
+#[cfg(feature = "futures")]
+pub use stream::{StreamItems, TriedStream};
 pub use weighed::Weighed;
 
 /// The source of a pipeline's items.
