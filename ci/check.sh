@@ -93,9 +93,9 @@ step_docs() {
 # The second command of the README; the optional features; and the engine as on a system without a fence for other threads.
 step_test() {
     cargo test --workspace
-    cargo test -p heist "${as_workspace[@]}" --features "$extras" --test spans --test prometheus --test futures --test auto_traits \
+    cargo test -p heist "${as_workspace[@]}" --features "$extras" --test spans --test prometheus --test futures --test sources --test auto_traits \
         -- --skip misuse_does_not_compile
-    cargo test -p heist "${as_workspace[@]}" --features "$extras" --doc -- prometheus future stream progress
+    cargo test -p heist "${as_workspace[@]}" --features "$extras" --doc -- prometheus future stream progress async
     RUSTC_WORKSPACE_WRAPPER=$PWD/ci/no-membarrier.sh cargo test -p heist "${as_workspace[@]}" --test engine -- \
         --skip the_second_half_of_a_nested_join_can_be_stolen
 }

@@ -20,6 +20,8 @@ const IN_FLIGHT_PER_WORKER_ORDERED: usize = 96;
 pub(super) struct Config {
     /// Items in a batch, at most.
     pub(super) batch: usize,
+    /// Whether the user has set that.
+    has_batch: bool,
     /// Batches in flight, at most, if the user has set that.
     pub(super) in_flight: Option<usize>,
     /// Weight in flight, at most.
@@ -32,19 +34,22 @@ pub(super) struct Config {
     pub(super) flushes: bool,
     /// The functions that are shown the progress.
     pub(super) progress: Vec<Hook>,
-    /// Why a section of the stages cannot be used.
-    pub(super) unusable: Option<Unusable>,
+    /// A call of the builder that cannot be carried out.
+    misuse: Option<Misuse>,
 }
 
-/// Why a section of the stages cannot be used.
+/// A call of the builder that cannot be carried out. It is an error when the run begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Unusable {
-    /// No worker may process its batches.
+pub(super) enum Misuse {
+    ZeroChunk,
+    /// No worker may process the batches of a section of the stages.
     ZeroWorkers,
-    /// It would have so many groups.
+    /// A section would have so many groups.
     Groups(usize),
-    /// A setting of the pipeline was changed for its stages.
-    SettingInSection,
+    Misplaced {
+        setting: &'static str,
+        by: &'static str,
+    },
 }
 
 impl Config {
@@ -52,6 +57,7 @@ impl Config {
     pub(super) fn new() -> Self {
         Self {
             batch: BATCH,
+            has_batch: false,
             in_flight: None,
             weight: None,
             distribution: Distribution::default(),
@@ -60,21 +66,74 @@ impl Config {
             token: None,
             flushes: false,
             progress: Vec::new(),
-            unusable: None,
+            misuse: None,
         }
     }
 
-    /// Returns whether a setting was changed.
-    pub(super) fn is_changed(&self) -> bool {
-        self.batch != BATCH
-            || self.in_flight.is_some()
-            || self.weight.is_some()
-            || self.distribution != Distribution::default()
-            || !self.steals
-            || self.ordered
-            || self.token.is_some()
-            || self.flushes
-            || !self.progress.is_empty()
+    pub(super) fn set_batch(&mut self, items: usize) {
+        (self.batch, self.has_batch) = (items, true);
+    }
+
+    /// Notes that the items of the pipeline are chunks of so many items. The memory for a batch stays the same by default.
+    pub(super) fn set_chunk(&mut self, items: usize) {
+        match BATCH.checked_div(items) {
+            None => self.note(Misuse::ZeroChunk),
+            Some(batch) if !self.has_batch => self.batch = batch.max(1),
+            Some(_) => {}
+        }
+    }
+
+    /// Notes that another source takes the place of this one. What was set for the items of this one would have no effect.
+    pub(super) fn replace_source(&mut self, by: &'static str) {
+        let misplaced = [(self.weight.is_some(), "weigh"), (self.flushes, "flush_after")];
+        self.note_misplaced(misplaced, by);
+    }
+
+    /// Notes that a pipeline with these settings has become a part of this one, in which they would have no effect.
+    pub(super) fn add_part(&mut self, part: &Self, by: &'static str) {
+        let Self {
+            batch: _,
+            has_batch,
+            in_flight,
+            weight,
+            distribution,
+            steals,
+            ordered,
+            token,
+            flushes,
+            progress,
+            misuse,
+        } = part;
+        if let Some(misuse) = misuse {
+            self.note(*misuse);
+        }
+        let misplaced = [
+            (*has_batch, "batch"),
+            (in_flight.is_some(), "in_flight"),
+            (weight.is_some(), "weigh"),
+            (*distribution != Distribution::default(), "distribute"),
+            (!steals, "steal"),
+            (*ordered, "ordered"),
+            (token.is_some(), "cancel_on"),
+            (*flushes, "flush_after"),
+            (!progress.is_empty(), "progress"),
+        ];
+        self.note_misplaced(misplaced, by);
+    }
+
+    fn note_misplaced<const N: usize>(
+        &mut self,
+        settings: [(bool, &'static str); N],
+        by: &'static str,
+    ) {
+        if let Some((_, setting)) = settings.into_iter().find(|(is_set, _)| *is_set) {
+            self.note(Misuse::Misplaced { setting, by });
+        }
+    }
+
+    /// Notes a misuse. The first one is reported.
+    pub(super) fn note(&mut self, misuse: Misuse) {
+        self.misuse.get_or_insert(misuse);
     }
 
     /// Returns the distribution of the run. The workers cannot pull from a source that says when it will have a batch: nobody
@@ -97,6 +156,15 @@ impl Config {
 
     /// Returns an error if a pipeline with these settings could not make progress.
     pub(super) fn check(&self) -> Result<(), PipelineError> {
+        match self.misuse {
+            None => {}
+            Some(Misuse::ZeroChunk) => return Err(PipelineError::ZeroChunk),
+            Some(Misuse::ZeroWorkers) => return Err(PipelineError::ZeroWorkers),
+            Some(Misuse::Groups(groups)) => return Err(PipelineError::Groups { groups }),
+            Some(Misuse::Misplaced { setting, by }) => {
+                return Err(PipelineError::Misplaced { setting, by });
+            }
+        }
         if self.batch == 0 {
             return Err(PipelineError::ZeroBatch);
         }
@@ -106,11 +174,6 @@ impl Config {
         if self.weight == Some(0) {
             return Err(PipelineError::ZeroWeight);
         }
-        match self.unusable {
-            None => Ok(()),
-            Some(Unusable::ZeroWorkers) => Err(PipelineError::ZeroWorkers),
-            Some(Unusable::Groups(groups)) => Err(PipelineError::Groups { groups }),
-            Some(Unusable::SettingInSection) => Err(PipelineError::SettingInSection),
-        }
+        Ok(())
     }
 }

@@ -75,12 +75,21 @@ pub enum PipelineError {
         /// The number of groups.
         groups: usize,
     },
-    /// A setting was changed for the stages of [`limit_workers`](super::Pipeline::limit_workers) or
-    /// [`group_by_key`](super::Pipeline::group_by_key), which have those of the pipeline around them.
-    SettingInSection,
     /// The pipeline has stages that need the memory of one process: those of
     /// [`limit_workers`](super::Pipeline::limit_workers) and [`group_by_key`](super::Pipeline::group_by_key).
     NotOnCluster,
+    /// The number of items in a [chunk](super::Pipeline::chunks) is 0.
+    ZeroChunk,
+    /// A method of the builder was called where another one leaves it without an effect: as
+    /// [`weigh`](super::Pipeline::weigh) before [`chunks`](super::Pipeline::chunks), on a pipeline that was
+    /// [merged](super::Pipeline::merge) into another one, or for the stages of
+    /// [`limit_workers`](super::Pipeline::limit_workers) or [`group_by_key`](super::Pipeline::group_by_key).
+    Misplaced {
+        /// The method.
+        setting: &'static str,
+        /// The method after which it has to be called.
+        by: &'static str,
+    },
     /// The user's code returned an error.
     Failed {
         /// The part of the pipeline in which it happened.
@@ -279,11 +288,15 @@ impl fmt::Display for PipelineError {
             Self::Groups { groups } => {
                 write!(f, "the number of groups is {groups}: pass 1 to 65536 to `group_by_key`")
             }
-            Self::SettingInSection => f.write_str(
-                "a setting was changed within `limit_workers` or `group_by_key`: change it for the pipeline around it",
-            ),
             Self::NotOnCluster => f.write_str(
                 "`limit_workers` and `group_by_key` need the memory of one process: run the pipeline on a pool, or leave them out",
+            ),
+            Self::ZeroChunk => f.write_str(
+                "a chunk of 0 items is never complete: pass at least 1 to `chunks` or `chunks_timeout`",
+            ),
+            Self::Misplaced { setting, by } => write!(
+                f,
+                "`{setting}` has no effect before or within `{by}`: call it on the pipeline that `{by}` returns"
             ),
             Self::Failed { stage, batch, item, source, .. } => {
                 write!(f, "{stage} failed {}: {source}", At { batch: *batch, item: *item })
@@ -298,7 +311,7 @@ impl fmt::Display for PipelineError {
             Self::Thread { source } => write!(
                 f,
                 "the system refused to start a thread for the source ({source}): raise the limit on threads, or use \
-                 `Distribution::Pull`, which needs none"
+                 `Distribution::Pull` without `flush_after`, which needs none"
             ),
         }
     }

@@ -39,6 +39,20 @@
 //!   once. Under load, a result is held back for at most a millisecond, so that the thread is not woken for
 //!   each batch.
 //!
+//! # Sources and sinks
+//!
+//! | items come from | |
+//! |---|---|
+//! | an iterator, also one of results | [`Pipeline::new`], [`Pipeline::try_new`] |
+//! | the lines of a reader, one by one or in blocks | [`Pipeline::lines`], [`Pipeline::line_blocks`] |
+//! | threads and tasks that send them | [`Pipeline::fed`] |
+//! | a `Stream`, with the feature `futures` | `Pipeline::from_stream`, `Pipeline::try_from_stream` |
+//! | several sources in turn | [`Pipeline::merge`], [`Pipeline::merge_all`] |
+//!
+//! [`Pipeline::chunks`] and [`Pipeline::chunks_timeout`] put consecutive items together. Results go to a closure
+//! ([`Pipeline::run`], [`Pipeline::try_run`]), to two of them ([`Pipeline::tee`]), to an iterator ([`Pipeline::results`]), or, with the
+//! feature `futures`, to an async closure (`Pipeline::run_async`) or a `Stream` (`Results::into_stream`).
+//!
 //! # Choosing a distribution
 //!
 //! Use [`Distribution::Pull`], unless the source blocks for long. Then use one of those that run the source
@@ -61,9 +75,11 @@ pub mod steps;
 
 use crate::api::pool::Pool;
 use crate::cancel::CancelToken;
+#[doc(hidden)]
+pub use deliver::Outcome;
 #[cfg(feature = "futures")]
 pub use deliver::ResultStream;
-pub use deliver::Results;
+pub use deliver::{Results, Tee};
 pub use dispatch::Distribution;
 pub use error::{PipelineError, Stage};
 pub use progress::Progress;
@@ -71,9 +87,12 @@ pub use report::{Report, WorkerReport};
 #[doc(hidden)]
 pub use source::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use source::{
-    BlockLines, Feed, Flush, Items, LineBlock, LineBlocks, LineError, LineText, Lines, ReadAhead,
-    SendError, SendFuture, SendTimeoutError, Sender, Source, Tried, TrySendError, Weighed,
+    BlockLines, Chunks, Either, Feed, Flush, Items, LineBlock, LineBlocks, LineError, LineText,
+    Lines, Merge, ReadAhead, SendError, SendFuture, SendTimeoutError, Sender, Source, Tried,
+    TrySendError, Weighed,
 };
+#[cfg(feature = "futures")]
+pub use source::{StreamItems, TriedStream};
 pub use steps::{Dead, DeadLetter, Retry, Same, Skip, Steps, Stop};
 
 use config::Config;
@@ -145,7 +164,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn batch(mut self, items: usize) -> Self {
-        self.config.batch = items;
+        self.config.set_batch(items);
         self
     }
 

@@ -5,6 +5,7 @@ use std::error::Error;
 use std::io::{self, Read};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use heist::CancelToken;
 use heist::pipeline::{LineBlock, LineError, Pipeline, PipelineError, Stage};
@@ -366,7 +367,7 @@ impl Read for Endless<'_> {
 fn endless_readers(kind: Kind) {
     let pool = kind.pool(2);
     for (way, interrupted) in ways().flat_map(|way| [false, true].map(|kind| (way, kind))) {
-        for how in 0..3 {
+        for how in 0..4 {
             let (token, reads) = (CancelToken::new(), AtomicUsize::new(0));
             let reader = Endless { token: &token, reads: &reads, interrupted };
             let ended = match how {
@@ -374,6 +375,10 @@ fn endless_readers(kind: Kind) {
                 1 => {
                     let blocks = Pipeline::line_blocks(reader).cancel_on(&token);
                     way.of(blocks).run(&pool, drop::<LineBlock>)
+                }
+                2 => {
+                    let lines = Pipeline::lines(reader).cancel_on(&token);
+                    way.of(lines.flush_after(Duration::MAX)).run(&pool, drop)
                 }
                 _ => {
                     let blocks = Pipeline::line_blocks(reader).cancel_on(&token);

@@ -17,6 +17,10 @@ use crate::common::watched;
 struct Chain {
     way: Way,
     items: usize,
+    /// The items come from so many merged sources.
+    sources: usize,
+    /// Whether there is a second sink.
+    is_teed: bool,
     batch: usize,
     bound: usize,
     /// Items whose number has this remainder are left out, if there is a divisor.
@@ -41,7 +45,7 @@ enum Policy {
 
 fn chains() -> impl Strategy<Value = Chain> {
     let way = (0..ways().count()).prop_map(|n| ways().nth(n).expect("counted"));
-    let sizes = (0..150_usize, 1..20_usize, 1..10_usize);
+    let sizes = (0..150_usize, 1..20_usize, 1..10_usize, 1..5_usize);
     let left_out = proptest::option::of((2..6_usize, 0..6_usize));
     let fails = (3..50_usize, 0..50_usize, any::<bool>());
     let policy = (0..5, 0..4_u32).prop_map(|(kind, times)| match kind {
@@ -51,17 +55,23 @@ fn chains() -> impl Strategy<Value = Chain> {
         3 => Policy::RetryOrSkip(times),
         _ => Policy::RetryOrStop(times),
     });
-    (way, sizes, left_out, fails, policy, 1..5_usize, any::<bool>()).prop_map(
-        |(way, (items, batch, bound), left_out, fails, policy, results, by_batch)| Chain {
-            way,
-            items,
-            batch,
-            bound,
-            left_out,
-            fails,
-            policy,
-            results,
-            by_batch,
+    let switches = (any::<bool>(), any::<bool>());
+    (way, sizes, left_out, fails, policy, 1..5_usize, switches).prop_map(
+        |(way, sizes, left_out, fails, policy, results, (by_batch, is_teed))| {
+            let (items, batch, bound, sources) = sizes;
+            Chain {
+                way,
+                items,
+                sources,
+                is_teed,
+                batch,
+                bound,
+                left_out,
+                fails,
+                policy,
+                results,
+                by_batch,
+            }
         },
     )
 }
@@ -125,8 +135,12 @@ impl Chain {
             assert_eq!((dead.index, dead.stage), (Some(dead.item as u64), Stage::Step(3)));
             assert!(letters.lock().expect("no panic").insert(dead.item));
         };
-        let mut results = Vec::new();
-        let pipeline = Pipeline::new(items).batch(self.batch).in_flight(self.bound);
+        let (mut results, mut copies) = (Vec::new(), Vec::new());
+        // Item n is from source n modulo their number, so that the turns make the order of the numbers.
+        let mut parts: Vec<_> = (0..self.sources).map(|_| Vec::new()).collect();
+        items.into_iter().for_each(|item| parts[item.0.number % self.sources].push(item));
+        let merged = Pipeline::merge_all(parts.into_iter().map(Pipeline::new));
+        let pipeline = merged.batch(self.batch).in_flight(self.bound);
         let pipeline = self
             .way
             .of(pipeline)
@@ -141,6 +155,11 @@ impl Chain {
                 if self.by_batch {
                     let whole = pipeline.map_batch(|batch| batch.split_off(0));
                     whole.run(pool, |batch| results.extend(batch))
+                } else if self.is_teed {
+                    let tee = pipeline.tee(|n| copies.push(*n));
+                    let outcome = tee.run(pool, |n| results.push(n));
+                    assert_eq!(results, copies);
+                    outcome
                 } else {
                     pipeline.run(pool, |n| results.push(n))
                 }

@@ -47,9 +47,9 @@ impl Inside {
     }
 }
 
-fn few_workers<S: Kind>() {
+fn few_workers(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (n, way) in ways().enumerate() {
             let limit = n % 3 + 1;
             let inside = Inside::default();
@@ -69,9 +69,9 @@ fn few_workers<S: Kind>() {
 }
 
 /// With one worker, a section of an ordered pipeline has its items in order.
-fn one_after_the_other<S: Kind>() {
+fn one_after_the_other(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let mut results = Vec::new();
             let number = |next: &mut usize, n: usize| {
@@ -94,9 +94,9 @@ fn key(n: &usize) -> usize {
     (n * n) % 11
 }
 
-fn keys_in_order<S: Kind>() {
+fn keys_in_order(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for (n, way) in ways().enumerate() {
             let groups = [1, 2, 5, 64][n % 4];
             let seen = Mutex::new(HashMap::<usize, Vec<usize>>::new());
@@ -121,8 +121,8 @@ fn keys_in_order<S: Kind>() {
 }
 
 /// Two groups have one item each at the same time.
-fn groups_side_by_side<S: Kind>() {
-    let pool = S::pool(2);
+fn groups_side_by_side(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let came = AtomicUsize::new(0);
         let meet = |n: usize| {
@@ -137,8 +137,8 @@ fn groups_side_by_side<S: Kind>() {
 }
 
 /// While one batch is in the section, the other worker processes all others that may be in flight up to there.
-fn a_full_section_keeps_no_worker<S: Kind>() {
-    let pool = S::pool(2);
+fn a_full_section_keeps_no_worker(kind: Kind) {
+    let pool = kind.pool(2);
     for way in stealing_ways() {
         for grouped in [false, true] {
             let (door, came) = (Door::default(), AtomicUsize::new(0));
@@ -168,9 +168,9 @@ fn a_full_section_keeps_no_worker<S: Kind>() {
 }
 
 /// A section has as many values as batches may be inside, and a group has one.
-fn values_of_a_section<S: Kind>() {
+fn values_of_a_section(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let made = AtomicUsize::new(0);
             let init = || made.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ fn values_of_a_section<S: Kind>() {
 }
 
 /// A section changes none of the results, whatever is before it, in it and after it.
-fn like_a_chain<S: Kind>() {
+fn like_a_chain(kind: Kind) {
     let expected: Vec<_> = (0..ITEMS)
         .flat_map(|n| vec![n; n % 4])
         .filter(|n| n % 3 != 0)
@@ -205,7 +205,7 @@ fn like_a_chain<S: Kind>() {
         .filter(|n| n % 7 != 0)
         .collect();
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let before = || {
                 let pipeline = Pipeline::new(0..ITEMS).batch(6).flat_map(|n| vec![n; n % 4]);
@@ -224,9 +224,9 @@ fn like_a_chain<S: Kind>() {
     }
 }
 
-fn sections_in_a_row<S: Kind>() {
+fn sections_in_a_row(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(ITEMS);
             let inside = Inside::default();
@@ -250,8 +250,8 @@ fn sections_in_a_row<S: Kind>() {
 }
 
 /// A function for batches has a whole batch in `limit_workers`, and what belongs to one group in `group_by_key`.
-fn batches_in_a_section<S: Kind>() {
-    let pool = S::pool(2);
+fn batches_in_a_section(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let mut results = Vec::new();
         let pipeline = Pipeline::new(0..30).batch(10).filter(|n| *n < 15);
@@ -274,8 +274,8 @@ fn batches_in_a_section<S: Kind>() {
     }
 }
 
-fn policies_in_a_section<S: Kind>() {
-    let pool = S::pool(2);
+fn policies_in_a_section(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let fail = |n: usize| if n % 10 == 0 { Err("planned") } else { Ok(n) };
         let pipeline = Pipeline::new(0..ITEMS)
@@ -300,8 +300,8 @@ fn policies_in_a_section<S: Kind>() {
     }
 }
 
-fn misuse<S: Kind>() {
-    let pool = S::pool(1);
+fn misuse(kind: Kind) {
+    let pool = kind.pool(1);
     let numbers = || Pipeline::new(0..10_usize);
     let error = numbers().limit_workers(0, |stages| stages).run(&pool, |_| ()).expect_err("zero");
     assert!(
@@ -315,10 +315,16 @@ fn misuse<S: Kind>() {
     }
     let set = numbers().limit_workers(1, |stages| stages.ordered().map(|n| n));
     let error = set.into_iter().next().expect("an item").expect_err("a setting");
-    assert!(matches!(error, PipelineError::SettingInSection), "{error}");
+    assert!(
+        matches!(error, PipelineError::Misplaced { setting: "ordered", by: "limit_workers" }),
+        "{error}"
+    );
     let set = numbers().group_by_key(1, |n| *n, |group| group.batch(3));
     let error = set.run(&pool, |_| ()).expect_err("a setting");
-    assert!(matches!(error, PipelineError::SettingInSection), "{error}");
+    assert!(
+        matches!(error, PipelineError::Misplaced { setting: "batch", by: "group_by_key" }),
+        "{error}"
+    );
     // What was wrong first is told.
     let both = numbers().limit_workers(0, |stages| stages).group_by_key(0, |n| *n, |group| group);
     let error = both.run(&pool, |_| ()).expect_err("two errors");

@@ -28,8 +28,8 @@ for_every_strategy! {
 const ITEMS: usize = 120;
 
 /// Runs a chain of eight stages, of which the third one is a key. Stages 2 and 4 to 7 are in sections.
-fn run_with_fault<S: Kind>(way: Way, workers: usize, fault: Fault) {
-    let pool = S::pool(workers);
+fn run_with_fault(kind: Kind, way: Way, workers: usize, fault: Fault) {
+    let pool = kind.pool(workers);
     let (ledger, items) = tracked_items(ITEMS);
     let check = |step: usize, item: usize| fault.check(Stage::Step(step), item);
     let pipeline = Pipeline::new(items)
@@ -64,27 +64,28 @@ fn run_with_fault<S: Kind>(way: Way, workers: usize, fault: Fault) {
     assert_works(&pool);
 }
 
-fn faults<S: Kind>() {
+fn faults(kind: Kind) {
     for (n, way) in ways().enumerate() {
         for step in 1..=8 {
             let workers = WORKERS[(n + step) % WORKERS.len()];
             let item = (n * 31 + step * 17) % ITEMS;
-            run_with_fault::<S>(
+            run_with_fault(
+                kind,
                 way,
                 workers,
                 Fault { stage: Stage::Step(step), how: How::Panic, item },
             );
             if step != 3 {
                 let how = How::Error;
-                run_with_fault::<S>(way, workers, Fault { stage: Stage::Step(step), how, item });
+                run_with_fault(kind, way, workers, Fault { stage: Stage::Step(step), how, item });
             }
         }
     }
 }
 
 /// The index is that of the item of the source, also if there were others and more before the section.
-fn faults_behind_flat_map<S: Kind>() {
-    let pool = S::pool(2);
+fn faults_behind_flat_map(kind: Kind) {
+    let pool = kind.pool(2);
     for way in ways() {
         let fail = |n: usize| if n == 77 { Err("planned") } else { Ok(n) };
         let before = || {
@@ -112,9 +113,9 @@ fn faults_behind_flat_map<S: Kind>() {
 }
 
 /// The first batch that fails ends the run, whichever of its items it is.
-fn errors_of_an_ordered_run<S: Kind>() {
+fn errors_of_an_ordered_run(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ordered_ways() {
             let mut results = Vec::new();
             let fail = |n: usize| if n % 20 > 15 { Err("planned") } else { Ok(n) };
@@ -128,9 +129,9 @@ fn errors_of_an_ordered_run<S: Kind>() {
     }
 }
 
-fn cancelled_inside<S: Kind>() {
+fn cancelled_inside(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             for grouped in [false, true] {
                 let (ledger, items) = tracked_items(ITEMS);
@@ -160,8 +161,8 @@ fn cancelled_inside<S: Kind>() {
 }
 
 /// Two workers pause in the same batch, and a third one ends the run.
-fn a_failure_ends_a_pause_in_a_group<S: Kind>() {
-    let pool = S::pool(4);
+fn a_failure_ends_a_pause_in_a_group(kind: Kind) {
+    let pool = kind.pool(4);
     for way in stealing_ways() {
         let pausing = AtomicUsize::new(0);
         let fail = |n: usize| {
@@ -202,9 +203,9 @@ fn distinct_groups() -> Vec<usize> {
     groups.into_values().take(3).collect()
 }
 
-fn results_dropped<S: Kind>() {
+fn results_dropped(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             let (ledger, items) = tracked_items(ITEMS);
             let pipeline = Pipeline::new(items)
@@ -222,9 +223,9 @@ fn results_dropped<S: Kind>() {
     }
 }
 
-fn destructors_that_panic<S: Kind>() {
+fn destructors_that_panic(kind: Kind) {
     for workers in WORKERS {
-        let pool = S::pool(workers);
+        let pool = kind.pool(workers);
         for way in ways() {
             for grouped in [false, true] {
                 let ledger = Ledger::new(ITEMS);
@@ -251,7 +252,7 @@ fn destructors_that_panic<S: Kind>() {
     }
 }
 
-fn keys_that_panic_when_dropped<S: Kind>() {
+fn keys_that_panic_when_dropped(kind: Kind) {
     struct Key(usize);
     impl std::hash::Hash for Key {
         fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
@@ -263,7 +264,7 @@ fn keys_that_panic_when_dropped<S: Kind>() {
             assert!(self.0 != 50, "planned");
         }
     }
-    let pool = S::pool(2);
+    let pool = kind.pool(2);
     for way in ways() {
         let (ledger, items) = tracked_items(ITEMS);
         let pipeline = Pipeline::new(items).batch(4).group_by_key(

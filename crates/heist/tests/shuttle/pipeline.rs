@@ -4,15 +4,16 @@
 //! shuttle reports.
 
 use std::num::NonZero;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use heist::pipeline::{
-    Distribution, Items, Pipeline, PipelineError, Retry, SendError, Skip, Stage,
+    Distribution, Items, Pipeline, PipelineError, Retry, SendError, Sender, Skip, Stage,
 };
 use heist::{CancelToken, Pool};
+use shuttle::sync::Mutex;
 use shuttle::thread;
 
 /// Schedules of each kind; a pipeline takes many steps, and each scenario is run with five distributions.
@@ -59,6 +60,10 @@ scenarios! {
     fed_by_a_blocking_sender_and_results_dropped
     fed_by_a_blocking_sender_and_results_dropped_in_a_task
     fed_by_a_blocking_sender_and_cancelled
+    merged_feeds
+    merged_and_read_ahead
+    merged_and_read_ahead_and_one_fails
+    from_a_stream
     items_left_out
     retried_and_skipped
     retried_and_cancelled
@@ -350,6 +355,101 @@ fn fed_by_a_blocking_sender_and_results_dropped_in_a_task(distribution: Distribu
 }
 
 /// Batches without results make room for others.
+/// The run waits for two feeds, each of which may be the next to have an item.
+fn merged_feeds(distribution: Distribution) {
+    let pool = pool(2);
+    let (first, one) = Pipeline::fed(ONE);
+    let (second, other) = Pipeline::fed(ONE);
+    let feed = |sender: Sender<u64>, from: u64| {
+        thread::spawn(move || (from..from + 2).try_for_each(|n| sender.send(n)).unwrap())
+    };
+    let feeders = [feed(first, 0), feed(second, 10)];
+    let mut results = Vec::new();
+    let merged = one.merge(other).batch(2).in_flight(2).distribute(distribution);
+    merged.run(&pool, |n| results.push(n)).unwrap();
+    results.sort_unstable();
+    assert_eq!(results, [0, 1, 10, 11]);
+    feeders.into_iter().for_each(|feeder| feeder.join().unwrap());
+    end(&pool);
+}
+
+fn merged_and_read_ahead(distribution: Distribution) {
+    let pool = pool(1);
+    let mut results = Vec::new();
+    let merged = Pipeline::new(0..2).merge(Pipeline::new(10..12)).flush_after(Duration::MAX);
+    let merged = merged.batch(2).in_flight(1).distribute(distribution);
+    merged.run(&pool, |n| results.push(n)).unwrap();
+    results.sort_unstable();
+    assert_eq!(results, [0, 1, 10, 11]);
+    end(&pool);
+}
+
+/// The other source would go on for ever.
+fn merged_and_read_ahead_and_one_fails(distribution: Distribution) {
+    let pool = pool(1);
+    let source =
+        |bad| Pipeline::try_new((0_u64..).map(move |n| if n == bad { Err("no") } else { Ok(n) }));
+    let merged = source(1).merge(source(u64::MAX)).flush_after(Duration::MAX);
+    let merged = merged.batch(1).in_flight(1).distribute(distribution).ordered();
+    let mut results = 0;
+    let error = merged.run(&pool, |_| results += 1).unwrap_err();
+    assert_eq!((error.stage(), error.item()), (Some(Stage::Source), Some(results)));
+    end(&pool);
+}
+
+/// What a stream has not yielded yet, whether it has ended, and whom it wakes.
+#[derive(Default)]
+struct Sent {
+    left: u64,
+    has_ended: bool,
+    waker: Option<Waker>,
+}
+
+struct Stream(Arc<Mutex<Sent>>);
+
+impl futures_core::Stream for Stream {
+    type Item = ();
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<()>> {
+        let mut sent = self.0.lock().unwrap();
+        match sent.left.checked_sub(1) {
+            Some(left) => {
+                sent.left = left;
+                Poll::Ready(Some(()))
+            }
+            None if sent.has_ended => Poll::Ready(None),
+            None => {
+                sent.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Items come, or the stream ends, while it is polled, and while the run falls asleep.
+fn from_a_stream(distribution: Distribution) {
+    let pool = pool(2);
+    let sent = Arc::new(Mutex::new(Sent::default()));
+    let stream = Stream(Arc::clone(&sent));
+    let sender = thread::spawn(move || {
+        for turn in 0..4 {
+            let mut sent = sent.lock().unwrap();
+            if turn < 3 {
+                sent.left += 1
+            } else {
+                sent.has_ended = true
+            }
+            let waker = sent.waker.take();
+            drop(sent);
+            waker.into_iter().for_each(Waker::wake);
+        }
+    });
+    let pipeline = Pipeline::from_stream(stream).batch(2).in_flight(1).distribute(distribution);
+    assert_eq!(pipeline.run(&pool, drop).unwrap().items, 3);
+    sender.join().unwrap();
+    end(&pool);
+}
+
 fn items_left_out(distribution: Distribution) {
     let pool = pool(2);
     let mut results = Vec::new();

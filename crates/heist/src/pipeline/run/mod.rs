@@ -75,13 +75,13 @@ where
     }
 }
 
-/// Starts the workers, or the producer thread if the distribution has one, and the thread that reads the source if it has one.
+/// Starts the workers, or the producer thread if the distribution has one, and the threads that read the source if it has any.
 /// Returns the handles of these threads.
 ///
 /// # Safety
 ///
 /// What the pipeline borrows must outlive the run: until it is closed and every participant has left.
-pub(super) unsafe fn start<S, G>(run: &Arc<Run<S, G>>) -> [Option<ThreadHandle<()>>; 2]
+pub(super) unsafe fn start<S, G>(run: &Arc<Run<S, G>>) -> Vec<Option<ThreadHandle<()>>>
 where
     S: Source + Send,
     S::Item: Send,
@@ -100,13 +100,14 @@ where
         token.follow(&follower);
     }
     control.pool().follow(&run.on_stop);
-    let reader = run.take_reader().and_then(|reader| {
+    let start_reader = |reader: S::Reader| {
         // SAFETY: the caller guarantees it.
         unsafe { start_thread(control, "heist-reader", Box::new(|| reader.read())) }
-    });
+    };
+    let mut threads: Vec<_> = run.take_readers().into_iter().map(start_reader).collect();
     if run.workers_pull() {
         control.begin();
-        return [None, reader];
+        return threads;
     }
     let shared = Arc::clone(run);
     let produce = Box::new(move || {
@@ -115,8 +116,8 @@ where
         contain(|| drop(shared));
     });
     // SAFETY: the caller guarantees it.
-    let producer = unsafe { start_thread(control, "heist-source", produce) };
-    [producer, reader]
+    threads.push(unsafe { start_thread(control, "heist-source", produce) });
+    threads
 }
 
 /// Starts a thread that is a participant of the run. If the system refuses it, the run fails.

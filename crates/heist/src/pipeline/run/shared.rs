@@ -218,9 +218,9 @@ impl<S: Source, G: Steps<S::Item>> Run<S, G> {
         lock(&self.batcher.0).take().expect("one thread at a time is granted a pull")
     }
 
-    /// Takes what a thread of its own does for the source, if it needs one. The run has not begun.
-    pub(super) fn take_reader(&self) -> Option<S::Reader> {
-        lock(&self.batcher.0).as_mut().and_then(Batcher::take_reader)
+    /// Takes what threads of their own do for the source, if it needs any. The run has not begun.
+    pub(super) fn take_readers(&self) -> Vec<S::Reader> {
+        lock(&self.batcher.0).as_mut().map_or_else(Vec::new, Batcher::take_readers)
     }
 
     /// Puts the source back.

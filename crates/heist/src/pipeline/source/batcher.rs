@@ -79,9 +79,11 @@ impl<S: Source> Batcher<S> {
         self.source.deadline()
     }
 
-    /// See [`Source::take_reader`].
-    pub(crate) fn take_reader(&mut self) -> Option<S::Reader> {
-        self.source.take_reader()
+    /// See [`Source::take_readers`].
+    pub(crate) fn take_readers(&mut self) -> Vec<S::Reader> {
+        let mut readers = Vec::new();
+        self.source.take_readers(&mut readers);
+        readers
     }
 
     /// Counts the items of a batch that was cut. Returns the index of the first one.

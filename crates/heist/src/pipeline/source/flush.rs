@@ -1,16 +1,17 @@
 //! Sources whose batches are sent on before they are full: [`Pipeline::flush_after`].
 //!
 //! The feed of the [senders](super::Sender) knows how old its items are ([`Queue::is_due`]). Any other source may block while it
-//! has yielded some of the items of a batch. So a thread of its own reads it, and sends what it yields to a feed.
+//! has yielded some of the items of a batch. So a thread of its own reads it, and sends what it yields to a feed (steps F8 and F9 of
+//! `../README.md`). Merged sources have a thread each.
 
 use std::any::Any;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
+use std::{fmt, mem};
 
 use super::lines::{LineBlocks, LineText, Lines};
 use super::queue::Queue;
-use super::{Feed, Filled, Items, Reader, Sender, Source, Tried, Weighed};
+use super::{Either, Feed, Filled, Items, Merge, Reader, Sender, Source, Tried, Weighed};
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
 use crate::pipeline::control::Control;
@@ -20,6 +21,10 @@ use crate::sync::{Arc, Instant, Mutex, lock};
 
 /// A source for which [`Pipeline::flush_after`] can be set: every one whose items may be sent to another thread. The trait cannot
 /// be implemented outside of this crate.
+#[diagnostic::on_unimplemented(
+    message = "the items of `{Self}` cannot be flushed",
+    note = "a stream cannot be, nor a feed that is merged with other sources: send the items to one feed, with clones of its `Sender`"
+)]
 pub trait Flush: Source {
     /// The source that does not hold items back.
     type Flushed: Source<Item = Self::Item>;
@@ -52,7 +57,7 @@ where
 
 impl<S> Flush for ReadAhead<S>
 where
-    S: Source + Send,
+    S: Split + Send,
     S::Item: Send,
 {
     type Flushed = Self;
@@ -63,9 +68,31 @@ where
     }
 }
 
+/// A source that threads of their own can read, because it is never [`Pending`](Filled::Pending).
+#[doc(hidden)]
+pub trait Split: Source {
+    /// What one thread reads.
+    type Part: Source<Item = Self::Item> + Send;
+
+    /// Adds the sources that this one consists of.
+    fn split(self, parts: &mut Vec<Self::Part>);
+}
+
 /// Implements [`Flush`] for a source that may block.
 macro_rules! read_ahead {
     ($([$($parameter:tt)*] $source:ty, $item:ty;)*) => {$(
+        impl<$($parameter)*> Split for $source
+        where
+            Self: Source<Item = $item> + Send,
+            $item: Send,
+        {
+            type Part = Self;
+
+            fn split(self, parts: &mut Vec<Self>) {
+                parts.push(self);
+            }
+        }
+
         impl<$($parameter)*> Flush for $source
         where
             Self: Source<Item = $item> + Send,
@@ -87,13 +114,58 @@ read_ahead! {
     [R: std::io::Read, L: LineText + ?Sized] LineBlocks<R, L>, super::LineBlock<L>;
 }
 
+impl<S> Split for Merge<S>
+where
+    S: Split,
+{
+    type Part = S::Part;
+
+    fn split(self, parts: &mut Vec<S::Part>) {
+        self.into_sources().into_iter().for_each(|source| source.split(parts));
+    }
+}
+
+impl<A, B> Split for Either<A, B>
+where
+    A: Split,
+    B: Split<Item = A::Item>,
+{
+    type Part = Either<A::Part, B::Part>;
+
+    fn split(self, parts: &mut Vec<Self::Part>) {
+        /// Adds the parts of one of the two.
+        fn add<S: Split, P>(source: S, parts: &mut Vec<P>, part: impl Fn(S::Part) -> P) {
+            let mut own = Vec::new();
+            source.split(&mut own);
+            parts.extend(own.into_iter().map(part));
+        }
+        match self {
+            Self::Left(source) => add(source, parts, Either::Left),
+            Self::Right(source) => add(source, parts, Either::Right),
+        }
+    }
+}
+
+/// Each of the sources is read on a thread of its own.
+impl<S> Flush for Merge<S>
+where
+    S: Split + Send,
+    S::Item: Send,
+{
+    type Flushed = ReadAhead<Self>;
+
+    fn flushed(self, limit: Duration) -> ReadAhead<Self> {
+        ReadAhead::new(self).flushed(limit)
+    }
+}
+
 /// A source that is read on a thread of its own. See [`Pipeline::flush_after`].
 pub struct ReadAhead<S: Source> {
     /// What was read.
     feed: Feed<S::Item>,
-    /// Until the run begins.
-    reader: Option<FeedingReader<S>>,
-    end: Arc<Mutex<End>>,
+    /// The source, and what sends its items, until the run begins.
+    unread: Option<(S, Sender<S::Item>)>,
+    end: Arc<Ending>,
 }
 
 /// How the source has ended.
@@ -103,6 +175,35 @@ enum End {
     Panicked(Box<dyn Any + Send>),
 }
 
+/// How the source has ended, or the first of several sources that has failed. What nobody asks for is dropped without a panic.
+struct Ending(Mutex<End>);
+
+impl Ending {
+    /// Notes how a source has ended. Returns whether it has failed.
+    fn note(&self, ended: End) -> bool {
+        let has_failed = !matches!(ended, End::Whole);
+        let mut end = lock(&self.0);
+        let unwanted = match *end {
+            End::Whole => mem::replace(&mut *end, ended),
+            End::Failed(_) | End::Panicked(_) => ended,
+        };
+        drop(end);
+        contain(|| drop(unwanted));
+        has_failed
+    }
+
+    fn take(&self) -> End {
+        mem::replace(&mut *lock(&self.0), End::Whole)
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let end = self.take();
+        contain(|| drop(end));
+    }
+}
+
 /// Reads a source, and sends its items.
 #[doc(hidden)]
 pub struct FeedingReader<S: Source> {
@@ -110,23 +211,57 @@ pub struct FeedingReader<S: Source> {
     source: Option<S>,
     sender: Sender<S::Item>,
     /// Set before the sender is dropped.
-    end: Arc<Mutex<End>>,
+    end: Arc<Ending>,
 }
 
 impl<S: Source> ReadAhead<S> {
     fn new(source: S) -> Self {
         let (sender, feed) = Feed::new(1);
-        let end = Arc::new(Mutex::new(End::Whole));
-        let reader = FeedingReader { source: Some(source), sender, end: Arc::clone(&end) };
-        Self { feed, reader: Some(reader), end }
+        Self { feed, unread: Some((source, sender)), end: Arc::new(Ending(Mutex::new(End::Whole))) }
+    }
+
+    /// Returns the source itself, before the run. heist-cluster starts no reader, and cuts batches on a thread of its own.
+    fn unread(&mut self) -> Option<&mut S> {
+        self.unread.as_mut().map(|(source, _)| source)
     }
 
     /// Returns what the source has said at its end, all of whose items were taken.
     fn end(&self) -> Filled {
-        match std::mem::replace(&mut *lock(&self.end), End::Whole) {
+        match self.end.take() {
             End::Whole => Filled::End,
             End::Failed(error) => Filled::Failed(error),
             End::Panicked(payload) => resume_unwind(payload),
+        }
+    }
+}
+
+impl<S> FeedingReader<S>
+where
+    S: Source + Send,
+    S::Item: Send,
+{
+    /// Sends the items of the source until it has ended, or until nobody wants them any more.
+    fn send_all(&mut self) -> End {
+        let Some(source) = &mut self.source else { return End::Whole };
+        let sender = &self.sender;
+        let mut next = Vec::with_capacity(1);
+        loop {
+            // A reader may go on for ever without a line end.
+            let filled = source.fill(&mut next, 1, &|| sender.is_closed());
+            let is_open = match next.pop().map(|item| sender.send(item)) {
+                Some(Ok(())) => true,
+                Some(Err(unsent)) => {
+                    contain(|| drop(unsent));
+                    false
+                }
+                None => !sender.is_closed(),
+            };
+            match filled {
+                _ if !is_open => return End::Whole,
+                Filled::More => {}
+                Filled::Failed(error) => return End::Failed(error),
+                Filled::End | Filled::Pending => return End::Whole,
+            }
         }
     }
 }
@@ -137,24 +272,11 @@ where
     S::Item: Send,
 {
     fn read(mut self) {
-        let Some(source) = &mut self.source else { return };
-        let sender = &self.sender;
-        let ended = catch_unwind(AssertUnwindSafe(|| {
-            let mut next = Vec::with_capacity(1);
-            loop {
-                let filled = source.fill(&mut next, 1, &|| false);
-                if let Some(Err(unsent)) = next.pop().map(|item| sender.send(item)) {
-                    contain(|| drop(unsent));
-                    return End::Whole;
-                }
-                match filled {
-                    Filled::More => {}
-                    Filled::Failed(error) => return End::Failed(error),
-                    Filled::End | Filled::Pending => return End::Whole,
-                }
-            }
-        }));
-        *lock(&self.end) = ended.unwrap_or_else(End::Panicked);
+        let ended = catch_unwind(AssertUnwindSafe(|| self.send_all()));
+        // F9.
+        if self.end.note(ended.unwrap_or_else(End::Panicked)) {
+            self.sender.end();
+        }
     }
 }
 
@@ -171,16 +293,15 @@ impl<S: Source> Sealed for ReadAhead<S> {}
 
 impl<S> Source for ReadAhead<S>
 where
-    S: Source + Send,
+    S: Split + Send,
     S::Item: Send,
 {
     type Item = S::Item;
     type Handle = Arc<Mutex<Queue<S::Item>>>;
-    type Reader = FeedingReader<S>;
+    type Reader = FeedingReader<S::Part>;
 
     fn fill(&mut self, batch: &mut Vec<S::Item>, most: usize, stop: &impl Fn() -> bool) -> Filled {
-        // heist-cluster starts no reader, and cuts batches on a thread of its own.
-        if let Some(source) = self.reader.as_mut().and_then(|reader| reader.source.as_mut()) {
+        if let Some(source) = self.unread() {
             return source.fill(batch, most, stop);
         }
         match self.feed.fill(batch, most, stop) {
@@ -190,7 +311,7 @@ where
     }
 
     fn next(&mut self, into: &mut Vec<S::Item>, stop: &impl Fn() -> bool) -> Filled {
-        if let Some(source) = self.reader.as_mut().and_then(|reader| reader.source.as_mut()) {
+        if let Some(source) = self.unread() {
             return source.next(into, stop);
         }
         match self.feed.next(into, stop) {
@@ -204,7 +325,7 @@ where
     }
 
     fn size(&self) -> Option<u64> {
-        self.reader.as_ref()?.source.as_ref()?.size()
+        self.unread.as_ref()?.0.size()
     }
 
     /// No more is read ahead than fits into a batch.
@@ -217,8 +338,15 @@ where
         self.feed.deadline()
     }
 
-    fn take_reader(&mut self) -> Option<FeedingReader<S>> {
-        self.reader.take()
+    fn take_readers(&mut self, readers: &mut Vec<FeedingReader<S::Part>>) {
+        let Some((source, sender)) = self.unread.take() else { return };
+        let mut parts = Vec::new();
+        source.split(&mut parts);
+        readers.extend(parts.into_iter().map(|part| FeedingReader {
+            source: Some(part),
+            sender: sender.clone(),
+            end: Arc::clone(&self.end),
+        }));
     }
 
     fn attach(&mut self, control: &Arc<Control>) -> Self::Handle {
@@ -231,6 +359,15 @@ where
 
     fn refuse(queue: &Self::Handle) {
         Queue::refuse(queue);
+    }
+
+    fn drop_each(self) {
+        let Self { feed, unread, end } = self;
+        feed.drop_each();
+        if let Some((source, _)) = unread {
+            source.drop_each();
+        }
+        drop(end);
     }
 }
 
@@ -257,7 +394,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// The source is then given batches by a thread of its own, as with [`Distribution::Hybrid`] unless another
     /// [distribution](Self::distribute) is set. An iterator or a reader has a second thread, which reads it. It may have read a batch
     /// and one item more than are [in flight](Self::in_flight). If the pipeline has [weights](Self::weigh), a batch may be sent on
-    /// sooner.
+    /// sooner. Of [merged](Self::merge) iterators and readers, each is read by a thread of its own, and may have read one item more.
     ///
     /// [`Distribution::Hybrid`]: crate::pipeline::Distribution::Hybrid
     ///

@@ -1,17 +1,22 @@
-//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`) and senders (`sender`, `queue`, `feed`), each with
-//! weights or without (`weighed`). `batcher` cuts the items into batches, and `pull` is how a thread of the run does so. `parts`
-//! takes a pipeline apart for heist-cluster.
+//! Where the items of a pipeline come from: iterators (`iter`), readers (`lines`), streams (`stream`) and senders (`sender`, `queue`,
+//! `feed`), each with weights or without (`weighed`). Several sources can be one (`merge`), and items be put together (`chunks`).
+//! `flush` reads sources on threads of their own. `batcher` cuts the items into batches, and `pull` is how a thread of the run does
+//! so. `parts` takes a pipeline apart for heist-cluster.
 
 mod batcher;
+mod chunks;
 mod feed;
 mod flush;
 mod iter;
 mod lines;
+mod merge;
 mod parts;
 mod pull;
 mod queue;
 mod send_error;
 mod sender;
+#[cfg(feature = "futures")]
+mod stream;
 mod weighed;
 
 use super::control::Control;
@@ -20,13 +25,17 @@ use super::sealed::Sealed;
 use crate::panic::contain;
 use crate::sync::{Arc, Instant};
 pub(super) use batcher::Batcher;
+pub use chunks::Chunks;
 pub use feed::Feed;
 pub use flush::{Flush, ReadAhead};
 pub use iter::{Items, Tried};
 pub use lines::{BlockLines, LineBlock, LineBlocks, LineError, LineText, Lines};
+pub use merge::{Either, Merge};
 pub use parts::{Applied, Batches, Cut, Numbered, Parts, Stages};
 pub use send_error::{SendError, SendTimeoutError, TrySendError};
 pub use sender::{SendFuture, Sender};
+#[cfg(feature = "futures")]
+pub use stream::{StreamItems, TriedStream};
 pub use weighed::Weighed;
 
 /// The source of a pipeline's items.
@@ -100,10 +109,14 @@ pub trait Source: Sealed {
     #[doc(hidden)]
     type Reader: Reader;
 
-    /// Returns what a thread of its own is to do. Called once, when the run begins.
+    /// Adds what threads of their own are to do. Called once, when the run begins.
     #[doc(hidden)]
-    fn take_reader(&mut self) -> Option<Self::Reader> {
-        None
+    fn take_readers(&mut self, _: &mut Vec<Self::Reader>) {}
+
+    /// Returns how many sources this one consists of that have not ended.
+    #[doc(hidden)]
+    fn parts(&self) -> usize {
+        1
     }
 
     /// Returns the weight of an item.

@@ -104,6 +104,10 @@ impl<T> Queue<T> {
         self.control.clone()
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
     pub(super) fn add_sender(&mut self) {
         self.senders += 1;
     }
@@ -179,9 +183,18 @@ impl<T> Queue<T> {
         let (line, control) = (mem::take(&mut queue.line), queue.control.take());
         drop(queue);
         drop(control);
-        for Waiting { item, answer, .. } in line {
-            answer.fulfil(Ok(vec![item]), None);
-        }
+        return_items(line);
+    }
+
+    /// Has all senders fail from now on, and the feed end when its items have been taken (F9). Returns the run that waits for a
+    /// notification, if one does.
+    pub(super) fn end(queue: &Mutex<Self>) -> Option<Arc<Control>> {
+        let mut queue = lock(queue);
+        queue.closed = true;
+        let (line, pending) = (mem::take(&mut queue.line), queue.take_pending());
+        drop(queue);
+        return_items(line);
+        pending
     }
 
     /// Takes a sender out of the line (F5). Returns its item, and the answer that nobody waits for any more; or `None` if it has
@@ -251,7 +264,7 @@ impl<T> Queue<T> {
 
     /// Notes that the queue was found empty: the next sender must notify the run.
     fn note_empty(&mut self) -> Found {
-        if self.senders == 0 {
+        if self.senders == 0 || self.closed {
             return Found::End;
         }
         self.notify_at = 1;
@@ -263,6 +276,13 @@ impl<T> Queue<T> {
     fn take_pending(&mut self) -> Option<Arc<Control>> {
         let waits = mem::replace(&mut self.notify_at, NEVER) != NEVER;
         if waits { self.control.clone() } else { None }
+    }
+}
+
+/// Returns their items to the senders that were in the line.
+fn return_items<T>(line: VecDeque<Waiting<T>>) {
+    for Waiting { item, answer, .. } in line {
+        answer.fulfil(Ok(vec![item]), None);
     }
 }
 

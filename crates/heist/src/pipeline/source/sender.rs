@@ -59,6 +59,16 @@ impl<T> Sender<T> {
     pub(super) fn new(queue: Arc<Mutex<Queue<T>>>) -> Self {
         Self(queue)
     }
+
+    /// Has all senders fail from now on, and the feed end when its items have been taken.
+    pub(super) fn end(&self) {
+        notify(Queue::end(&self.0));
+    }
+
+    /// Returns whether the run has ended or failed, or the pipeline was dropped.
+    pub(super) fn is_closed(&self) -> bool {
+        lock(&self.0).is_closed()
+    }
 }
 
 impl<T: Send> Sender<T> {

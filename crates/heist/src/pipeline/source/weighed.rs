@@ -67,8 +67,8 @@ where
         self.source.deadline()
     }
 
-    fn take_reader(&mut self) -> Option<S::Reader> {
-        self.source.take_reader()
+    fn take_readers(&mut self, readers: &mut Vec<S::Reader>) {
+        self.source.take_readers(readers);
     }
 
     fn weight(&self, item: &S::Item) -> u64 {

@@ -8,7 +8,7 @@ use std::mem;
 use super::{Lot, Made, Origin, Parked, Section, drop_each, emit, process};
 use crate::panic::contain;
 use crate::pipeline::Pipeline;
-use crate::pipeline::config::Unusable;
+use crate::pipeline::config::Misuse;
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
@@ -433,8 +433,8 @@ impl<S: Source, G> Pipeline<S, G> {
         H::Out: Send,
     {
         let invalid = !(1..=MOST_GROUPS).contains(&groups);
-        let unusable = invalid.then_some(Unusable::Groups(groups));
-        self.with_section(stages, unusable, |before, stages| Grouped {
+        let misuse = invalid.then_some(Misuse::Groups(groups));
+        self.with_section("group_by_key", stages, misuse, |before, stages| Grouped {
             before,
             key,
             stages,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::{Lot, Parked, Section, drop_each, emit, process};
 use crate::pipeline::Pipeline;
-use crate::pipeline::config::Unusable;
+use crate::pipeline::config::Misuse;
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::sealed::Sealed;
 use crate::pipeline::source::Source;
@@ -309,7 +309,7 @@ impl<S: Source, G> Pipeline<S, G> {
     /// ```
     ///
     /// The settings of a pipeline belong to the pipeline around the stages. (A run returns
-    /// [`PipelineError::SettingInSection`](crate::pipeline::PipelineError::SettingInSection).) Such stages cannot be within other
+    /// [`PipelineError::Misplaced`](crate::pipeline::PipelineError::Misplaced).) Such stages cannot be within other
     /// ones, but behind them:
     ///
     /// ```compile_fail,E0080
@@ -326,8 +326,8 @@ impl<S: Source, G> Pipeline<S, G> {
         G::Out: Send,
         H: Steps<G::Out>,
     {
-        let invalid = (workers == 0).then_some(Unusable::ZeroWorkers);
-        self.with_section(stages, invalid, |before, stages| Limited {
+        let invalid = (workers == 0).then_some(Misuse::ZeroWorkers);
+        self.with_section("limit_workers", stages, invalid, |before, stages| Limited {
             before,
             stages,
             gate: Gate::new(workers),

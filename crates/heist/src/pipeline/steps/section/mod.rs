@@ -15,7 +15,7 @@ use std::vec::IntoIter;
 use super::{BoxError, Context, Leftovers, Passed, Same, Steps};
 use crate::panic::{contain, contain_each};
 use crate::pipeline::Pipeline;
-use crate::pipeline::config::{Config, Unusable};
+use crate::pipeline::config::{Config, Misuse};
 use crate::pipeline::control::Control;
 use crate::pipeline::deliver::BatchEntry;
 use crate::pipeline::sealed::Sealed;
@@ -71,11 +71,12 @@ impl<I> Source for Section<I> {
 }
 
 impl<S: Source, G> Pipeline<S, G> {
-    /// Adds the stages that the user's closure returns as a section.
+    /// Adds the stages that the user's closure returns as a section, for the method of that name.
     fn with_section<H, X>(
         self,
+        name: &'static str,
         stages: impl FnOnce(Pipeline<Section<G::Out>>) -> Pipeline<Section<G::Out>, H>,
-        invalid: Option<Unusable>,
+        invalid: Option<Misuse>,
         section: impl FnOnce(G, H) -> X,
     ) -> Pipeline<S, X>
     where
@@ -90,8 +91,10 @@ impl<S: Source, G> Pipeline<S, G> {
         };
         let Self { source, steps, mut config } = self;
         let inner = stages(Section::pipeline());
-        let misplaced = inner.config.is_changed().then_some(Unusable::SettingInSection);
-        config.unusable = config.unusable.or(invalid).or(misplaced);
+        if let Some(misuse) = invalid {
+            config.note(misuse);
+        }
+        config.add_part(&inner.config, name);
         Pipeline { source, steps: section(steps, inner.steps), config }
     }
 }
