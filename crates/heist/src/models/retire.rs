@@ -113,7 +113,7 @@ models! {
     retire_against_keep: || against_keep(Way::Right), Some(3), 60;
     retire_against_broadcast: || against_broadcast(Way::Right), Some(3), 75;
     retire_against_sleep: || against_sleep(2, Way::Right), None, 1_100;
-    retire_against_sleep_in_clusters: || against_sleep(1, Way::Right), None, 0;
+    retire_against_sleep_in_clusters: || against_sleep(1, Way::Right), None, 260;
 }
 
 /// A thread that keeps its core and does not say so, a broadcast of which a retired worker is not told, and a worker that falls
