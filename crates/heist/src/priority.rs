@@ -8,8 +8,10 @@
 ///   queued, it starts a `Low` one, unless a row of `High` tasks is under way.
 /// * What a task spawns has the priority of that task, unless it is set. So have the parts of the task: what it forks, and the
 ///   parts of its scopes.
-/// * A task that waits for a task which has not started runs it at once, whatever the priority of either: a task never waits
-///   for a queued task of its own pool because that is less urgent.
+/// * A task that [joins](crate::JoinHandle::join) a task which has not started runs it at once, whatever the priority of either: a
+///   join never waits for a queued task of its own pool because that is less urgent. To *await* a handle, in a future or in
+///   [`block_on`](crate::block_on()), raises nothing: a poll cannot run a task. What is awaited starts by its own priority, and a
+///   `Low` task by its share. Spawn it with the priority of what awaits it, which it inherits unless another one is set.
 ///
 /// Priorities only order tasks that have not started. A running task is never interrupted, and what has started goes on before
 /// `Normal` and `Low` tasks that have not: the parts of its scopes, the halves of its joins. A worker that runs short closures of

@@ -43,9 +43,31 @@ fn a_task_runs_in_the_span_of_its_spawner() {
         assert_eq!(batch.join().unwrap(), [true; 3]);
         assert!(request.in_scope(|| pool.install(in_request)));
         assert!(request.in_scope(|| pool.spawn(|| panic!("planned"))).join().is_err());
+        #[cfg(feature = "futures")]
+        assert!(every_poll_in_request(|future| request.in_scope(|| pool.spawn_future(future))));
         // Nothing is left behind, neither here nor there.
         assert!(!in_request());
         assert!(!pool.spawn(in_request).join().unwrap());
         assert_eq!(pool.broadcast(|_| in_request()), [false; 2]);
     }
+}
+
+/// Spawns a future that is polled three times, and returns whether each poll was within a span `request`.
+#[cfg(feature = "futures")]
+fn every_poll_in_request(
+    spawn: impl FnOnce(
+        std::pin::Pin<Box<dyn Future<Output = bool> + Send>>,
+    ) -> heist::FutureHandle<bool>,
+) -> bool {
+    let mut polls = 0;
+    let mut are_all = true;
+    let future = std::future::poll_fn(move |context| {
+        (polls, are_all) = (polls + 1, are_all && in_request());
+        if polls == 3 {
+            return std::task::Poll::Ready(are_all);
+        }
+        context.waker().wake_by_ref();
+        std::task::Poll::Pending
+    });
+    spawn(Box::pin(future)).join().unwrap()
 }

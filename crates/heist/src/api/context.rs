@@ -49,6 +49,9 @@ impl Builder {
     /// * Each closure of [`spawn_batch`](crate::Pool::spawn_batch). The hook is called once for each of them.
     /// * The closures of [`install`](crate::Pool::install), [`Pool::join`](crate::Pool::join) and
     ///   [`Pool::scope`](crate::Pool::scope), if the caller is not one of the pool's threads. If it is, they run in its context.
+    /// * Each poll of a future that the pool has [spawned](crate::TaskBuilder#method.spawn_future). After a poll that leaves the
+    ///   future pending, and still in its context, the hook captures it again for the next poll. A future that is cancelled, or
+    ///   left when the pool ends, is dropped without its context.
     ///
     /// The parts of a task have none of their own: the closures of [`join`](crate::join()) and [`scope`](crate::scope()), loops
     /// and pipelines. A part that runs on the thread of its task runs in the context of the task. A part that another worker
@@ -63,7 +66,8 @@ impl Builder {
     /// The task runs exactly once, whatever the returned closure does: a second call of `run` does nothing, and if `run` was
     /// not called, or not before a panic, then the task runs after that closure has ended, without a context. `run` does not
     /// panic. If the task panics, its handle returns that panic. If only the closure panics, the handle returns that panic
-    /// instead of the task's result.
+    /// instead of the task's result. A panic of the hook or of the closure around a poll ends the future, as a panic of the
+    /// future does.
     pub fn context<C, R>(mut self, capture: C) -> Self
     where
         C: Fn() -> R + Send + Sync + 'static,

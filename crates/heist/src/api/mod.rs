@@ -17,6 +17,8 @@ pub(crate) mod limit;
 mod near;
 pub(crate) mod panics;
 pub(crate) mod pin;
+#[cfg(feature = "futures")]
+mod poll_context;
 pub(crate) mod pool;
 pub(crate) mod resize;
 #[cfg(feature = "futures")]

@@ -25,6 +25,7 @@ use std::task::{Context, Poll, Waker};
 use async_task::{Builder, Runnable};
 
 use crate::api::near::count_run;
+use crate::api::poll_context::PollContext;
 use crate::cancel::{CancelToken, Follower};
 use crate::fork::job;
 use crate::panic::{PanicHook, contain};
@@ -58,6 +59,8 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
+    // User code, which may panic: before there is anything else.
+    let context = PollContext::capture(&pool);
     let (promise, handle) = Promise::new();
     let name = settings.as_ref().and_then(|settings| settings.name).unwrap_or(type_name::<F>());
     let token = settings.as_ref().and_then(|settings| settings.token.clone());
@@ -71,6 +74,7 @@ where
         promise: Some(promise),
         is_polled: false,
         state: Arc::clone(&state),
+        context,
         _canceller: canceller.clone(),
     };
     let woken = {
@@ -202,6 +206,8 @@ struct Body<F: Future<Output: Send>> {
     promise: Option<Promise<F::Output>>,
     is_polled: bool,
     state: Arc<FutureState<F::Output>>,
+    /// `None` if the pool has no hook for contexts.
+    context: Option<PollContext>,
     /// The token knows it only as long as it is kept.
     _canceller: Option<Arc<Canceller<F::Output>>>,
 }
@@ -211,19 +217,24 @@ impl<F: Future<Output: Send>> Body<F> {
     fn advance(
         mut future: Pin<&mut Option<F>>,
         is_cancelled: bool,
+        around: Option<&mut PollContext>,
         context: &mut Context<'_>,
     ) -> Option<Ended<F::Output>> {
         if is_cancelled {
             contain(|| future.set(None));
             return Some(Ended::Cancelled);
         }
-        let polled = catch_unwind(AssertUnwindSafe(|| {
+        let mut poll = || {
             let current = future.as_mut().as_pin_mut().expect("there until it has ended");
             let polled = current.poll(context);
             if polled.is_ready() {
                 future.set(None);
             }
             polled
+        };
+        let polled = catch_unwind(AssertUnwindSafe(|| match around {
+            None => poll(),
+            Some(around) => around.around(&mut poll),
         }));
         match polled {
             Ok(Poll::Pending) => None,
@@ -245,7 +256,8 @@ impl<F: Future<Output: Send>> Future for Body<F> {
         this.is_polled = true;
         // SAFETY: the future stays in its place until it is dropped there, because the body is pinned.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let ended = Self::advance(future, this.state.is_cancelled(), context);
+        let around = this.context.as_mut();
+        let ended = Self::advance(future, this.state.is_cancelled(), around, context);
         let Some(outcome) = ended else { return Poll::Pending };
         let promise = this.promise.take().expect("an outcome is left once");
         *lock(&this.state.left) = Some(Box::new(Left { promise, outcome }));
@@ -260,6 +272,7 @@ impl<F: Future<Output: Send>> Drop for Body<F> {
         let mut future = unsafe { Pin::new_unchecked(&mut self.future) };
         // A panic that leaves this function would end the process.
         contain(|| future.set(None));
+        contain(|| self.context = None);
         // A statement of its own, so that it is dropped without the lock.
         let waker = lock(&self.state.waker).take();
         drop(waker);

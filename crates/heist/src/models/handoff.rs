@@ -22,7 +22,7 @@ pub(super) fn pool(workers: usize, max_threads: usize) -> Arc<Shared<Stealing>> 
     Arc::new(Shared::new(Config::plain(workers, max_threads)))
 }
 
-fn thread_of(shared: &Arc<Shared<Stealing>>) -> WorkerThread<Stealing> {
+pub(super) fn thread_of(shared: &Arc<Shared<Stealing>>) -> WorkerThread<Stealing> {
     let place = shared.enter().expect("there is a place");
     let thread = WorkerThread::new(Arc::clone(shared), place);
     thread.in_service.set(true);

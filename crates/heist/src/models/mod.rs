@@ -90,6 +90,7 @@ mod pipeline;
 mod private;
 mod raid;
 mod resize;
+mod retire;
 mod stats;
 mod task;
 mod trace;

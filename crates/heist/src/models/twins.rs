@@ -3,7 +3,7 @@
 use super::explore::{self, DEADLOCK, Model, RACE};
 use super::{
     cancel, credit, fork, guest, handoff, helping, idle, injectors, latest, near, pipeline,
-    private, raid, resize, stats, task, trace, waiting,
+    private, raid, resize, retire, stats, task, trace, waiting,
 };
 use crate::order::{
     ASLEEP, CHAIN, END, FENCES, FOUND, GIVE, LISTEN, OFFER, ORDERINGS, PUT, RAID, REST, RETURN,
@@ -25,6 +25,7 @@ fn all() -> impl Iterator<Item = &'static Model> {
         .chain(private::MODELS)
         .chain(guest::MODELS)
         .chain(resize::MODELS)
+        .chain(retire::MODELS)
         .chain(near::MODELS)
         .chain(latest::MODELS)
 }
@@ -47,6 +48,7 @@ fn child() {
         .chain(injectors::WRONG)
         .chain(guest::WRONG)
         .chain(resize::WRONG)
+        .chain(retire::WRONG)
         .chain(near::WRONG)
         .chain(latest::WRONG);
     explore::explore_as_child(all().chain(wrong), &sites);
@@ -192,9 +194,17 @@ fn clusters_rely_on_the_fences() {
 /// A worker that was woken for a task and retires passes the task on, and a stop makes retired workers go on.
 #[test]
 fn a_worker_that_retires_in_silence_or_for_ever_is_noticed() {
-    for model in resize::WRONG {
+    for model in resize::WRONG.iter().chain(retire::WRONG) {
         assert!(explore::fails(CHILD, model, "", DEADLOCK), "{} holds", model.name);
     }
+}
+
+/// A worker that falls asleep while a pool of several clusters is made smaller relies on the fences of a sleep and of a push. In a
+/// pool of one cluster, the lock of the sleepers orders the two.
+#[test]
+fn a_worker_that_retires_relies_on_the_fences() {
+    let model = model(retire::MODELS, "retire_against_sleep_in_clusters");
+    each_is_noticed(&[&model], &[(SUBMIT, DEADLOCK), (SLEEP, DEADLOCK)]);
 }
 
 /// A near task is not stranded behind a long task: it is announced, and is seen by the last look and at the end of a search.

@@ -2,10 +2,7 @@
 //!
 //! The worker itself takes from its inbox before it searches. Others take from there as well, later: `worker/inbox.rs` says when.
 
-use std::cell::Cell;
-use std::collections::VecDeque;
-
-use super::global::make_room;
+use super::grouped::Grouped;
 use crate::sync::{AtomicUsize, Mutex, Ordering, Padded, lock};
 use crate::task::Task;
 
@@ -13,26 +10,13 @@ use crate::task::Task;
 /// before its first task.)
 pub(crate) const NO_GROUP: usize = usize::MAX;
 
-/// Something that was spawned near a worker, and what it is a part of.
-struct Entry {
-    task: Task,
-    group: usize,
-}
-
 /// The inbox of one worker.
 struct Inbox {
     /// The place of the thread that has the worker's core, or had it last. Written by that thread when it gets the core.
     ///
     /// Ordering: relaxed. It only says which sleeper is best woken.
     holder: AtomicUsize,
-    entries: Mutex<Entries>,
-}
-
-struct Entries {
-    /// The oldest first.
-    queue: VecDeque<Entry>,
-    /// How often the oldest entry was removed, or may have been.
-    removed: u64,
+    entries: Mutex<Grouped>,
 }
 
 pub(crate) struct Inboxes {
@@ -54,7 +38,7 @@ impl Inboxes {
     pub(crate) fn new(workers: usize) -> Self {
         let inbox = |worker| {
             // As long as no thread waits inside a task, the worker's number is its place.
-            let entries = Mutex::new(Entries { queue: VecDeque::new(), removed: 0 });
+            let entries = Mutex::new(Grouped::new());
             Padded(Inbox { holder: AtomicUsize::new(worker), entries })
         };
         let inboxes = (0..workers).map(inbox).collect();
@@ -92,25 +76,17 @@ impl Inboxes {
 
     /// Adds what is near that worker, and is a part of that group.
     pub(crate) fn push(&self, worker: usize, task: Task, group: usize) {
-        let entries = &mut *lock(&self.inboxes[worker].entries);
-        let queue = &mut entries.queue;
-        if queue.len() == queue.capacity() {
-            let parts = Cell::new(0);
-            let is_stale = |entry: &Entry| {
-                let is_stale = entry.task.is_stale();
-                parts.set(parts.get() + usize::from(is_stale && entry.group != NO_GROUP));
-                is_stale
-            };
-            let dropped = make_room(queue, is_stale);
-            self.count_removed(dropped, parts.get());
-            // The oldest may be among them.
-            entries.removed += u64::from(dropped > 0);
+        let mut entries = lock(&self.inboxes[worker].entries);
+        if entries.is_full() {
+            let before = (entries.len(), entries.parts());
+            entries.drop_stale();
+            self.count_removed(before.0 - entries.len(), before.1 - entries.parts());
         }
         if group != NO_GROUP {
             self.parts.fetch_add(1, Ordering::Relaxed);
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
-        queue.push_back(Entry { task, group });
+        entries.push(task, group);
     }
 
     /// Removes the oldest entry of that worker. Drops stale ones that are older.
@@ -138,41 +114,37 @@ impl Inboxes {
     #[cold]
     fn pop_locked(&self, worker: usize, seen: Option<u64>) -> Option<Task> {
         let mut entries = lock(&self.inboxes[worker].entries);
-        if seen.is_some_and(|seen| seen != entries.removed) {
+        if seen.is_some() && seen != entries.oldest() {
             return None;
         }
         loop {
-            let oldest = entries.queue.pop_front()?;
-            entries.removed += 1;
-            self.count_removed(1, usize::from(oldest.group != NO_GROUP));
-            if !oldest.task.is_stale() {
-                return Some(oldest.task);
+            let (oldest, group) = entries.pop()?;
+            self.count_removed(1, usize::from(group != NO_GROUP));
+            if !oldest.is_stale() {
+                return Some(oldest);
             }
         }
     }
 
-    /// Returns a number that changes when the oldest entry of that worker does, if there is one.
+    /// Returns the number of the oldest entry of that worker. No other entry has that number.
     pub(crate) fn look(&self, worker: usize) -> Option<u64> {
-        let entries = lock(&self.inboxes[worker].entries);
-        (!entries.queue.is_empty()).then_some(entries.removed)
+        lock(&self.inboxes[worker].entries).oldest()
     }
 
-    /// Removes the oldest part of that group that is near that worker.
+    /// Removes the oldest part of that group that is near that worker. It may be stale.
     pub(crate) fn take(&self, worker: usize, group: usize) -> Option<Task> {
         if !self.any_part() {
             return None;
         }
-        let entries = &mut *lock(&self.inboxes[worker].entries);
-        let at = entries.queue.iter().position(|entry| entry.group == group)?;
-        let entry = entries.queue.remove(at)?;
-        entries.removed += u64::from(at == 0);
+        let mut entries = lock(&self.inboxes[worker].entries);
+        let part = entries.take(group)?;
         self.count_removed(1, 1);
-        Some(entry.task)
+        Some(part)
     }
 
     /// Returns the number of entries of each worker. They are only shown.
     pub(crate) fn lengths(&self) -> Vec<usize> {
-        self.inboxes.iter().map(|inbox| lock(&inbox.entries).queue.len()).collect()
+        self.inboxes.iter().map(|inbox| lock(&inbox.entries).len()).collect()
     }
 
     /// Notes that so many entries were removed, and how many of these were parts.

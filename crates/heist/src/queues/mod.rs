@@ -2,6 +2,7 @@
 
 mod broadcasts;
 mod global;
+mod grouped;
 mod inboxes;
 mod injected;
 mod lane;

@@ -15,9 +15,12 @@
 //!   one looks for the end of the pool under the locks of all sleepers, and none of them then takes the lock of the threads, under
 //!   which a change of the size takes those locks.
 //! * T6. A worker that is about to sleep and is to retire does not sleep: it sees that in its last look, or the thread that has
-//!   changed the size sees that it sleeps, and wakes it. The fences are those of a push and of a sleep. Guests depend on it: with
+//!   changed the size sees that it sleeps, and wakes it. The fences are those of a push and of a sleep; in a pool of one cluster, the
+//!   lock of the sleepers orders the two already. Guests depend on it: with
 //!   fewer workers, fewer sleepers are withheld from being woken (`idle/README.md`, V3), and a guest that leaves later takes no look
 //!   for one that may be woken already (V4). Those that were withheld are awake after the change, and look themselves.
+//!
+//! Models: `models/resize.rs` (T1, T2, T5) and `models/retire.rs` (T3, T4, T6).
 
 use crate::fork::purse;
 use crate::sync::{Arc, Ordering, lock};

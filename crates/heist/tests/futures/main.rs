@@ -21,6 +21,8 @@ mod handle;
 #[cfg(feature = "futures")]
 mod built;
 #[cfg(feature = "futures")]
+mod context;
+#[cfg(feature = "futures")]
 mod joined;
 #[cfg(feature = "futures")]
 mod stream;

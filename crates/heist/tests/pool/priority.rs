@@ -2,7 +2,7 @@
 //! priority.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use heist::{Pool, Priority, current_priority};
 
@@ -12,6 +12,7 @@ for_every_strategy! {
     high_first_low_last,
     spawned_inside_in_any_order,
     a_single_high_task_passes_any_backlog,
+    the_next_free_worker_starts_the_high_task,
     low_has_its_share_of_a_backlog,
     a_flood_of_high_tasks_keeps_nothing_from_starting,
     a_flood_of_normal_tasks_keeps_no_low_task_from_starting,
@@ -19,6 +20,7 @@ for_every_strategy! {
     set_overrides_inherited,
     forgotten_after_the_task,
     a_task_that_waits_raises_the_awaited_one,
+    an_awaited_task_has_its_share,
     parts_of_low_work_do_not_keep_high_tasks_waiting,
     stop_runs_all,
     stop_now_cancels_all,
@@ -115,6 +117,34 @@ fn a_single_high_task_passes_any_backlog(kind: Kind) {
         gate.open();
         pool.task().priority(Priority::Low).spawn(|| ()).join().unwrap();
         assert_eq!(log.places(Priority::High), [0]);
+    }
+}
+
+/// All workers are busy with tasks of low priority, and one of them becomes free.
+fn the_next_free_worker_starts_the_high_task(kind: Kind) {
+    let pool = kind.pool(3);
+    let (tell, told) = mpsc::channel();
+    let hold = || {
+        let (tell, (open, opened)) = (tell.clone(), mpsc::channel::<()>());
+        pool.task()
+            .priority(Priority::Low)
+            .spawn(move || tell.send(()).is_ok() && opened.recv().is_err());
+        told.recv().unwrap();
+        open
+    };
+    let mut held: Vec<_> = (0..3).map(|_| hold()).collect();
+    for free in 0..3 {
+        let log = Log::default();
+        for number in 0..50 {
+            log.spawn(&pool, Priority::Low, number);
+            log.spawn(&pool, Priority::Normal, number);
+        }
+        log.spawn(&pool, Priority::High, 0);
+        drop(held.remove(free % held.len()));
+        eventually("the free worker has run all", || log.read().len() == 101);
+        assert_eq!(log.read()[0], (Priority::High, 0));
+        assert_eq!(log.read()[1].0, Priority::Normal);
+        held.push(hold());
     }
 }
 
@@ -261,6 +291,27 @@ fn a_task_that_waits_raises_the_awaited_one(kind: Kind) {
     }
 }
 
+/// With one worker: a task of high priority awaits one of low priority, while others of normal priority are queued.
+fn an_awaited_task_has_its_share(kind: Kind) {
+    let pool = Arc::new(kind.pool(1));
+    let (started, inside) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&pool));
+    let waiter = pool.task().priority(Priority::High).spawn(move || {
+        let counted = Arc::clone(&started);
+        let read = move || counted.load(Ordering::SeqCst);
+        let awaited = inside.task().priority(Priority::Low).spawn(read);
+        for _ in 0..10 * LOW_SHARE {
+            let started = Arc::clone(&started);
+            inside
+                .task()
+                .priority(Priority::Normal)
+                .spawn(move || started.fetch_add(1, Ordering::SeqCst));
+        }
+        heist::block_on(awaited).unwrap()
+    });
+    let seen = waiter.join().unwrap();
+    assert!(seen <= LOW_SHARE, "after {seen} of normal priority");
+}
+
 /// The only worker runs the parts of a large scope of low priority, which does not wait for them yet.
 fn parts_of_low_work_do_not_keep_high_tasks_waiting(kind: Kind) {
     let pool = Arc::new(kind.pool(1));
@@ -328,7 +379,7 @@ fn an_idle_pool_is_woken(kind: Kind) {
 fn high_first_when_a_waiting_task_hands_its_core_on(kind: Kind) {
     let (pool, other) = (Arc::new(kind.pool(1)), kind.pool(1));
     for _ in 0..20 {
-        let (open, opened) = std::sync::mpsc::channel::<()>();
+        let (open, opened) = mpsc::channel::<()>();
         let held = other.spawn(move || opened.recv().is_err());
         let (log, inside) = (Log::default(), Arc::clone(&pool));
         let logged = log.clone();

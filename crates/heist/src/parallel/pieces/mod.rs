@@ -37,11 +37,11 @@ pub use zip::{Zip, zip};
 #[diagnostic::on_unimplemented(
     message = "a parallel loop cannot run over `{Self}`",
     label = "not a slice, a vector, an array or a range of integers; or its items are not `Send` (for `&v`: not `Sync`)",
-    note = "write `&v`, `&mut v` or `v` instead of `v.iter()`, `v.iter_mut()` or `v.into_iter()`",
+    note = "write `&v`, `&mut v` or `v` instead of `v.iter()`, `v.iter_mut()` or `v.into_iter()`; and `&b[..]` for the slice in a `Box` or an `Arc`",
     note = "write `parallel::chunks_mut(&mut v, n)` instead of `v.chunks_mut(n)`, and `parallel::enumerate(&v)` or \
             `parallel::zip(&a, &b)` instead of an adaptor of an iterator",
     note = "collect the items of other collections first: `let items: Vec<_> = map.iter().collect();`",
-    note = "compute floats from a range of integers: `parallel::map(0..n, |i| i as f64 * step)`"
+    note = "compute floats, and every n-th number, from a range of integers: `parallel::map(0..n, |i| i as f64 * step)`"
 )]
 pub trait Pieces: Sized + Send {
     /// The items that the loop's closure receives.
@@ -94,11 +94,11 @@ pub trait Pieces: Sized + Send {
 #[diagnostic::on_unimplemented(
     message = "a parallel loop cannot run over `{Self}`",
     label = "not a slice, a vector, an array or a range of integers; or its items are not `Send` (for `&v`: not `Sync`)",
-    note = "write `&v`, `&mut v` or `v` instead of `v.iter()`, `v.iter_mut()` or `v.into_iter()`",
+    note = "write `&v`, `&mut v` or `v` instead of `v.iter()`, `v.iter_mut()` or `v.into_iter()`; and `&b[..]` for the slice in a `Box` or an `Arc`",
     note = "write `parallel::chunks_mut(&mut v, n)` instead of `v.chunks_mut(n)`, and `parallel::enumerate(&v)` or \
             `parallel::zip(&a, &b)` instead of an adaptor of an iterator",
     note = "collect the items of other collections first: `let items: Vec<_> = map.iter().collect();`",
-    note = "compute floats from a range of integers: `parallel::map(0..n, |i| i as f64 * step)`"
+    note = "compute floats, and every n-th number, from a range of integers: `parallel::map(0..n, |i| i as f64 * step)`"
 )]
 pub trait IntoPieces {
     /// The pieces that it is turned into.
