@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use heist_cluster::{LeavingWorker, Observer};
+
 /// Something is wrong if a step takes this long. Nothing else depends on it.
 const HANG: Duration = Duration::from_secs(120);
 /// The number of batches of a run.
@@ -96,6 +98,19 @@ pub(crate) fn until<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> 
         assert!(began.elapsed() < HANG, "{what}: nothing for {HANG:?}");
         thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Asks a worker to leave that cannot leave at once, until it has answered in time.
+pub(crate) fn drain(observer: &mut Observer, node: &str) -> LeavingWorker {
+    until("an answer of a worker", || observer.drain(Some(node)).ok()?.pop())
+}
+
+/// Asks all workers to leave, until one of them has left. It may do so before its answer is heard.
+pub(crate) fn drain_all(observer: &mut Observer, mut left: impl FnMut() -> bool) {
+    until("the end of a worker", || {
+        let _ = observer.drain(None);
+        left().then_some(())
+    });
 }
 
 /// Returns the program, or `None` if the tests are to be skipped.
