@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -403,12 +405,24 @@ fn twice_while_busy(size: Size) {
     // The first process has to have a pool, to be told of copies.
     let _pool = Pool::builder().workers(1).build().expect("a pool");
     let child = fork(|| {
-        let _load = Load::begin(Pool::builder().workers(2));
-        // The child itself must not seem to hang.
-        let (start, time) = (Instant::now(), Duration::from_secs(size.choose(3, 20)));
-        while start.elapsed() < time {
-            fork(new_pool_works).assert_well("a grandchild");
-        }
+        let (_pool, mut handle, open) = with_running_task(Pool::builder().workers(2));
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // It asks again and again whether the pool was built in this process.
+            scope.spawn(|| {
+                let mut context = Context::from_waker(Waker::noop());
+                while !over.load(Ordering::Relaxed) {
+                    assert!(Pin::new(&mut handle).poll(&mut context).is_pending());
+                }
+            });
+            // The child itself must not seem to hang.
+            let (start, time) = (Instant::now(), Duration::from_secs(size.choose(3, 20)));
+            while start.elapsed() < time {
+                fork(new_pool_works).assert_well("a grandchild");
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        drop(open);
     });
     child.assert_well("the child");
 }
