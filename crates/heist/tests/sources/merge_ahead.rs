@@ -49,7 +49,7 @@ fn each_item_once() {
     for pool in pools() {
         for way in ways() {
             let ledger = Ledger::new(4 * 50);
-            let source = |s| {
+            let source = |s: usize| {
                 Pipeline::new((50 * s..50 * (s + 1)).map(|n| ledger.item(n)).collect::<Vec<_>>())
             };
             let pipeline =
