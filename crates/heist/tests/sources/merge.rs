@@ -66,16 +66,22 @@ fn in_turn() {
 /// Each source has one item in a round, however they were merged.
 fn merged_ones_are_merged() {
     let pool = Kind::WORK_STEALING.pool(2);
-    for batch in [1, 2, 3, 7] {
-        let source = |n: usize, length| Pipeline::new(items(n, length));
-        let mut results = Vec::new();
-        let one_by_one = source(0, 5).merge(source(1, 9)).merge(source(2, 2)).merge(source(3, 7));
-        one_by_one.batch(batch).ordered().run(&pool, |item| results.push(item)).expect("an end");
-        assert_eq!(results, rounds(&[5, 9, 2, 7]));
-        results.clear();
-        let in_pairs = source(0, 5).merge(source(1, 9)).merge(source(2, 2).merge(source(3, 7)));
-        in_pairs.batch(batch).ordered().run(&pool, |item| results.push(item)).expect("an end");
-        assert_eq!(results, rounds(&[5, 9, 2, 7]));
+    for (batch, lengths) in
+        [1, 2, 3, 7].into_iter().flat_map(|n| [(n, [6, 6, 6, 6]), (n, [5, 9, 2, 7])])
+    {
+        let source = |n: usize| Pipeline::new(items(n, lengths[n]));
+        let (mut one_by_one, mut in_pairs) = (Vec::new(), Vec::new());
+        let merged = source(0).merge(source(1)).merge(source(2)).merge(source(3));
+        merged.batch(batch).ordered().run(&pool, |item| one_by_one.push(item)).expect("an end");
+        let merged = source(0).merge(source(1)).merge(source(2).merge(source(3)));
+        merged.batch(batch).ordered().run(&pool, |item| in_pairs.push(item)).expect("an end");
+        // When one of them ends, the next one of the same pair has its turn.
+        let alike = 4 * lengths.iter().min().expect("four");
+        for mut results in [one_by_one, in_pairs] {
+            assert_eq!(results[..alike], rounds(&lengths)[..alike]);
+            results.sort_unstable();
+            assert!(results.into_iter().eq((0..4).flat_map(|s| items(s, lengths[s]))));
+        }
     }
 }
 

@@ -230,7 +230,8 @@ impl<S: Source, G> Pipeline<S, G> {
     ///   [senders](Pipeline::fed) have sent none, is passed over. So the order of all items is fixed if no source is fed.
     ///   [`ordered`](Self::ordered) results come in the order in which the items were taken, and indices count them in that order.
     /// * *Fairness.* If pipelines are merged one after the other, or merged ones with each other, each source has one item in a
-    ///   round. See [`merge_all`](Pipeline::merge_all) for many sources.
+    ///   round. (In the round in which one of them ends, another one may have two.) See [`merge_all`](Pipeline::merge_all) for many
+    ///   sources.
     /// * *Bounds.* Nothing is read ahead: what is [in flight](Self::in_flight) is counted for all sources together.
     /// * *End.* A source that ends is dropped, and the run goes on with the others. It ends with the last one.
     /// * *Failure.* If one source fails or panics, the run fails, as that of any source. The other ones are dropped.
