@@ -59,8 +59,9 @@ where
         let (queue, shared) = (&self.queues[worker].0, &self.shared_queue.0);
         let own = match self.local_queues.get(worker) {
             // The newest batch is still in the cache, and the oldest one is not urgent without an order. But a worker that
-            // takes further batches before it has run out of them would never come to the oldest one.
-            None if !self.config.ordered && !self.is_large() => push_end.pop(),
+            // takes further batches before it has run out of them would never come to the oldest one, and in a section the newest
+            // one may have to wait for it.
+            None if !self.config.ordered && !self.is_large() && G::SECTIONS == 0 => push_end.pop(),
             None => queue.take(),
             Some(local) => local.0.take().or_else(|| {
                 self.announce_moved(queue.move_some(push_end, 1));

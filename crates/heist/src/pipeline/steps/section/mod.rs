@@ -199,7 +199,7 @@ fn process<I, H: Steps<I>>(
 fn emit<U>(mut made: Made<U>, context: &Context<'_>, out: &mut impl FnMut(U) -> Passed) -> Passed {
     context.check()?;
     let mut rest = Emitted(std::mem::take(&mut made.0).into_iter());
-    while let Some((origin, item)) = rest.0.next() {
+    for (origin, item) in rest.0.by_ref() {
         context.set_place(origin.place);
         out(item)?;
     }
