@@ -56,8 +56,11 @@ impl<G: fmt::Debug, Q, H: fmt::Debug, X> fmt::Debug for Grouped<G, Q, H, X> {
 pub struct Groups<I, U, W> {
     /// Brings the batches into the order of the source. Its lock is taken before that of a group.
     entrance: Padded<Mutex<Entrance<I, U>>>,
-    groups: Box<[Padded<Mutex<Group<I, U, W>>>]>,
+    groups: Box<[SharedGroup<I, U, W>]>,
 }
+
+/// A group, which is far from the others in memory.
+type SharedGroup<I, U, W> = Padded<Mutex<Group<I, U, W>>>;
 
 impl<I, U, W> fmt::Debug for Groups<I, U, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -418,6 +421,10 @@ impl<S: Source, G> Pipeline<S, G> {
     /// The settings of a pipeline belong to the pipeline around the stages, and such stages cannot be within others, as with
     /// [`limit_workers`](Self::limit_workers). There may be 1 to 65,536 groups: otherwise, a run returns
     /// [`PipelineError::Groups`](crate::pipeline::PipelineError::Groups).
+    #[allow(
+        clippy::type_complexity,
+        reason = "as with iterators, the type of a chain says what it is made of"
+    )]
     pub fn group_by_key<Q, K, H>(
         self,
         groups: usize,

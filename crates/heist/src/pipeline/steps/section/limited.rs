@@ -316,6 +316,10 @@ impl<S: Source, G> Pipeline<S, G> {
     /// # use heist::pipeline::Pipeline;
     /// let _ = Pipeline::new(0..9).limit_workers(2, |outer| outer.limit_workers(1, |inner| inner.map(|n| n + 1)));
     /// ```
+    #[allow(
+        clippy::type_complexity,
+        reason = "as with iterators, the type of a chain says what it is made of"
+    )]
     pub fn limit_workers<H>(
         self,
         workers: usize,
