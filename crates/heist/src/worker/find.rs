@@ -447,3 +447,6 @@ impl<Q: PoolQueues> WorkerThread<Q> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
