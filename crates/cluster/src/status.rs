@@ -47,7 +47,8 @@ pub struct JobStatus {
     /// How long ago the oldest of them was sent first.
     #[serde(with = "seconds")]
     pub oldest: Duration,
-    /// Outstanding batches that take longer than three times the median, the oldest first, and at most 16 of them.
+    /// Outstanding batches that take longer than three times the median since they were started, or since they were sent if they
+    /// are not started. In their order, and at most 16 of them.
     pub stragglers: Vec<Straggler>,
     /// The workers that serve the run, in the order of their names.
     pub workers: Vec<WorkerStatus>,

@@ -15,6 +15,8 @@ pub(crate) struct Outstanding {
     pub(crate) payload: Bytes,
     first_sent: Instant,
     last_sent: Instant,
+    /// When a node has said last that it starts it.
+    last_started: Option<Instant>,
     /// Part of the message's identity: the server discards a message with a known one.
     attempt: u32,
     /// The nodes that have started it.
@@ -26,6 +28,11 @@ pub(crate) struct Outstanding {
 impl Outstanding {
     fn age(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.first_sent)
+    }
+
+    /// Returns how long it is computed, or waits.
+    fn takes(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.last_started.unwrap_or(self.last_sent))
     }
 
     /// Returns what is sent if the batch was sent before.
@@ -65,6 +72,48 @@ pub(crate) enum Verdict {
     Poison(Vec<String>),
 }
 
+/// Recent times of batches.
+#[derive(Default)]
+struct Recent {
+    times: Vec<Duration>,
+    at: usize,
+}
+
+impl Recent {
+    fn note(&mut self, took: Duration) {
+        if self.times.len() < RECENT {
+            return self.times.push(took);
+        }
+        self.times[self.at] = took;
+        self.at = (self.at + 1) % RECENT;
+    }
+
+    /// Returns the median, or `None` if there are too few.
+    fn median(&self) -> Option<Duration> {
+        if self.times.len() < RECENT / 10 {
+            return None;
+        }
+        let mut times = self.times.clone();
+        let middle = times.len() / 2;
+        Some(*times.select_nth_unstable(middle).1)
+    }
+}
+
+/// How long a batch may take before it is a straggler, if that is known.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// From the start. Many batches may have waited for it, so the time since they were sent says little.
+    started: Option<Duration>,
+    waiting: Option<Duration>,
+}
+
+impl Limits {
+    fn are_exceeded(self, batch: &Outstanding, now: Instant) -> bool {
+        let limit = if batch.last_started.is_some() { self.started } else { self.waiting };
+        limit.is_some_and(|limit| batch.takes(now) > limit)
+    }
+}
+
 /// The batches in flight.
 pub(crate) struct Window {
     ordered: bool,
@@ -73,8 +122,10 @@ pub(crate) struct Window {
     finished: BTreeMap<u64, Outcome>,
     /// If ordered, the batch whose results are delivered next.
     next: u64,
-    recent: Vec<Duration>,
-    recent_at: usize,
+    /// From the last start to the result.
+    started: Recent,
+    /// From the first sending to the result.
+    sent: Recent,
 }
 
 impl Window {
@@ -84,8 +135,8 @@ impl Window {
             outstanding: BTreeMap::new(),
             finished: BTreeMap::new(),
             next: 0,
-            recent: Vec::new(),
-            recent_at: 0,
+            started: Recent::default(),
+            sent: Recent::default(),
         }
     }
 
@@ -96,6 +147,7 @@ impl Window {
             payload,
             first_sent: now,
             last_sent: now,
+            last_started: None,
             attempt: 0,
             nodes: Vec::new(),
             excused: 0,
@@ -109,9 +161,10 @@ impl Window {
     }
 
     /// Notes that a node has started a batch.
-    pub(crate) fn started(&mut self, number: u64, node: &str) {
+    pub(crate) fn started(&mut self, number: u64, node: &str, now: Instant) {
         if let Some(batch) = self.outstanding.get_mut(&number) {
             batch.nodes.push(node.to_owned());
+            batch.last_started = Some(now);
         }
     }
 
@@ -128,12 +181,9 @@ impl Window {
     /// Notes the outcome of a batch.
     pub(crate) fn finish(&mut self, number: u64, outcome: Outcome, now: Instant) -> Finished {
         let Some(batch) = self.outstanding.remove(&number) else { return Finished::Duplicate };
-        let took = batch.age(now);
-        if self.recent.len() < RECENT {
-            self.recent.push(took);
-        } else {
-            self.recent[self.recent_at] = took;
-            self.recent_at = (self.recent_at + 1) % RECENT;
+        self.sent.note(batch.age(now));
+        if batch.last_started.is_some() {
+            self.started.note(batch.takes(now));
         }
         self.finished.insert(number, outcome);
         Finished::First
@@ -209,33 +259,28 @@ impl Window {
         least: Duration,
         now: Instant,
     ) -> impl Iterator<Item = (u64, Duration, &[String])> {
-        let limit = self.median().map(|median| (median * 3).max(least));
+        let limits = self.limits(least);
         let all = self.outstanding.iter();
-        all.map(move |(number, batch)| (*number, batch.age(now), &batch.nodes[..]))
-            .filter(move |(_, age, _)| limit.is_some_and(|limit| *age > limit))
+        all.filter(move |(_, batch)| limits.are_exceeded(batch, now))
+            .map(move |(number, batch)| (*number, batch.age(now), &batch.nodes[..]))
     }
 
     /// Returns the oldest batch that takes much longer than others do, to be started a second time. There is at most one copy
     /// of a batch.
     pub(crate) fn straggler(&mut self, least: Duration, now: Instant) -> Option<Dispatch> {
-        let limit = (self.median()? * 3).max(least);
-        let (number, batch) = self.outstanding.iter_mut().find(|(_, batch)| {
-            batch.attempt == 0 && now.saturating_duration_since(batch.last_sent) > limit
-        })?;
+        let limits = self.limits(least);
+        let is_late = |batch: &Outstanding| batch.attempt == 0 && limits.are_exceeded(batch, now);
+        let (number, batch) = self.outstanding.iter_mut().find(|(_, batch)| is_late(batch))?;
         batch.attempt += 1;
         batch.excused += 1;
         batch.last_sent = now;
         Some(batch.resent(*number))
     }
 
-    /// Returns the median of recent times from sending a batch to its result, or `None` if there are too few.
-    fn median(&self) -> Option<Duration> {
-        if self.recent.len() < RECENT / 10 {
-            return None;
-        }
-        let mut recent = self.recent.clone();
-        let middle = recent.len() / 2;
-        Some(*recent.select_nth_unstable(middle).1)
+    fn limits(&self, least: Duration) -> Limits {
+        let limit = |median: Duration| (median * 3).max(least);
+        let waiting = self.sent.median().map(limit);
+        Limits { started: self.started.median().map(limit).or(waiting), waiting }
     }
 }
 
@@ -283,7 +328,7 @@ mod tests {
         let mut window = filled(true, 1, Instant::now());
         for node in ["a", "b", "c"] {
             assert!(matches!(window.ask(0, 3), Verdict::Start));
-            window.started(0, node);
+            window.started(0, node, Instant::now());
         }
         match window.ask(0, 3) {
             Verdict::Poison(nodes) => assert_eq!(nodes, ["a", "b", "c"]),
@@ -304,13 +349,13 @@ mod tests {
     fn what_the_coordinator_sends_again_is_not_held_against_the_batch() {
         let now = Instant::now();
         let mut window = filled(true, 1, now);
-        window.started(0, "a");
+        window.started(0, "a", now);
         let sent = window.resend_all(now);
         assert_eq!(sent.len(), 1);
         // Node a may still have it.
         assert!(sent.iter().all(|batch| batch.again));
         assert!(matches!(window.ask(0, 1), Verdict::Start));
-        window.started(0, "b");
+        window.started(0, "b", now);
         assert!(matches!(window.ask(0, 1), Verdict::Poison(_)));
     }
 
@@ -325,12 +370,31 @@ mod tests {
         for number in 0..49 {
             assert_eq!(window.finish(number, Ok(Bytes::new()), now), Finished::First);
         }
-        window.started(49, "a");
+        window.started(49, "a", now);
         let slow: Vec<_> = window.stragglers(Duration::ZERO, later).collect();
         assert_eq!(slow, [(49, Duration::from_secs(1), &["a".to_owned()][..])]);
         let copy = window.straggler(Duration::ZERO, later);
         let copy = copy.map(|copy| (copy.number, copy.attempt, copy.again));
         assert_eq!(copy, Some((49, 1, true)));
         assert!(window.straggler(Duration::ZERO, later + Duration::from_secs(1)).is_none());
+    }
+
+    #[test]
+    fn the_time_in_the_queue_does_not_hide_a_straggler() {
+        let began = Instant::now();
+        let mut window = filled(true, 50, began);
+        let at = |tens: u32| began + Duration::from_millis(10) * tens;
+        // One after another, so most of them wait for long.
+        for number in 0..49 {
+            window.started(number, "a", at(number as u32));
+            assert_eq!(
+                window.finish(number, Ok(Bytes::new()), at(number as u32 + 1)),
+                Finished::First
+            );
+        }
+        assert!(window.straggler(Duration::ZERO, at(49)).is_none(), "it was not started");
+        window.started(49, "b", at(49));
+        assert!(window.straggler(Duration::ZERO, at(52)).is_none());
+        assert_eq!(window.straggler(Duration::ZERO, at(53)).map(|copy| copy.number), Some(49));
     }
 }

@@ -76,7 +76,7 @@ impl<Q: Queue> Coordinator<Q> {
                     self.report.redelivered += 1;
                     self.mark(|| format!("batch {number} started again by {node}"));
                 }
-                self.window.started(number, &node);
+                self.window.started(number, &node, Instant::now());
             }
             Up::Ended(ended) => self.hear_end(ended, tail).await,
             Up::Ask { run, number } => {
@@ -126,7 +126,7 @@ impl<Q: Queue> Coordinator<Q> {
             return;
         }
         if let Some(next) = ended.next {
-            self.window.started(next, &ended.node);
+            self.window.started(next, &ended.node, Instant::now());
         }
         if self.window.get(number).is_none() || self.commits.contains_key(&number) {
             self.report.duplicates += 1;
