@@ -2,7 +2,7 @@
 //! Nothing is lost or counted twice, whoever polls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread::{self, ThreadId};
 
 use heist::{FutureHandle, JoinError, Pool, Priority};
@@ -32,6 +32,8 @@ for_every_strategy! {
     stop_waits,
     many_at_once,
     polled_as_a_future_before,
+    memory_of_many_joins,
+    memory_of_many_joins_on_a_deep_stack,
 }
 
 /// Returns the thread on which a future is polled.
@@ -179,7 +181,7 @@ fn polled_by_another_thread(kind: Kind) {
         let pool = kind.pool(workers);
         let (begin, begun) = mpsc::channel();
         let (open, opened) = mpsc::channel::<()>();
-        let opened = std::sync::Mutex::new(opened);
+        let opened = Mutex::new(opened);
         let future = pool.spawn_future(async move {
             begin.send(()).expect("a test that listens");
             let _ = opened.lock().expect("no panic").recv();
@@ -357,4 +359,47 @@ fn polled_as_a_future_before(kind: Kind) {
     let (polled, waited) = task.join().expect("no panic");
     assert_eq!(polled, waited);
     assert_counts(&pool, 2, 0, 0);
+}
+
+/// Returns how many entries there are in the queue for tasks from outside.
+fn injected(pool: &Pool) -> usize {
+    let text = pool.dump().to_string();
+    let line = text.lines().find(|line| line.starts_with("injector 0: ")).expect("a line");
+    line.split(' ').nth(2).expect("a word").parse().unwrap_or(0)
+}
+
+/// Joins futures one after the other, below frames of so many bytes, and returns the largest number of entries that were left
+/// of them in the queue.
+fn most_entries(pool: &Pool, depth: usize) -> usize {
+    let frame = std::hint::black_box([0_u8; 4096]);
+    if depth > frame.len() {
+        return most_entries(pool, depth - frame.len()) + usize::from(frame[77]);
+    }
+    let mut most = 0;
+    for n in 0..3_000 {
+        let future = heist::spawn_future(async move { n });
+        assert_eq!(future.join().expect("a result"), n);
+        most = most.max(injected(pool));
+    }
+    most
+}
+
+/// What is left in the queue of polls that were claimed does not collect while a task runs on.
+fn memory_of_many_joins<S: Kind>() {
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        let here = Arc::clone(&pool);
+        let most = pool.spawn(move || most_entries(&here, 0)).join().expect("no panic");
+        assert!(most < 500, "{most} entries");
+    }
+}
+
+/// Another thread runs the polls.
+fn memory_of_many_joins_on_a_deep_stack<S: Kind>() {
+    for workers in WORKERS {
+        let pool = Arc::new(S::pool(workers));
+        let here = Arc::clone(&pool);
+        let most = pool.spawn(move || most_entries(&here, 640 << 10)).join().expect("no panic");
+        assert!(most < 500, "{most} entries");
+    }
 }
