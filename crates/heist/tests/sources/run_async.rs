@@ -139,7 +139,7 @@ fn a_sink_that_panics() {
     for (way, at_once) in ordered_ways().flat_map(|way| [false, true].map(|at_once| (way, at_once)))
     {
         let mut count = 0;
-        let run = way.of(Pipeline::new(0..100).batch(4)).run_async(&pool, |n| {
+        let run = way.of(Pipeline::new(0..100).batch(4)).run_async(&pool, |n: i32| {
             assert!(!at_once || n != 42, "planned");
             count += 1;
             async move {
