@@ -32,7 +32,7 @@ const INJECTOR_TRIES: usize = 4;
 /// once on all of them. So none on another node waits for ever. The looks take some microseconds, in which what one thread of
 /// the node has fetched from afar spreads to the others. Other parts are taken from wherever they are. Of the parts of a scope there
 /// is always a small one on the own node, while the large ones stay elsewhere; and loops are somewhat slower otherwise.
-const NEAR_LOOKS: u32 = 4;
+const NEAR_LOOKS: u32 = 6;
 
 /// A random turn is below this. There are more than there are clusters, many times.
 const TURNS: usize = 1 << 16;
