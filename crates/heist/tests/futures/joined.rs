@@ -385,9 +385,9 @@ fn most_entries(pool: &Pool, depth: usize) -> usize {
 }
 
 /// What is left in the queue of polls that were claimed does not collect while a task runs on.
-fn memory_of_many_joins<S: Kind>() {
+fn memory_of_many_joins(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let here = Arc::clone(&pool);
         let most = pool.spawn(move || most_entries(&here, 0)).join().expect("no panic");
         assert!(most < 500, "{most} entries");
@@ -395,9 +395,9 @@ fn memory_of_many_joins<S: Kind>() {
 }
 
 /// Another thread runs the polls.
-fn memory_of_many_joins_on_a_deep_stack<S: Kind>() {
+fn memory_of_many_joins_on_a_deep_stack(kind: Kind) {
     for workers in WORKERS {
-        let pool = Arc::new(S::pool(workers));
+        let pool = Arc::new(kind.pool(workers));
         let here = Arc::clone(&pool);
         let most = pool.spawn(move || most_entries(&here, 640 << 10)).join().expect("no panic");
         assert!(most < 500, "{most} entries");

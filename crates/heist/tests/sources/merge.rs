@@ -169,10 +169,7 @@ fn an_ended_source_is_dropped() {
     for way in ways() {
         let dropped = AtomicBool::new(false);
         let flag = Flag(&dropped);
-        let short = (0..2).map(move |n| {
-            let _owned = &flag;
-            n
-        });
+        let short = (0..2).inspect(move |_| _ = &flag);
         let check = |n: &i32| assert!(*n < 4 || dropped.load(Ordering::Acquire));
         let sources: [Box<dyn Iterator<Item = i32> + Send + '_>; 2] =
             [Box::new(short), Box::new((0..9).inspect(check))];
@@ -301,10 +298,7 @@ fn drops_that_panic() {
     for way in ways() {
         let source = |length| {
             let bomb = Bomb;
-            Pipeline::new((0..length).map(move |n| {
-                let _owned = &bomb;
-                n
-            }))
+            Pipeline::new((0..length).inspect(move |_| _ = &bomb))
         };
         let pipeline = way.of(Pipeline::merge_all([3, 20, 30].map(source)));
         assert_eq!(pipeline.run(&pool, drop).expect("the panics end in the run").items, 53);

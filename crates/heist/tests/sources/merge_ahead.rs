@@ -155,8 +155,8 @@ fn results_dropped_while_all_sources_block() {
         let pipeline =
             Pipeline::merge_all(sources.into_iter().map(Pipeline::new)).flush_after(SOON);
         let mut results = way.of(pipeline).results(&pool).expect("a run");
-        for n in 0..3 {
-            senders[n].send(n).expect("a run");
+        for (n, sender) in senders.iter().enumerate() {
+            sender.send(n).expect("a run");
             assert_eq!(results.next().expect("a result").expect("no error"), n);
         }
         drop(results);
