@@ -146,7 +146,9 @@ fn elect(url: &str, wanted: &str) -> Option<()> {
     }
     ask(url, async |context| {
         let subject = format!("STREAM.LEADER.STEPDOWN.{QUEUE}");
-        context.request::<_, _, serde_json::Value>(subject, &()).await.ok()
+        // An older server ignores the wish, and another leader is elected sooner or later.
+        let request = serde_json::json!({ "placement": { "preferred": wanted } });
+        context.request::<_, _, serde_json::Value>(subject, &request).await.ok()
     });
     None
 }
