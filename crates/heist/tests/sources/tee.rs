@@ -145,7 +145,7 @@ fn a_second_pipeline_that_ends() {
     let pipeline = Pipeline::new(0..20).ordered();
     let error = pipeline.try_tee(|n| sender.send(*n)).run(&pool, drop).expect_err("no receiver");
     assert_eq!((error.stage(), error.item()), (Some(Stage::Sink), Some(0)));
-    let pipeline = Pipeline::new(0..20).ordered().tee(|n| drop(sender.send(*n)));
+    let pipeline = Pipeline::new(0..20).ordered().tee(|n| _ = sender.send(*n));
     pipeline.run(&pool, |n| seen.push(n)).expect("an end");
     assert!(seen.into_iter().eq(0..20));
 }
