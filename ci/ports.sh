@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Tests the library crates (heist-deque and heist) on other processors: 32-bit x86, which this machine runs itself, and
-# aarch64, which qemu runs. Everything is built with the oldest supported Rust, and with Debian's packages of std for these
-# processors, of the linker and of qemu, unpacked under target. Nothing is installed, and apt's own state stays as it is.
+# aarch64, which qemu runs. Checks that they compile for Windows and for macOS; nothing runs there. Everything is built with
+# the oldest supported Rust, and with Debian's packages of std, of the linkers and of qemu, unpacked under target. Nothing is
+# installed, and apt's own state stays as it is.
 #
-#   ci/ports.sh            all of them
-#   ci/ports.sh i686       only this one; or aarch64
+#   ci/ports.sh                  all of them
+#   ci/ports.sh i686 windows     only these; or aarch64, or macos
 #
 # qemu orders memory as the processor below it does. So aarch64 shows that the library is portable, and nothing about weak
 # memory: that is for loom (ci/models.sh) and herd7 (ci/litmus.sh).
@@ -20,7 +21,7 @@ skip() { say "skipped: $*"; exit 77; }
 fail() { say "FAILED: $*" >&2; exit 1; }
 
 ports=("$@")
-((${#ports[@]})) || ports=(i686 aarch64)
+((${#ports[@]})) || ports=(i686 aarch64 windows macos)
 
 shared=$PWD/target/msrv
 cache=$PWD/target/ports
@@ -92,6 +93,19 @@ SH
   chmod +x "$root/linker"
 }
 
+# unpack_sources: unpacks the sources of std beside the compiler. Debian has no std for Windows and macOS in this version.
+unpack_sources() {
+  local version tools=$cache/windows
+  if [[ ! -f $shared/root/usr/lib/rustlib/src/rust/library/std/Cargo.toml ]]; then
+    say "fetching Debian's sources of std"
+    version=$(newest_rustc "$oldest.")
+    [[ -n $version ]] || skip "apt knows no rust-web-src $oldest"
+    fetch "$shared/root" i386 "rust-web-src=$version"
+  fi
+  # For a library of imports, which std for Windows makes of its own sources.
+  [[ $1 == macos || -d $tools ]] || fetch "$tools" i386 binutils-mingw-w64-x86-64
+}
+
 # use PORT: from here on, `run` builds and tests for that processor. Programs are static, so that they need no loader and no
 # library of their processor where they run.
 use() {
@@ -109,11 +123,20 @@ run() {
   say "$target: cargo test $*: $((SECONDS - begun))s"
 }
 
+# check TARGET: checks that the libraries compile for a system for which std is compiled from its sources, unoptimized.
+check() {
+  local begun=$SECONDS
+  RUSTC_BOOTSTRAP=1 RUSTFLAGS="-D warnings -A unreachable-pub" PATH=$cache/windows/usr/bin:$PATH \
+    cargo check -Zbuild-std=std,panic_unwind --target "$1" -p heist-deque -p heist
+  say "$1: cargo check: $((SECONDS - begun))s"
+}
+
 for port in "${ports[@]}"; do
   case $port in
   i686) unpack i686 i386 ;;
   aarch64) unpack aarch64 arm64 ;;
-  *) fail "there is no $port here, only i686 and aarch64" ;;
+  windows | macos) unpack_sources "$port" ;;
+  *) fail "there is no $port here, only i686, aarch64, windows and macos" ;;
   esac
 done
 
@@ -122,8 +145,16 @@ cd "$shared/workspace"
 export CARGO_TARGET_DIR=$shared/target CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0
 
 for port in "${ports[@]}"; do
-  use "$port"
-  run -p heist-deque --test deque --test memory -- --skip misuse_does_not_compile
-  run -p heist --lib --test fork --test engine -- --skip misuse_does_not_compile
+  case $port in
+  windows) check x86_64-pc-windows-gnu ;;
+  macos) check aarch64-apple-darwin ;;
+  *)
+    use "$port"
+    # Left out: the race for the last item, which needs two processors that meet for millions of rounds, and the tests pool,
+    # parallel and pipeline of heist, each of which this compiler takes minutes to generate code for.
+    run -p heist-deque --test deque --test memory -- --skip misuse_does_not_compile
+    run -p heist --lib --test fork --test engine -- --skip misuse_does_not_compile
+    ;;
+  esac
 done
 say "ok: ${ports[*]}"
