@@ -30,14 +30,20 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=ci/debian-rust.sh
 source ci/debian-rust.sh
 
+# The mirror from which this system has its own packages.
+mirror() { apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Component: main' | { grep -v security || true; } | sed -n 1p; }
+
 # fetch ROOT: unpacks herd7 of Debian's unstable suite, and its libraries, into the directory ROOT.
 fetch() {
-  local keys=/usr/share/keyrings/debian-archive-keyring.gpg deb
+  local keys=/usr/share/keyrings/debian-archive-keyring.gpg deb mirror
   needs_debian
   [[ -r $keys ]] || skip "no $keys, not a Debian system"
+  mirror=$(mirror)
+  [[ -n $mirror ]] || { apt-get -qq update >/dev/null 2>&1 || true; mirror=$(mirror); }
+  [[ -n $mirror ]] || skip "apt knows no mirror of Debian"
   say "fetching Debian's package herdtools7"
   mkdir -p "$work"/apt/{lists,cache/archives}/partial "$work/debs"
-  echo "deb [signed-by=$keys] http://deb.debian.org/debian sid main" >"$work/apt/sources.list"
+  echo "deb [signed-by=$keys] $mirror sid main" >"$work/apt/sources.list"
   cat >"$work/apt/conf" <<CONF
 Dir::Etc::SourceList "$work/apt/sources.list";
 Dir::Etc::SourceParts "-";
